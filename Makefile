@@ -1,0 +1,60 @@
+# Everything that is done to this project, from one place. `make` alone lists it.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+BIN := .venv/bin
+PACKAGES := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml)
+CODE := libs services deploy/local tests $(wildcard bench)
+STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
+
+.PHONY: help install run stop test check bench lock fmt lint types arch unit contract integration e2e chaos servers
+
+help: ## list what there is
+	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: .venv/installed ## .venv with the pinned packages and ours; redone when a list of them changes
+
+.venv/installed: constraints.txt $(PACKAGES) deploy/local/install
+	@deploy/local/install
+	@touch $@
+
+run: install ## servers, sample registers and services; Ctrl-C ends them
+	@$(STACK) run
+
+stop: install ## end a `make run` that runs in the background
+	@$(STACK) stop
+
+test: install servers ## every test, on a real RabbitMQ and a real MongoDB
+	@$(BIN)/pytest
+
+check: lint types arch test ## what must pass before a change lands
+
+bench: install servers ## measurements beside their goals; BENCH=--quick only shows that all run
+	@PYTHONPATH=deploy/local $(BIN)/python -m bench $(BENCH)
+
+lock: ## resolve constraints.txt and services/*/requirements.txt anew
+	@deploy/local/lock
+
+fmt: install ## format, and mend what can be mended
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lint: install ## style and likely mistakes
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: install ## mypy --strict, tests included
+	@$(BIN)/mypy $(CODE)
+
+arch: install ## who may import whom
+	@$(BIN)/lint-imports
+
+unit contract: install ## the tests of one folder
+	@$(BIN)/pytest tests/$@
+
+integration e2e chaos: install servers ## the tests of one folder that needs servers
+	@$(BIN)/pytest tests/$@
+
+servers: install
+	@$(STACK) install

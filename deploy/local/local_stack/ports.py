@@ -1,0 +1,44 @@
+"""Free ports, and a clear word on the ones that are taken."""
+
+import random
+import socket
+from collections.abc import Mapping
+
+from local_stack.errors import SetupError
+
+HOST = "127.0.0.1"
+
+# Below the range that the kernel hands to outgoing connections (from 32768), so that no client's
+# port takes a server's place while the server is being restarted.
+_RANGE = range(20_000, 32_000)
+
+
+def is_free(port: int, host: str = HOST) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """That many different ports which nobody listens on."""
+    # Chosen by chance so that two test runs on one machine seldom meet; nothing secret hangs on it.
+    candidates = random.SystemRandom().sample(_RANGE, k=len(_RANGE))
+    found = tuple(port for port, _ in zip(filter(is_free, candidates), range(count), strict=False))
+    if len(found) < count:
+        raise SetupError(f"no {count} free ports between {_RANGE.start} and {_RANGE.stop}.")
+    return found
+
+
+def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
+    """Raises SetupError that names the first taken port and the setting that changes it."""
+    for setting, port in ports.items():
+        if not is_free(port, host):
+            raise SetupError(
+                f"Port {port} is taken by another program: stop that one, "
+                f"or choose another port with {setting}=…"
+            )

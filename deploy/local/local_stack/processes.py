@@ -1,0 +1,146 @@
+"""Child processes that are waited for with a limit, log to a file and never outlive us."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local_stack.errors import SetupError
+
+#: Seconds between two looks at something that is awaited.
+POLL = 0.05
+#: Seconds that a process has to end after SIGTERM; RabbitMQ itself takes 6.
+STOP_LIMIT = 20.0
+
+# Ends a child whose parent died before `setpriv` had its say; becomes the program otherwise.
+_UNLESS_ORPHANED = '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"'
+# To the kernel our death is the end of the thread that started the child, so that has to be one
+# which lasts as long as we do.
+_STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="processes")
+
+
+def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What to start: `environment` is added to ours, output is appended to `log`."""
+
+    name: str
+    command: Sequence[str]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Process:
+    """A program that runs in a process group of its own, so that Ctrl-C does not reach it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._popen = _STARTER.submit(_started, program).result()
+
+    @property
+    def name(self) -> str:
+        return self.program.name
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        """As a shell tells it (128 and the signal's number); None while it runs."""
+        status = self._popen.poll()
+        return status if status is None or status >= 0 else 128 - status
+
+    def wait_until(self, ready: Callable[[], bool], *, seconds: float) -> None:
+        """Returns when it is ready; SetupError, with the tail of its log, when it never will be."""
+        if wait_for(lambda: self.exit_status is not None or ready(), seconds=seconds):
+            if self.exit_status is None:
+                return
+            raise SetupError(self.obituary())
+        raise SetupError(
+            f"{self.name} was not ready within {seconds:.0f} s. Its log ends:\n{self.log_tail()}"
+        )
+
+    def obituary(self) -> str:
+        """Which process ended, how, and what it said last."""
+        return f"{self.name} ended with status {self.exit_status}. Its log ends:\n{self.log_tail()}"
+
+    def log_tail(self, lines: int = 20) -> str:
+        log = self.program.log
+        tail = log.read_text(errors="replace").splitlines()[-lines:]
+        return "\n".join(f"  {line}" for line in [*tail, f"(all of it: {log})"])
+
+    def terminate(self) -> None:
+        """Asks it to end, and does not wait."""
+        if self._popen.poll() is None:
+            self._popen.send_signal(signal.SIGTERM)
+
+    def stop(self, seconds: float = STOP_LIMIT) -> None:
+        """Asks it to end, and ends it when it does not."""
+        self.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(seconds)
+        self.kill()
+
+    def kill(self) -> None:
+        """Ends it and all of its process group at once."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._popen.wait(STOP_LIMIT)
+
+
+def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds: float) -> str:
+    """Runs a command to its end and answers what it printed; SetupError when it failed."""
+    shown = " ".join([Path(command[0]).name, *command[1:]])
+    try:
+        done = subprocess.run(
+            _dying_with_us(command),
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            process_group=0,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as slow:
+        raise SetupError(f"`{shown}` did not end within {seconds:.0f} s.") from slow
+    if done.returncode != 0:
+        last = "\n".join(f"  {line}" for line in done.stderr.splitlines()[-20:])
+        raise SetupError(f"`{shown}` ended with status {done.returncode}:\n{last}")
+    return done.stdout
+
+
+def _dying_with_us(command: Sequence[str]) -> list[str]:
+    """The command as the kernel ends it, by SIGTERM, when we die, however we die."""
+    # `setpriv` asks for that in the child itself; Popen's preexec_fn, the other way, may hang in a
+    # process with threads.
+    to_end = ["setpriv", "--pdeathsig", "TERM"]
+    return [*to_end, "sh", "-c", _UNLESS_ORPHANED, "sh", str(os.getpid()), *command]
+
+
+def _started(program: Program) -> subprocess.Popen[bytes]:
+    program.log.parent.mkdir(parents=True, exist_ok=True)
+    with program.log.open("ab") as log:
+        return subprocess.Popen(
+            _dying_with_us(program.command),
+            env={**os.environ, **program.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            process_group=0,
+        )

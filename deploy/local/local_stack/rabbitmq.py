@@ -1,0 +1,170 @@
+"""A private RabbitMQ from Debian's package: own folder, node name, ports and port mapper.
+
+Nothing of it meets a RabbitMQ that runs system-wide, and nothing of it stays behind.
+"""
+
+import shutil
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from local_stack import packages, ports
+from local_stack.management import Management, ManagementError
+from local_stack.processes import Process, Program
+
+# The script of this name in /usr/sbin changes user; this one runs as whoever calls it.
+_SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+_EPMD = "epmd"
+
+#: Seconds; it takes 5 to 6 on an idle machine.
+START_LIMIT = 90.0
+
+_CONFIGURATION = """\
+listeners.tcp.1 = 127.0.0.1:{amqp}
+management.tcp.ip = 127.0.0.1
+management.tcp.port = {management}
+log.file = false
+log.console = true
+"""
+
+# Erlang would otherwise start a resolver process of its own, which outlives a killed broker.
+_NAMES = '{host, {127,0,0,1}, ["localhost"]}.\n{lookup, [file]}.\n'
+
+
+@dataclass(frozen=True, slots=True)
+class RabbitPorts:
+    amqp: int
+    management: int
+    #: Erlang's distribution, which RabbitMQ insists on, and its port mapper (epmd).
+    distribution: int
+    mapper: int
+
+    @classmethod
+    def free(cls) -> "RabbitPorts":
+        return cls(*ports.free_ports(4))
+
+
+def ensure_installed() -> None:
+    """Installs the package when it is missing."""
+    if not _SERVER.exists() or shutil.which(_EPMD) is None:
+        packages.install(["rabbitmq-server"], why="RabbitMQ is missing.")
+
+
+class RabbitMQ:
+    """The broker, which can be stopped and started again with its data, on the same ports."""
+
+    def __init__(self, where: Path, ports: RabbitPorts) -> None:
+        self.ports = ports
+        self._where = where.absolute()
+        self._running: list[Process] = []
+
+    @property
+    def amqp_url(self) -> str:
+        """Without a virtual host: `amqp_url + "/" + vhost` is complete."""
+        return f"amqp://guest:guest@127.0.0.1:{self.ports.amqp}"
+
+    @property
+    def management_url(self) -> str:
+        return f"http://guest:guest@127.0.0.1:{self.ports.management}"
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """The port mapper and the broker while they run."""
+        return tuple(self._running)
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return bool(self._running)
+
+    def begin(self) -> None:
+        """Starts the processes, and does not wait for them to be ready."""
+        self._write_files()
+        # Started here, and not by Erlang, which would leave it running for ever.
+        mapper = Process(
+            Program(
+                "epmd",
+                [_EPMD, "-port", str(self.ports.mapper), "-address", "127.0.0.1"],
+                self._where / "epmd.log",
+            )
+        )
+        self._running = [mapper]
+        mapper.wait_until(self._mapper_answers, seconds=10)
+        self._running.append(
+            Process(
+                Program(
+                    "RabbitMQ", [str(_SERVER)], self._where / "rabbitmq.log", self._environment()
+                )
+            )
+        )
+
+    def ready(self) -> None:
+        """Waits until clients may come."""
+        self._running[-1].wait_until(self._serves, seconds=START_LIMIT)
+
+    def start(self) -> None:
+        self.begin()
+        self.ready()
+
+    def stop(self) -> None:
+        """Ends it in order; durable queues and persistent messages stay."""
+        for process in reversed(self._running):
+            process.stop()
+        self._running = []
+
+    def kill(self) -> None:
+        """Ends it as a power cut would.
+
+        RabbitMQ 3.10 loses a quorum queue that was declared less than a second or two before:
+        the queue is there again, and never has a leader.
+        """
+        for process in reversed(self._running):
+            process.kill()
+        self._running = []
+
+    def close(self) -> None:
+        """Ends it; its data will not be needed again."""
+        self.kill()
+
+    def _mapper_answers(self) -> bool:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", self.ports.mapper), 1):
+            return True
+        return False
+
+    def _serves(self) -> bool:
+        try:
+            return Management(self.management_url).is_listening(self.ports.amqp)
+        except ManagementError:
+            return False
+
+    def _write_files(self) -> None:
+        self._where.mkdir(parents=True, exist_ok=True)
+        (self._where / "rabbitmq.conf").write_text(
+            _CONFIGURATION.format(amqp=self.ports.amqp, management=self.ports.management)
+        )
+        (self._where / "enabled_plugins").write_text("[rabbitmq_management].\n")
+        (self._where / "inetrc").write_text(_NAMES)
+
+    def _environment(self) -> dict[str, str]:
+        where = self._where
+        return {
+            "HOME": str(where),  # the Erlang cookie lives there
+            "ERL_INETRC": str(where / "inetrc"),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_EPMD_PORT": str(self.ports.mapper),
+            "RABBITMQ_CONF_ENV_FILE": "/dev/null",
+            "RABBITMQ_NODENAME": "company-registry@localhost",
+            "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODE_PORT": str(self.ports.amqp),
+            "RABBITMQ_DIST_PORT": str(self.ports.distribution),
+            "RABBITMQ_MNESIA_BASE": str(where / "data"),
+            "RABBITMQ_LOG_BASE": str(where / "log"),
+            "RABBITMQ_LOG": "-color",
+            "RABBITMQ_CONFIG_FILE": str(where / "rabbitmq"),
+            "RABBITMQ_ADVANCED_CONFIG_FILE": str(where / "advanced.config"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(where / "enabled_plugins"),
+            "RABBITMQ_FEATURE_FLAGS_FILE": str(where / "feature_flags"),
+            "RABBITMQ_GENERATED_CONFIG_DIR": str(where / "generated"),
+            "RABBITMQ_PID_FILE": str(where / "pid"),
+        }

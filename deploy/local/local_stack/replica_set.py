@@ -1,0 +1,141 @@
+"""A MongoDB replica set, of one member or more: transactions and change streams need one."""
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+
+from local_stack.errors import SetupError
+from local_stack.mongodb import REPLICA_SET, START_LIMIT, command
+from local_stack.processes import POLL, wait_for
+
+_NOT_YET_INITIATED = 94
+
+
+class Member(Protocol):
+    """A MongoDB server, wherever it runs."""
+
+    @property
+    def host(self) -> str:
+        """`host:port`, for the other members and for clients."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+
+    def begin(self) -> None:
+        """Starts it, and does not wait for it to be ready."""
+
+    def ready(self) -> None:
+        """Waits until it answers, in whatever state."""
+
+    def stop(self) -> None:
+        """Ends it in order; a primary steps down first."""
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+
+    def close(self) -> None:
+        """Ends it; its data will not be needed again."""
+
+
+class ReplicaSet:
+    """Members that hold the same data; each can be stopped and started again by itself."""
+
+    def __init__(self, members: Sequence[Member], *, election_timeout: float = 10) -> None:
+        """`election_timeout` in seconds: how long the others wait for a primary that is gone."""
+        self.members = tuple(members)
+        self._election_timeout = election_timeout
+
+    @property
+    def url(self) -> str:
+        hosts = ",".join(member.host for member in self.members)
+        return f"mongodb://{hosts}/?replicaSet={REPLICA_SET}"
+
+    @property
+    def running(self) -> bool:
+        """Whether every member runs."""
+        return all(member.running for member in self.members)
+
+    def begin(self) -> None:
+        """Starts the members that do not run, and does not wait for them to be ready."""
+        for member in self.members:
+            if not member.running:
+                member.begin()
+
+    def ready(self) -> None:
+        """Waits until writes are taken, and every member follows."""
+        for member in self.members:
+            member.ready()
+        self._configure()
+        if not wait_for(lambda: all(map(_holds_data, self.members)), seconds=START_LIMIT):
+            raise SetupError(f"A member of the replica set was not ready in {START_LIMIT:.0f} s.")
+        self.primary()
+
+    def start(self) -> None:
+        self.begin()
+        self.ready()
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()
+
+    def kill(self) -> None:
+        for member in self.members:
+            member.kill()
+
+    def close(self) -> None:
+        for member in self.members:
+            member.close()
+
+    def primary(self, *, other_than: Member | None = None) -> Member:
+        """The member that takes writes; waits for one while there is none."""
+        deadline = time.monotonic() + START_LIMIT
+        while time.monotonic() < deadline:
+            for member in self.members:
+                if member is not other_than and _state(member) == "primary":
+                    return member
+            time.sleep(POLL)
+        raise SetupError(f"MongoDB had no primary within {START_LIMIT:.0f} s.")
+
+    def step_down(self) -> Member:
+        """Makes another member the primary, and answers which."""
+        former = self.primary()
+        # The server may cut the very connection that asked for this.
+        with suppress(AutoReconnect):
+            command(former.host, "replSetStepDown", 60)
+        return self.primary(other_than=former)
+
+    def _configure(self) -> None:
+        """Makes the set of new members; members whose ports were changed since are told so."""
+        first = self.members[0].host
+        wanted = [{"_id": n, "host": member.host} for n, member in enumerate(self.members)]
+        try:
+            config = command(first, "replSetGetConfig")["config"]
+        except OperationFailure as failure:
+            if failure.code != _NOT_YET_INITIATED:
+                raise
+            settings = {"electionTimeoutMillis": int(self._election_timeout * 1000)}
+            new = {"_id": REPLICA_SET, "members": wanted, "settings": settings}
+            command(first, "replSetInitiate", new)
+            return
+        if [member["host"] for member in config["members"]] != [each["host"] for each in wanted]:
+            config |= {"members": wanted, "version": config["version"] + 1}
+            command(first, "replSetReconfig", config, force=True)
+
+
+def _state(member: Member) -> str | None:
+    if not member.running:
+        return None
+    with suppress(PyMongoError):
+        hello = command(member.host, "hello")
+        if hello["isWritablePrimary"]:
+            return "primary"
+        return "secondary" if hello["secondary"] else None
+    return None
+
+
+def _holds_data(member: Member) -> bool:
+    return _state(member) is not None

@@ -1,0 +1,120 @@
+"""`make run`: from nothing to a service that answers, until Ctrl-C."""
+
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from types import FrameType
+
+from local_stack.alone import alone
+from local_stack.env_file import env_file
+from local_stack.errors import SetupError
+from local_stack.registers import make_samples
+from local_stack.services import SERVICES, receiver_certificates
+from local_stack.settings import StackSettings
+from local_stack.stack import (
+    begin_mongodb,
+    begin_rabbitmq,
+    check,
+    make_indexes,
+    prepare,
+    start_services,
+)
+from local_stack.watch import Watch
+
+
+class _Stopped(BaseException):
+    """Somebody wants the run to end."""
+
+
+def run(settings: StackSettings) -> None:
+    """Returns when it was asked to stop; exits with 1 when something of it could not go on."""
+    signal.signal(signal.SIGINT, _stop)
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        with alone(settings.run_dir), ExitStack() as stack:
+            try:
+                _live(settings, stack)
+            except SetupError as error:
+                # Said before everything is stopped, which takes some seconds.
+                sys.stderr.write(f"{error}\n")
+                sys.exit(1)
+            finally:
+                # A second Ctrl-C would leave half of it running.
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    except _Stopped:
+        _say("Stopped.")
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    raise _Stopped
+
+
+def _live(settings: StackSettings, stack: ExitStack) -> None:
+    begun = time.monotonic()
+    watch = Watch(settings.run_dir)
+    check(settings)
+    _say("Starting MongoDB and RabbitMQ …")
+    servers = (begin_mongodb(settings, stack, watch), begin_rabbitmq(settings, stack, watch))
+    urls = {name: url for server in servers for name, url in server.urls.items()}
+    # Made while the servers start.
+    samples = make_samples(settings.run_dir / "samples", companies=settings.sample_companies)
+    for server in servers:
+        server.ready()
+    make_indexes(urls)
+    _say(f"Loading the sample registers ({settings.sample_companies} companies each) …")
+    api_key = prepare(settings, urls, samples)
+    _say(f"Starting {', '.join(service.module for service in SERVICES)} …")
+    start_services(settings, urls, stack, watch)
+    values = _environment(settings, urls, api_key)
+    stack.enter_context(env_file(settings.run_dir, values))
+    _say(_welcome(settings, values, seconds=time.monotonic() - begun))
+    stack.callback(_say, "Stopping …")
+    watch.follow()
+
+
+def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str) -> dict[str, str]:
+    """What scripts need to know."""
+    admin = {
+        service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}" for service in SERVICES
+    }
+    receiver = receiver_certificates(settings)
+    return {
+        "BASE_URL": _base_url(settings),
+        "API_KEY": api_key,
+        **urls,
+        **admin,
+        "CA_FILE": str(receiver.ca_file),
+        "RECEIVER_CERT": str(receiver.certificate),
+        "RECEIVER_KEY": str(receiver.key),
+    }
+
+
+def _base_url(settings: StackSettings) -> str:
+    """Where clients on this machine reach the gateway."""
+    everywhere = settings.http_host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
+    host = "127.0.0.1" if everywhere else settings.http_host
+    return f"http://{host}:{settings.http_port}"
+
+
+def _welcome(settings: StackSettings, values: Mapping[str, str], *, seconds: float) -> str:
+    base_url, api_key = values["BASE_URL"], values["API_KEY"]
+    return f"""
+Ready after {seconds:.0f} s: {base_url} (its documentation: {base_url}/docs)
+An API key with every scope: {api_key}
+
+  curl '{base_url}/api?country=no&vat=310345679'
+  curl -G '{base_url}/api/name' -d country=dk --data-urlencode 'q=prøvefabriken'
+  curl -G '{base_url}/api/address' -d country=no --data-urlencode 'q=Prøveveien 12, Oslo' \\
+       -d include=owners,production_units -d format=xml -H 'Authorization: Bearer {api_key}'
+
+A webhook and a receiver to try it with: README.md, "Hear of a change".
+All of this as shell variables: {settings.run_dir}/env · logs: {settings.run_dir}/logs
+Ctrl-C, or `make stop` from elsewhere, ends everything.
+"""
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

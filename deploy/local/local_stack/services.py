@@ -1,0 +1,78 @@
+"""The services that `make run` starts, in this order, and stops in the reverse one."""
+
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from local_stack.certificates import Certificates, certificates
+from local_stack.sealing import sealing_key
+from local_stack.settings import StackSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    #: Runs with `python -m <module>`.
+    module: str
+    #: The setting that says where its operational port is.
+    admin_port: str
+    #: What it needs beside the servers' URLs.
+    environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
+    #: Whether its command `indexes` prepares the database; the dispatcher's is the registry's.
+    has_indexes: bool = True
+
+    @property
+    def admin_url_name(self) -> str:
+        """Name of its operational address in `.run/env`, such as LOOKUP_ADMIN_URL."""
+        return self.admin_port.removesuffix("_port").upper() + "_URL"
+
+    def port(self, settings: StackSettings) -> int:
+        """Its operational port."""
+        port: int = getattr(settings, self.admin_port)
+        return port
+
+
+def receiver_certificates(settings: StackSettings) -> Certificates:
+    """For a receiver on this machine, which the dispatcher believes."""
+    return certificates(settings.run_dir / "receiver")
+
+
+def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
+    return {"INDEX_DIR": str(settings.run_dir.absolute() / "index")}
+
+
+def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
+    given = settings.webhook_secret_keys
+    ca_file = settings.webhook_extra_ca_file or receiver_certificates(settings).ca_file
+    return {
+        "WEBHOOK_SECRET_KEYS": given.get_secret_value() if given else sealing_key(settings.run_dir),
+        "WEBHOOK_EXTRA_ALLOWED_NETWORKS": settings.webhook_extra_allowed_networks,
+        "WEBHOOK_EXTRA_CA_FILE": str(ca_file),
+    }
+
+
+SERVICES = (
+    Service("lookup", "lookup_admin_port", _for_lookup),
+    Service("webhook_registry", "registry_admin_port", _for_webhooks),
+    Service("dispatcher", "dispatcher_admin_port", _for_webhooks, has_indexes=False),
+    Service("gateway", "gateway_admin_port"),
+)
+
+
+def is_ready(port: int) -> bool:
+    """Whether the service with that operational port can do all of its work.
+
+    The gateway calls itself ready whatever is away, so each of the checks has to be well too.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        checks = json.load(answer)["checks"]
+        return answer.status == http.HTTPStatus.OK and all(
+            check == "ok" for check in checks.values()
+        )
+    except (OSError, http.client.HTTPException, ValueError):
+        return False
+    finally:
+        connection.close()

@@ -1,0 +1,146 @@
+"""Everything of `make run`, in the order in which it starts; the exit stack is the way back."""
+
+import sys
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from local_stack import mongodb, ports, rabbitmq, registers, state
+from local_stack.processes import Process, Program, complete
+from local_stack.rabbitmq import RabbitMQ, RabbitPorts
+from local_stack.replica_set import ReplicaSet
+from local_stack.services import SERVICES, Service, is_ready
+from local_stack.settings import StackSettings
+from local_stack.watch import Watch
+
+#: Seconds for a service to be ready; one that builds a search index takes longest.
+_READY_LIMIT = 120.0
+_COMMAND_LIMIT = 60.0
+
+
+def check(settings: StackSettings) -> None:
+    """SetupError when a port is taken or a server is missing and cannot be installed."""
+    ports.require_free({"HTTP_PORT": settings.http_port}, settings.http_host)
+    wanted = {service.admin_port.upper(): service.port(settings) for service in SERVICES}
+    if settings.mongo_url is None:
+        mongodb.ensure_runs()
+        wanted |= {"MONGO_PORT": settings.mongo_port}
+    if settings.amqp_url is None:
+        rabbitmq.ensure_installed()
+        wanted |= {
+            "AMQP_PORT": settings.amqp_port,
+            "AMQP_MANAGEMENT_PORT": settings.amqp_management_port,
+            "AMQP_DISTRIBUTION_PORT": settings.amqp_distribution_port,
+            "AMQP_MAPPER_PORT": settings.amqp_mapper_port,
+        }
+    ports.require_free(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A server that was started; `ready` waits until clients may come."""
+
+    #: By the names of the settings.
+    urls: Mapping[str, str]
+    ready: Callable[[], None]
+
+
+def begin_mongodb(settings: StackSettings, stack: ExitStack, watch: Watch) -> Begun:
+    """MongoDB, unless one is given; does not wait for it."""
+    if settings.mongo_url is not None:
+        return _given(MONGO_URL=settings.mongo_url)
+    where = settings.run_dir / "mongodb"
+    mongod = mongodb.Mongod(where, settings.mongo_port, mongodb.ROOMY)
+    mongo = ReplicaSet([mongod])
+    stack.callback(mongo.stop)
+    mongo.begin()
+    watch.add(*mongod.processes)
+    return Begun({"MONGO_URL": mongo.url}, mongo.ready)
+
+
+def begin_rabbitmq(settings: StackSettings, stack: ExitStack, watch: Watch) -> Begun:
+    """RabbitMQ, unless one is given; does not wait for it."""
+    if settings.amqp_url is not None:
+        return _given(AMQP_URL=settings.amqp_url)
+    rabbit = RabbitMQ(settings.run_dir / "rabbitmq", _rabbit_ports(settings))
+    stack.callback(rabbit.stop)
+    rabbit.begin()
+    watch.add(*rabbit.processes)
+    urls = {"AMQP_URL": rabbit.amqp_url + "/", "AMQP_MANAGEMENT_URL": rabbit.management_url}
+    return Begun(urls, rabbit.ready)
+
+
+def make_indexes(urls: Mapping[str, str]) -> None:
+    """Has the services prepare their collections, side by side."""
+    modules = [service.module for service in SERVICES if service.has_indexes]
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda module: _command(module, "indexes", urls=urls), modules))
+
+
+def prepare(settings: StackSettings, urls: Mapping[str, str], samples: Mapping[str, Path]) -> str:
+    """Sees to a key with every scope and to the sample registers; answers the key.
+
+    What the run before has done to the same database is not done again.
+    """
+    kept = settings.run_dir / "state.json"
+    known = state.read(kept, database=urls["MONGO_URL"])
+    api_key = known.api_key or _issued_key(urls)
+    known = known.with_key(api_key)
+    state.write(kept, known)
+    registers.load_samples(
+        samples, known, environment=urls, keep=lambda changed: state.write(kept, changed)
+    )
+    return api_key
+
+
+def start_services(
+    settings: StackSettings, urls: Mapping[str, str], stack: ExitStack, watch: Watch
+) -> None:
+    """Starts all of them, then waits until each is ready."""
+    started: list[tuple[Service, Process]] = []
+    for service in SERVICES:
+        process = Process(_program(service, settings, urls))
+        stack.callback(process.stop)
+        watch.add(process)
+        started.append((service, process))
+    for service, process in started:
+        process.wait_until(partial(is_ready, service.port(settings)), seconds=_READY_LIMIT)
+
+
+def _program(service: Service, settings: StackSettings, urls: Mapping[str, str]) -> Program:
+    log = settings.run_dir / "logs" / f"{service.module}.log"
+    # What it said in an earlier run would only mislead the reader of this one.
+    log.unlink(missing_ok=True)
+    environment = {"ADMIN_PORT": str(service.port(settings)), **service.environment(settings)}
+    return Program(
+        service.module, [sys.executable, "-m", service.module], log, {**urls, **environment}
+    )
+
+
+def _given(**urls: SecretStr) -> Begun:
+    return Begun({name: url.get_secret_value() for name, url in urls.items()}, lambda: None)
+
+
+def _rabbit_ports(settings: StackSettings) -> RabbitPorts:
+    return RabbitPorts(
+        amqp=settings.amqp_port,
+        management=settings.amqp_management_port,
+        distribution=settings.amqp_distribution_port,
+        mapper=settings.amqp_mapper_port,
+    )
+
+
+def _issued_key(urls: Mapping[str, str]) -> str:
+    scopes = ("--scope", "lookup", "--scope", "webhooks")
+    return _command(
+        "gateway", "keys", "issue", "--owner", "local", "--name", "make run", *scopes, urls=urls
+    ).strip()
+
+
+def _command(module: str, *arguments: str, urls: Mapping[str, str]) -> str:
+    return complete([sys.executable, "-m", module, *arguments], urls, seconds=_COMMAND_LIMIT)

@@ -1,0 +1,109 @@
+"""The system as it is deployed: each service a process of its own, started by its entry point."""
+
+import http.client
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from local_stack import ports
+from local_stack.processes import Process, Program
+
+#: Seconds for a process to be ready or to end on this machine.
+SOON = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A running service and its operational port."""
+
+    process: Process
+    admin_port: int
+
+    @property
+    def admin_url(self) -> str:
+        return f"http://127.0.0.1:{self.admin_port}"
+
+    def is_ready(self) -> bool:
+        return _status(self.admin_port, "/readyz") == 200
+
+    def wait_until_ready(self) -> None:
+        self.process.wait_until(self.is_ready, seconds=SOON)
+
+
+@dataclass
+class System:
+    """Starts services against one broker and one set of databases, and ends them all."""
+
+    folder: Path
+    amqp_url: str
+    mongo_url: str
+    #: Further settings of every service, such as the names of the databases.
+    environment: Mapping[str, str]
+    services: dict[str, Service] = field(default_factory=dict)
+    base_port: int = field(default_factory=lambda: ports.free_ports(1)[0])
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.base_port}"
+
+    def start(self, module: str, *, name: str | None = None, **settings: str) -> Service:
+        """Starts a service without waiting for it; settings by their lower-case names."""
+        [admin_port] = ports.free_ports(1)
+        given = {setting.upper(): value for setting, value in settings.items()}
+        program = Program(
+            name or module,
+            [sys.executable, "-m", module],
+            self.folder / f"{name or module}.log",
+            {**self._shared(), "ADMIN_PORT": str(admin_port), **given},
+        )
+        service = Service(Process(program), admin_port)
+        self.services[name or module] = service
+        return service
+
+    def run(self, module: str, *arguments: str) -> tuple[int, str, str]:
+        """Runs one of a service's commands to its end: exit status, standard output and error."""
+        done = subprocess.run(
+            [sys.executable, "-m", module, *arguments],
+            env=self.full_environment(),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    def full_environment(self) -> dict[str, str]:
+        """Ours, with what every service of this system is told."""
+        return {**os.environ, **self._shared()}
+
+    def log_of(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def close(self) -> None:
+        for service in reversed(self.services.values()):
+            service.process.terminate()
+        for service in reversed(self.services.values()):
+            service.process.stop()
+
+    def _shared(self) -> dict[str, str]:
+        return {
+            "AMQP_URL": self.amqp_url,
+            "MONGO_URL": self.mongo_url,
+            "HTTP_PORT": str(self.base_port),
+            "INDEX_DIR": str(self.folder / "index"),
+            **self.environment,
+        }
+
+
+def _status(port: int, path: str) -> int | None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()

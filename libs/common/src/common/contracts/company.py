@@ -1,0 +1,182 @@
+"""The public company record and what belongs to it (spec/decisions.md section 3).
+
+The models are the one description of these shapes: the importers fill them, the OpenAPI document
+and the JSON Schemas of events are made from them. Identifiers are strings of digits, dates are
+`YYYY-MM-DD`, percentages are strings of a decimal number.
+"""
+
+from enum import StrEnum
+from typing import Literal, NewType
+
+from pydantic import Field
+
+from common.contracts.contract import Contract
+
+#: `<country>:<registration number>`, e.g. `dk:25052943`. Names one company across both registers.
+CompanyKey = NewType("CompanyKey", str)
+
+#: `<country>:<unit number>`: ten digits in Denmark, nine in Norway.
+UnitKey = NewType("UnitKey", str)
+
+
+class Country(StrEnum):
+    DK = "dk"
+    NO = "no"
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    UNDER_LIQUIDATION = "under_liquidation"
+    UNDER_RECONSTRUCTION = "under_reconstruction"
+    BANKRUPT = "bankrupt"
+    ENDED = "ended"
+
+
+class Include(StrEnum):
+    OWNERS = "owners"
+    PRODUCTION_UNITS = "production_units"
+    EINVOICING = "einvoicing"
+
+
+def company_key(country: Country, vat: str) -> CompanyKey:
+    return CompanyKey(f"{country}:{vat}")
+
+
+def unit_key(country: Country, number: str) -> UnitKey:
+    return UnitKey(f"{country}:{number}")
+
+
+class CodedText(Contract):
+    """A code of the register with the register's own wording."""
+
+    code: str
+    description: str | None = None
+
+
+class Address(Contract):
+    #: Street, house number, floor and door; several lines are joined by ", ".
+    street: str | None = None
+    co: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    #: The supplementary town (CVR `bynavn`).
+    district: str | None = None
+    municipality: str | None = None
+    #: ISO 3166 alpha-2, upper case.
+    country: str | None = None
+    #: The whole address on one line, as it is written on a letter.
+    text: str
+
+
+class Employees(Contract):
+    """How many work there: an interval where the register gives classes, else a number."""
+
+    min: int | None = None
+    #: Absent in an open class, such as "1000 or more".
+    max: int | None = None
+    exact: int | None = None
+
+
+class Capital(Contract):
+    amount: str
+    currency: str
+
+
+class Company(Contract):
+    """A company as its register has it; the answer adds `revision`, `match` and `source`."""
+
+    country: Country
+    vat: str
+    name: str
+    trade_names: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
+    status: Status
+    status_text: str | None = None
+    form: CodedText | None = None
+    address: Address | None = None
+    postal_address: Address | None = None
+    phone: str | None = None
+    fax: str | None = None
+    email: str | None = None
+    website: str | None = None
+    industry: CodedText | None = None
+    secondary_industries: tuple[CodedText, ...] = ()
+    employees: Employees | None = None
+    founded: str | None = None
+    ended: str | None = None
+    capital: Capital | None = None
+    purpose: str | None = None
+    advertising_protected: bool = False
+
+
+class Share(Contract):
+    """A percentage, as an interval: equal ends where the register knows it exactly."""
+
+    min: str
+    max: str
+
+
+class Owner(Contract):
+    name: str
+    type: Literal["person", "company", "other"]
+    #: The registration number of an owner that is a company of the same register.
+    vat: str | None = None
+    role: str | None = None
+    share: Share | None = None
+    votes: Share | None = None
+    since: str | None = None
+
+
+class ProductionUnit(Contract):
+    """A place of business (Danish produktionsenhed, Norwegian underenhet)."""
+
+    number: str
+    name: str
+    #: Whether it is the company's main unit; worked out among its units when they are read.
+    main: bool = False
+    status: Status
+    address: Address | None = None
+    phone: str | None = None
+    email: str | None = None
+    industry: CodedText | None = None
+    employees: Employees | None = None
+    started: str | None = None
+    ended: str | None = None
+
+
+class EinvoicingEntry(Contract):
+    """An identifier under which a company receives electronic documents."""
+
+    #: `<scheme>:<value>`, e.g. `0192:923609016`.
+    identifier: str
+    #: The ISO 6523 code, e.g. `0192`.
+    scheme: str
+    network: str = "peppol"
+    document_types: tuple[str, ...] = ()
+    registered: str | None = None
+
+
+class Source(Contract):
+    # `register` would shadow a method that every class has.
+    name: Literal["cvr", "brreg"] = Field(alias="register")
+    updated_at: str | None = None
+
+
+class Match(Contract):
+    type: str
+    #: 0 to 100; 100 is an exact match.
+    score: float
+
+
+class CompanyAnswer(Company):
+    """The body of a successful lookup."""
+
+    revision: int
+    match: Match
+    source: Source
+    owners: tuple[Owner, ...] | None = None
+    production_units: tuple[ProductionUnit, ...] | None = None
+    einvoicing: tuple[EinvoicingEntry, ...] | None = None
+
+
+REGISTER_OF: dict[Country, Literal["cvr", "brreg"]] = {Country.DK: "cvr", Country.NO: "brreg"}

@@ -1,0 +1,9 @@
+"""What every message between processes has in common."""
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Contract(BaseModel):
+    """A frozen message; readers ignore fields they do not know, so that writers may add some."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", ser_json_bytes="utf8")

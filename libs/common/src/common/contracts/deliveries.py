@@ -1,0 +1,36 @@
+"""Wake-ups of the dispatcher: ids only, since the rows in MongoDB are the truth (ADR 0007)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from common.contracts.contract import Contract
+from common.contracts.webhooks import DeliveryId, WebhookId
+
+#: Deliveries in one message. A list spares the broker; a short one is worked off soon.
+LONGEST_LIST = 16
+
+
+class DeliveryTask(Contract):
+    """Says that a delivery's next attempt is due."""
+
+    delivery_id: DeliveryId
+    webhook_id: WebhookId
+    #: The attempt that is due, counted from 1. Its delivery has moved on when that is made.
+    attempt: int = Field(ge=1)
+
+
+class DeliveryTasks(Contract):
+    """One message: deliveries that became due at the same moment."""
+
+    #: An unknown version fails to decode, and the message ends in the dead letters.
+    v: Literal[1] = 1
+    tasks: tuple[DeliveryTask, ...] = Field(min_length=1)
+
+
+def encode_tasks(tasks: Sequence[DeliveryTask]) -> Iterator[bytes]:
+    """The messages that carry `tasks`, none longer than LONGEST_LIST."""
+    for first in range(0, len(tasks), LONGEST_LIST):
+        chunk = tuple(tasks[first : first + LONGEST_LIST])
+        yield DeliveryTasks(tasks=chunk).model_dump_json().encode()

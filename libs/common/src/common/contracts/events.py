@@ -1,0 +1,85 @@
+"""Registry events as they are published, stored and delivered (spec/decisions.md section 5)."""
+
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+
+import orjson
+
+from common.contracts.company import Company, Country, ProductionUnit
+from common.contracts.contract import Contract
+
+#: The namespace of event ids. Never change it: the same change must keep its id.
+EVENT_NAMESPACE = UUID("6f1c2c0e-5a1b-5e0f-9a52-8d3f4f1f7c11")
+
+
+class EventType(StrEnum):
+    COMPANY_CREATED = "company.created"
+    COMPANY_UPDATED = "company.updated"
+    COMPANY_STATUS_CHANGED = "company.status_changed"
+    COMPANY_REMOVED = "company.removed"
+    OWNERS_CHANGED = "owners.changed"
+    PRODUCTION_UNIT_CREATED = "production_unit.created"
+    PRODUCTION_UNIT_UPDATED = "production_unit.updated"
+    PRODUCTION_UNIT_ENDED = "production_unit.ended"
+    EINVOICING_CHANGED = "einvoicing.changed"
+    WEBHOOK_TEST = "webhook.test"
+
+
+class Change(Contract):
+    """One field's old and new value; `field` is a dotted path and a list is given whole."""
+
+    field: str
+    old: Any = None
+    new: Any = None
+
+
+class EventCompany(Company):
+    """The company as it is after the change."""
+
+    revision: int
+
+
+class EventData(Contract):
+    company: EventCompany | None = None
+    changes: tuple[Change, ...] = ()
+    production_unit: ProductionUnit | None = None
+
+
+class RegistryEvent(Contract):
+    """What a receiver is sent, and what crosses the broker: the same JSON."""
+
+    id: str
+    type: EventType
+    #: RFC 3339, UTC, `Z`.
+    occurred_at: str
+    #: Absent, like `vat` and `revision`, in `webhook.test` only.
+    country: Country | None = None
+    vat: str | None = None
+    revision: int | None = None
+    data: EventData | None = None
+
+
+def encode_event(event: RegistryEvent) -> bytes:
+    """The bytes that are stored, sent over the broker and POSTed, the same for every attempt."""
+    public = event.model_dump(mode="json", exclude={"data"})
+    public["data"] = {} if event.data is None else _public_data(event.data)
+    return orjson.dumps(public)
+
+
+def _public_data(data: EventData) -> dict[str, Any]:
+    public = data.model_dump(mode="json")
+    if data.production_unit is None:
+        del public["production_unit"]
+    return public
+
+
+def event_id(
+    country: Country, vat: str, revision: int, kind: EventType, unit: str | None = None
+) -> str:
+    """The same change has the same id, however often it is read."""
+    return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{kind}|{unit or ''}"))
+
+
+def routing_key(kind: EventType, country: Country | None) -> str:
+    return f"{country or 'none'}.{kind}"

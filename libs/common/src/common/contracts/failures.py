@@ -1,0 +1,37 @@
+"""Failures that one process reports to another, and to the client: one code per cause."""
+
+from enum import StrEnum
+
+from common.contracts.contract import Contract
+
+
+class FailureCode(StrEnum):
+    """The problem codes (spec/decisions.md section 1) that a service behind the gateway gives."""
+
+    INVALID_PARAMETER = "invalid_parameter"
+    INVALID_BODY = "invalid_body"
+    COMPANY_NOT_FOUND = "company_not_found"
+    WEBHOOK_NOT_FOUND = "webhook_not_found"
+    DELIVERY_NOT_FOUND = "delivery_not_found"
+    WEBHOOK_DISABLED = "webhook_disabled"
+    WEBHOOK_LIMIT_REACHED = "webhook_limit_reached"
+    DELIVERY_PENDING = "delivery_pending"
+    IDEMPOTENCY_CONFLICT = "idempotency_conflict"
+    INTERNAL_ERROR = "internal_error"
+    SERVICE_UNAVAILABLE = "service_unavailable"
+    LOOKUP_TIMEOUT = "lookup_timeout"
+
+
+class FieldError(Contract):
+    """What is wrong with one part of the input, and what would be right."""
+
+    parameter: str
+    message: str
+
+
+class Failure(Contract):
+    """A typed failure: what it was, in words a client may read."""
+
+    code: FailureCode
+    detail: str
+    errors: tuple[FieldError, ...] = ()

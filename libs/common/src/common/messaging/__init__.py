@@ -1,0 +1,1 @@
+"""RabbitMQ: the only package that imports aio_pika."""

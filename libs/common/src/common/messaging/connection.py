@@ -1,0 +1,195 @@
+"""One supervised connection: it comes back by itself, and everything on it with it.
+
+aio-pika's robust connection restores channels, queues and consumers one by one, each with traps of
+its own (an exclusive queue that cannot be consumed again, channels that nobody references any
+more, a fixed interval that brings every process back at once). Here a lost connection is thrown
+away whole and every attachment makes its channel, queues and consumers afresh.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from random import Random
+from typing import Protocol
+
+import aio_pika
+import aiormq.exceptions
+import structlog
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import DeliveryError
+from prometheus_client import Counter, Gauge
+
+from common.contracts.outage import Outage
+from common.runtime.backoff import delays
+from common.runtime.tasks import beside
+
+#: Seconds for a connection to be made, and for one attachment to make its channel and queues.
+CONNECT_LIMIT = 5.0
+#: Seconds between heartbeats: a broker that vanished without a word is noticed within three.
+HEARTBEAT = 10
+
+#: What the libraries raise when the broker is away, refuses, or closes what we use.
+_BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
+
+_UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
+_LOST = Counter("broker_connections_lost_total", "Connections that were lost", ["connection"])
+
+log = structlog.get_logger()
+
+
+class BrokerAway(Outage):
+    """The broker cannot be reached, or did not take a message in time."""
+
+
+@contextmanager
+def broker_calls() -> Iterator[None]:
+    """Turns the libraries' many ways to say that a call on the broker failed into `BrokerAway`.
+
+    Only a message that no queue took keeps its own exception, aio_pika's DeliveryError.
+    """
+    try:
+        yield
+    except (DeliveryError, BrokerAway):
+        raise
+    except _BROKER_ERRORS as error:
+        raise BrokerAway(f"the broker cannot be reached: {error!r}") from error
+    except Exception as error:
+        # aiormq ends what is under way with a bare Exception when it is closed without a reason.
+        if type(error) is not Exception:
+            raise
+        raise BrokerAway("the connection was closed") from error
+
+
+class Attachment(Protocol):
+    """Something that lives on a connection."""
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        """Makes channel, queues and consumers on a fresh connection."""
+
+    def detach(self) -> None:
+        """Forgets them: the connection is gone."""
+
+
+class Link:
+    """A connection under supervision; `ready` while every attachment is on it."""
+
+    def __init__(self, url: str, *, name: str, random: Random) -> None:
+        self._url = url
+        self._random = random
+        self._attachments: list[Attachment] = []
+        self._connection: AbstractConnection | None = None
+        self._lost: asyncio.Future[str] | None = None
+        self._attached = asyncio.Event()
+        self.name = name
+
+    @property
+    def ready(self) -> bool:
+        return self._attached.is_set()
+
+    async def until_ready(self, limit: float) -> None:
+        """Waits for the connection; raises BrokerAway when it is not there in `limit` seconds."""
+        try:
+            async with asyncio.timeout(limit):
+                await self._attached.wait()
+        except TimeoutError:
+            raise BrokerAway("the broker cannot be reached") from None
+
+    async def health(self) -> str | None:
+        """A health check: None, or a word on what is wrong."""
+        return None if self.ready else "not connected"
+
+    async def add(self, attachment: Attachment) -> None:
+        """Puts something on the connection, now if there is one, and again on each new one."""
+        self._attachments.append(attachment)
+        if self.ready and self._connection is not None:
+            try:
+                with broker_calls():
+                    await _attach(attachment, self._connection)
+            except BrokerAway as error:
+                self.lost(f"an attachment failed: {error}")
+
+    def remove(self, attachment: Attachment) -> None:
+        self._attachments.remove(attachment)
+
+    def lost(self, reason: str) -> None:
+        """Says that something on the connection broke; it is then made anew as a whole."""
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(reason)
+
+    async def open_channel(
+        self, connection: AbstractConnection, *, confirms: bool
+    ) -> AbstractChannel:
+        """A channel; when the broker closes it or cancels a consumer, the connection is renewed."""
+        channel = connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
+        await channel.initialize(timeout=CONNECT_LIMIT)
+        channel.close_callbacks.add(lambda _channel, error: self.lost(f"channel closed: {error}"))
+        underlay = await channel.get_underlay_channel()
+        underlay.on_consumer_cancel_callbacks.add(
+            lambda _frame: self.lost("the broker cancelled a consumer")
+        )
+        return channel
+
+    async def run(self) -> None:
+        """Connects, and connects again after each loss, until cancelled."""
+        waits = delays(self._random)
+        said = False
+        while True:
+            try:
+                with broker_calls():
+                    reason = await self._connected_once()
+                waits = delays(self._random)
+                said = False
+                _LOST.labels(self.name).inc()
+                log.warning("broker.lost", connection=self.name, reason=reason)
+            except BrokerAway as error:
+                if not said:
+                    log.warning("broker.away", connection=self.name, reason=str(error))
+                    said = True
+            await asyncio.sleep(next(waits))
+
+    async def _connected_once(self) -> str:
+        async with asyncio.timeout(CONNECT_LIMIT):
+            connection = await aio_pika.connect(
+                self._url,
+                client_properties={"connection_name": self.name},
+                heartbeat=HEARTBEAT,
+            )
+        self._connection = connection
+        self._lost = asyncio.get_running_loop().create_future()
+        connection.close_callbacks.add(lambda _connection, error: self.lost(repr(error)))
+        try:
+            for attachment in self._attachments:
+                await _attach(attachment, connection)
+            self._attached.set()
+            _UP.labels(self.name).set(1)
+            log.info("broker.connected", connection=self.name)
+            return await self._lost
+        finally:
+            self._attached.clear()
+            _UP.labels(self.name).set(0)
+            for attachment in self._attachments:
+                attachment.detach()
+            await _close(connection)
+
+
+async def _attach(attachment: Attachment, connection: AbstractConnection) -> None:
+    async with asyncio.timeout(CONNECT_LIMIT):
+        await attachment.attach(connection)
+
+
+async def _close(connection: AbstractConnection) -> None:
+    try:
+        with broker_calls():
+            async with asyncio.timeout(CONNECT_LIMIT):
+                await connection.close()
+    except BrokerAway as error:
+        log.debug("broker.close_failed", reason=str(error))
+
+
+@asynccontextmanager
+async def linked(url: str, *, name: str, random: Random) -> AsyncIterator[Link]:
+    """A supervised connection for the body's time; it may not be there yet when the body starts."""
+    link = Link(url, name=name, random=random)
+    _UP.labels(name).set(0)
+    async with beside(link.run()):
+        yield link

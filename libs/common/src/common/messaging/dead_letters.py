@@ -1,0 +1,119 @@
+"""Dead letters: looked at, put back where they came from, or thrown away. For commands."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import aio_pika
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.exceptions import DeliveryError, QueueEmpty
+
+from common.messaging.connection import CONNECT_LIMIT, BrokerAway, broker_calls
+from common.messaging.topology import Queue, Topology, declare
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that ended as one."""
+
+    message_id: str
+    #: The queue that it failed in; empty when the broker does not say.
+    queue: str
+    #: Why it is here, in the broker's word: `delivery_limit`, `rejected`, …
+    reason: str
+    died_at: datetime | None
+    body: bytes
+
+
+class DeadLetters:
+    """One queue of dead letters. Every method may raise BrokerAway."""
+
+    def __init__(self, channel: AbstractChannel, queue: str) -> None:
+        self._channel = channel
+        self._queue = queue
+
+    async def look(self, *, most: int) -> list[DeadLetter]:
+        """The oldest letters; they stay where they are."""
+        with broker_calls():
+            taken = [message async for message in self._take(most)]
+            for message in taken:
+                await message.nack(requeue=True)
+        return [_letter(message) for message in taken]
+
+    async def requeue(self, *, most: int, message_id: str | None = None) -> int:
+        """Puts letters back into the queues that they failed in; gives how many."""
+        return await self._settle(most, message_id, put_back=True)
+
+    async def drop(self, *, most: int, message_id: str | None = None) -> int:
+        """Throws letters away; gives how many."""
+        return await self._settle(most, message_id, put_back=False)
+
+    async def _settle(self, most: int, message_id: str | None, *, put_back: bool) -> int:
+        done, others = 0, []
+        with broker_calls():
+            async for message in self._take(most):
+                letter = _letter(message)
+                if message_id not in (None, letter.message_id) or (put_back and not letter.queue):
+                    others.append(message)
+                    continue
+                if put_back:
+                    await self._publish(letter)
+                await message.ack()
+                done += 1
+            for message in others:
+                await message.nack(requeue=True)
+        return done
+
+    async def _publish(self, letter: DeadLetter) -> None:
+        # A fresh message: with the old one's headers the broker would see a cycle, and drop it.
+        fresh = Message(
+            letter.body,
+            message_id=letter.message_id,
+            delivery_mode=DeliveryMode.PERSISTENT,
+            content_type="application/json",
+        )
+        try:
+            await self._channel.default_exchange.publish(
+                fresh, letter.queue, mandatory=True, timeout=CONNECT_LIMIT
+            )
+        except DeliveryError:
+            raise BrokerAway(f"the queue {letter.queue} does not take messages") from None
+
+    async def _take(self, most: int) -> AsyncIterator[AbstractIncomingMessage]:
+        queue = await self._channel.get_queue(self._queue, ensure=False)
+        for _ in range(most):
+            try:
+                yield await queue.get(timeout=CONNECT_LIMIT)
+            except QueueEmpty:
+                return
+
+
+@asynccontextmanager
+async def dead_letters(url: str, queue: Queue) -> AsyncIterator[DeadLetters]:
+    """A connection of its own for the body's time; raises BrokerAway."""
+    with broker_calls():
+        connection = await aio_pika.connect(url, timeout=CONNECT_LIMIT)
+    try:
+        with broker_calls():
+            channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
+            await declare(channel, Topology(queues=(queue,)))
+        yield DeadLetters(channel, queue.name)
+    finally:
+        await connection.close()
+
+
+def _letter(message: AbstractIncomingMessage) -> DeadLetter:
+    deaths = message.headers.get("x-death")
+    death = deaths[0] if isinstance(deaths, list) and deaths else {}
+    if not isinstance(death, dict):
+        death = {}
+    died_at = death.get("time")
+    return DeadLetter(
+        message_id=message.message_id or "",
+        queue=str(death.get("queue", "")),
+        reason=str(death.get("reason", "")),
+        died_at=died_at if isinstance(died_at, datetime) else None,
+        body=message.body,
+    )

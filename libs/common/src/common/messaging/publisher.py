@@ -1,0 +1,69 @@
+"""Publishing with confirms: a message is in its queues, or the caller knows that it is not."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import DeliveryError
+from prometheus_client import Counter
+
+from common.messaging.connection import BrokerAway, Link, broker_calls
+from common.messaging.topology import Topology, declare
+
+_PUBLISHED = Counter("broker_published_total", "Messages by what became of them", ["outcome"])
+
+
+class Unroutable(Exception):
+    """No queue took the message: nobody consumes, or the queue is full."""
+
+
+class Publisher:
+    """Publishes persistent messages with confirms and `mandatory`, each within a time limit."""
+
+    def __init__(
+        self, link: Link, *, topology: Topology, new_id: Callable[[], str], limit: timedelta
+    ) -> None:
+        self._link = link
+        self._topology = topology
+        self._new_id = new_id
+        self._limit = limit.total_seconds()
+        self._channel: AbstractChannel | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        channel = await self._link.open_channel(connection, confirms=True)
+        await declare(channel, self._topology)
+        self._channel = channel
+
+    def detach(self) -> None:
+        self._channel = None
+
+    async def publish(self, body: bytes, *, exchange: str = "", routing_key: str) -> None:
+        """Returns when the broker has the message; raises BrokerAway or Unroutable when it has not.
+
+        After BrokerAway it may have it nevertheless: publish again, receivers tolerate repeats.
+        """
+        if self._channel is None:
+            raise BrokerAway("the broker cannot be reached")
+        # aiormq matches a returned message to its publish by this id, so it is new for each.
+        message = Message(
+            body,
+            message_id=self._new_id(),
+            delivery_mode=DeliveryMode.PERSISTENT,
+            content_type="application/json",
+        )
+        try:
+            with broker_calls():
+                target = (
+                    await self._channel.get_exchange(exchange, ensure=False)
+                    if exchange
+                    else self._channel.default_exchange
+                )
+                await target.publish(message, routing_key, mandatory=True, timeout=self._limit)
+        except DeliveryError as error:
+            _PUBLISHED.labels("unroutable").inc()
+            raise Unroutable(f"no queue took a message for {routing_key!r}") from error
+        except BrokerAway:
+            _PUBLISHED.labels("broker_away").inc()
+            raise
+        _PUBLISHED.labels("confirmed").inc()

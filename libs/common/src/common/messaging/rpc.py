@@ -1,0 +1,84 @@
+"""How requests and replies look on the wire.
+
+A message carries a list: requests that wait at the same moment share it. Both sides use msgpack,
+so that a reply's ready JSON travels as bytes and is copied, never parsed.
+
+Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same order:
+`[[failure | nil, contract | nil], …]`. What is left of the time is relative: the clocks of two
+hosts differ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import ormsgpack
+from pydantic import ValidationError
+
+from common.contracts.contract import Contract
+from common.contracts.failures import Failure
+
+C = TypeVar("C", bound=Contract)
+
+Result = Contract | Failure
+
+
+class Undecodable(Exception):
+    """A message that is not what the other side should have sent."""
+
+
+class RpcFailed(Exception):
+    """The other side answered with a failure."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.code, failure.detail)
+        self.failure = failure
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[C]):
+    """One request of a list."""
+
+    request_id: str
+    request: C
+    #: When its asker stops waiting, on this process' monotonic clock, in seconds.
+    deadline: float
+
+
+def encode_requests(items: Sequence[tuple[str, int, dict[str, Any]]]) -> bytes:
+    return ormsgpack.packb(items)
+
+
+def decode_requests(body: bytes, kind: type[C], *, now: float) -> list[Asked[C]]:
+    """The requests of a message, at least one; raises Undecodable when any of it is unsound."""
+    try:
+        asked = [
+            Asked(request_id, kind.model_validate(request), now + milliseconds / 1000)
+            for request_id, milliseconds, request in ormsgpack.unpackb(body)
+        ]
+    except (ValidationError, ValueError, TypeError) as error:
+        raise Undecodable(str(error)) from error
+    if not asked:
+        raise Undecodable("it asks for nothing")
+    return asked
+
+
+def encode_results(results: Sequence[Result]) -> bytes:
+    return ormsgpack.packb(
+        [
+            (result.model_dump(), None)
+            if isinstance(result, Failure)
+            else (None, result.model_dump())
+            for result in results
+        ]
+    )
+
+
+def decode_results(body: bytes) -> list[tuple[Failure | None, dict[str, Any] | None]]:
+    try:
+        return [
+            (None if failure is None else Failure.model_validate(failure), reply)
+            for failure, reply in ormsgpack.unpackb(body)
+        ]
+    except (ValidationError, ValueError, TypeError) as error:
+        raise Undecodable(str(error)) from error

@@ -1,0 +1,308 @@
+"""Asking another service: requests that wait together travel together."""
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import structlog
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from aio_pika.exceptions import DeliveryError
+from prometheus_client import Counter, Gauge, Histogram
+
+from common.contracts.contract import Contract
+from common.contracts.outage import Outage
+from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
+from common.messaging.rpc import RpcFailed, Undecodable, decode_results, encode_requests
+
+C = TypeVar("C", bound=Contract)
+
+_LATENCY = Histogram(
+    "rpc_client_seconds",
+    "From asking to the answer",
+    ["queue"],
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+)
+_IN_FLIGHT = Gauge("rpc_client_in_flight", "Requests that wait for an answer", ["queue"])
+_FAILED = Counter("rpc_client_failures_total", "Requests by how they failed", ["queue", "cause"])
+_LATE = Counter("rpc_client_late_replies_total", "Replies after their deadline, dropped")
+_LIST = Histogram(
+    "rpc_client_list_size",
+    "Requests in a message",
+    ["queue"],
+    buckets=(1, 2, 4, 8, 16, 32, 64, 128),
+)
+
+log = structlog.get_logger()
+
+
+class NobodyServes(Outage):
+    """No process consumes the queue, or it is full."""
+
+
+class NoAnswerInTime(Exception):
+    """The deadline passed without an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A request queue and how it is used.
+
+    Two messages in flight did best in probes for indexed reads: one is worked on while the next is
+    under way. A search takes longer than its transport, so there short lists and more of them keep
+    one slow search from holding up others.
+    """
+
+    queue: str
+    in_flight: int = 2
+    longest_list: int = 128
+    #: Requests beyond these are refused at once: they would only wait to time out.
+    most_waiting: int = 4096
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    request_id: str
+    request: Contract
+    deadline: float
+    answer: asyncio.Future[dict[str, object]]
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: deque[_Call] = field(default_factory=deque)
+    in_flight: int = 0
+    pump_is_due: bool = False
+
+
+class RpcClient:
+    """Calls over one publishing and one consuming connection.
+
+    Replies come to an exclusive queue of this process, made anew with each connection: RabbitMQ's
+    direct reply-to does not outlive a reconnect and was slower in probes.
+    """
+
+    def __init__(self, publishing: Link, consuming: Link, *, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._lanes: defaultdict[Route, _Lane] = defaultdict(_Lane)
+        self._sent: dict[str, asyncio.Future[bytes]] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+        self._requests = _Requests(publishing)
+        self._replies = _Replies(consuming, self._take)
+
+    @property
+    def waiting_for_replies(self) -> int:
+        """Messages sent and not answered yet; none of them outlives its deadline."""
+        return len(self._sent)
+
+    async def open(self) -> None:
+        await self._requests.link.add(self._requests)
+        await self._replies.link.add(self._replies)
+
+    async def close(self) -> None:
+        """Lets nobody wait for answers that cannot come any more."""
+        for task in self._sending:
+            task.cancel()
+        if self._sending:
+            await asyncio.wait(self._sending)
+        self._requests.link.remove(self._requests)
+        self._replies.link.remove(self._replies)
+
+    async def call(
+        self, route: Route, request: Contract, reply: type[C], *, limit: float, request_id: str
+    ) -> C:
+        """The answer to one request, within `limit` seconds.
+
+        Raises RpcFailed (the other side's word), NoAnswerInTime, NobodyServes or BrokerAway.
+        """
+        if self._requests.channel is None or self._replies.queue is None:
+            _FAILED.labels(route.queue, "broker_away").inc()
+            raise BrokerAway("the broker cannot be reached")
+        lane = self._lanes[route]
+        if len(lane.waiting) >= route.most_waiting:
+            _FAILED.labels(route.queue, "overload").inc()
+            raise NobodyServes("too many requests are waiting")
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        call = _Call(request_id, request, started + limit, loop.create_future())
+        lane.waiting.append(call)
+        self._pump_soon(route, lane)
+        _IN_FLIGHT.labels(route.queue).inc()
+        try:
+            async with asyncio.timeout_at(call.deadline):
+                return reply.model_validate(await call.answer)
+        except TimeoutError:
+            _FAILED.labels(route.queue, "timeout").inc()
+            raise NoAnswerInTime from None
+        except (RpcFailed, Outage) as error:
+            cause = error.failure.code if isinstance(error, RpcFailed) else "unavailable"
+            _FAILED.labels(route.queue, cause).inc()
+            raise
+        finally:
+            _IN_FLIGHT.labels(route.queue).dec()
+            _LATENCY.labels(route.queue).observe(loop.time() - started)
+
+    def _pump_soon(self, route: Route, lane: _Lane) -> None:
+        # At the end of this turn of the loop, so that all who ask in one turn share a message.
+        if not lane.pump_is_due and lane.in_flight < route.in_flight:
+            lane.pump_is_due = True
+            asyncio.get_running_loop().call_soon(self._pump, route, lane)
+
+    def _pump(self, route: Route, lane: _Lane) -> None:
+        lane.pump_is_due = False
+        while lane.waiting and lane.in_flight < route.in_flight:
+            calls = self._next_list(route, lane)
+            if calls:
+                lane.in_flight += 1
+                task = asyncio.create_task(self._exchange(route, lane, calls))
+                self._sending.add(task)
+                task.add_done_callback(self._sending.discard)
+
+    def _next_list(self, route: Route, lane: _Lane) -> list[_Call]:
+        calls: list[_Call] = []
+        while lane.waiting and len(calls) < route.longest_list:
+            call = lane.waiting.popleft()
+            if not call.answer.done():  # a caller that gave up has cancelled it
+                calls.append(call)
+        return calls
+
+    async def _exchange(self, route: Route, lane: _Lane, calls: list[_Call]) -> None:
+        """Sends one list and hands out its results; whatever happens, every caller learns it."""
+        try:
+            _LIST.labels(route.queue).observe(len(calls))
+            with broker_calls():
+                _hand_out(calls, await self._send(route, calls))
+        except NoAnswerInTime:
+            pass  # each caller has its own deadline, and the last of them has passed
+        except DeliveryError:
+            _fail(calls, NobodyServes(f"nobody serves {route.queue}, or it is full"))
+        except BrokerAway as error:
+            _fail(calls, error)
+        except (asyncio.CancelledError, Undecodable) as error:
+            _fail(calls, BrokerAway("the connection was closed while a request was under way"))
+            if isinstance(error, Undecodable):
+                log.error("rpc.undecodable_reply", queue=route.queue, reason=str(error))
+            else:
+                raise
+        finally:
+            lane.in_flight -= 1
+            self._pump_soon(route, lane)
+
+    async def _send(self, route: Route, calls: list[_Call]) -> bytes:
+        channel, reply_queue = self._requests.channel, self._replies.queue
+        if channel is None or reply_queue is None:
+            raise BrokerAway("the broker cannot be reached")
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        last = max(call.deadline for call in calls)
+        correlation_id = self._new_id()
+        message = Message(
+            encode_requests(
+                [
+                    (call.request_id, int((call.deadline - now) * 1000), call.request.model_dump())
+                    for call in calls
+                ]
+            ),
+            message_id=correlation_id,
+            correlation_id=correlation_id,
+            reply_to=reply_queue,
+            # The broker drops what nobody waits for any more.
+            expiration=max(last - now, 0.001),
+            delivery_mode=DeliveryMode.NOT_PERSISTENT,
+        )
+        answer: asyncio.Future[bytes] = loop.create_future()
+        self._sent[correlation_id] = answer
+        try:
+            async with asyncio.timeout_at(last):
+                await channel.default_exchange.publish(message, route.queue, mandatory=True)
+                return await answer
+        except TimeoutError:
+            raise NoAnswerInTime from None
+        finally:
+            del self._sent[correlation_id]
+
+    def _take(self, message: AbstractIncomingMessage | None) -> None:
+        if message is None:  # the reply queue is gone, and with it every answer under way
+            for waiting in self._sent.values():
+                if not waiting.done():
+                    waiting.set_exception(ConnectionError("the reply queue is gone"))
+            return
+        answer = self._sent.get(message.correlation_id or "")
+        if answer is None or answer.done():
+            _LATE.inc()
+        else:
+            answer.set_result(message.body)
+
+
+def _hand_out(calls: list[_Call], body: bytes) -> None:
+    results = decode_results(body)
+    if len(results) != len(calls):
+        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
+    for call, (failure, reply) in zip(calls, results, strict=True):
+        if call.answer.done():
+            continue
+        if failure is not None:
+            call.answer.set_exception(RpcFailed(failure))
+        else:
+            call.answer.set_result(reply or {})
+
+
+def _fail(calls: list[_Call], error: Exception) -> None:
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(error)
+
+
+class _Requests:
+    """The channel that requests go out on."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.channel: AbstractChannel | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        self.channel = await self.link.open_channel(connection, confirms=True)
+
+    def detach(self) -> None:
+        self.channel = None
+
+
+class _Replies:
+    """The exclusive queue that answers come in on."""
+
+    def __init__(self, link: Link, take: Callable[[AbstractIncomingMessage | None], None]) -> None:
+        self.link = link
+        self.queue: str | None = None
+        self._channel: AbstractChannel | None = None
+        self._take = take
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        self._channel = await self.link.open_channel(connection, confirms=False)
+        queue = await self._channel.declare_queue(
+            exclusive=True, auto_delete=True, timeout=CONNECT_LIMIT
+        )
+
+        async def take(message: AbstractIncomingMessage) -> None:
+            self._take(message)
+
+        await queue.consume(take, no_ack=True, timeout=CONNECT_LIMIT)
+        self.queue = queue.name
+
+    def detach(self) -> None:
+        self.queue = self._channel = None
+        self._take(None)
+
+
+@asynccontextmanager
+async def rpc_client(
+    publishing: Link, consuming: Link, *, new_id: Callable[[], str]
+) -> AsyncIterator[RpcClient]:
+    client = RpcClient(publishing, consuming, new_id=new_id)
+    await client.open()
+    try:
+        yield client
+    finally:
+        await client.close()

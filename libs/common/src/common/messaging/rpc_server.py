@@ -1,0 +1,153 @@
+"""Answering other services: lists of requests in, lists of results out."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+import structlog
+from aio_pika import DeliveryMode, Message
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from prometheus_client import Counter, Histogram
+
+from common.contracts.contract import Contract
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.outage import Outage
+from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
+from common.messaging.intake import Intake
+from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, encode_results
+
+C = TypeVar("C", bound=Contract)
+
+#: Answers a list of requests with as many results, each for itself.
+Handler = Callable[[Sequence[Asked[C]]], Awaitable[Sequence[Result]]]
+
+#: Lists that may wait in a request queue; further ones are refused, which the asker sees at once.
+QUEUE_LIMIT = 500
+#: Lists that one process works on at a time.
+PREFETCH = 8
+
+_SECONDS = Histogram(
+    "rpc_server_seconds",
+    "Work on one list of requests",
+    ["queue"],
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+)
+_REQUESTS = Counter("rpc_server_requests_total", "Requests by result", ["queue", "result"])
+
+log = structlog.get_logger()
+
+
+class RpcServer(Generic[C]):
+    """Serves one request queue, which exists while somebody serves it."""
+
+    def __init__(
+        self,
+        link: Link,
+        queue: str,
+        kind: type[C],
+        handler: Handler[C],
+        *,
+        prefetch: int = PREFETCH,
+    ) -> None:
+        self._link = link
+        self._queue_name = queue
+        self._kind = kind
+        self._handler = handler
+        self._prefetch = prefetch
+        self._channel: AbstractChannel | None = None
+        self._intake = Intake(self._work)
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        channel = await self._link.open_channel(connection, confirms=False)
+        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_LIMIT)
+        queue = await channel.declare_queue(
+            self._queue_name,
+            auto_delete=True,
+            arguments={"x-max-length": QUEUE_LIMIT, "x-overflow": "reject-publish"},
+            timeout=CONNECT_LIMIT,
+        )
+        self._channel = channel
+        await self._intake.begin(queue)
+
+    def detach(self) -> None:
+        self._channel = None
+        self._intake.forget()
+
+    async def drain(self, limit: float) -> None:
+        """Takes no more, then lets what runs finish, at most `limit` seconds."""
+        await self._intake.drain(limit)
+
+    async def _work(self, message: AbstractIncomingMessage) -> None:
+        with _SECONDS.labels(self._queue_name).time():
+            await self._answer(message)
+
+    async def _answer(self, message: AbstractIncomingMessage) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            asked = decode_requests(message.body, self._kind, now=loop.time())
+        except Undecodable as error:
+            # Its asker times out; nobody else would understand it either, so it is not kept.
+            log.error("rpc.undecodable_request", queue=self._queue_name, reason=str(error))
+            results: Sequence[Result] = ()
+        else:
+            results = await self._results(asked)
+        try:
+            with broker_calls():
+                if results and message.reply_to is not None:
+                    await self._reply(message.reply_to, message.correlation_id, results)
+                await message.ack()
+        except BrokerAway as error:
+            log.debug("rpc.reply_failed", queue=self._queue_name, reason=str(error))
+
+    async def _reply(
+        self, queue: str, correlation_id: str | None, results: Sequence[Result]
+    ) -> None:
+        if self._channel is None:
+            raise BrokerAway("the connection was lost while the answer was made")
+        reply = Message(
+            encode_results(results),
+            correlation_id=correlation_id,
+            delivery_mode=DeliveryMode.NOT_PERSISTENT,
+        )
+        # An asker that is gone needs no answer.
+        await self._channel.default_exchange.publish(
+            reply, queue, mandatory=False, timeout=CONNECT_LIMIT
+        )
+
+    async def _results(self, asked: list[Asked[C]]) -> Sequence[Result]:
+        last = max(item.deadline for item in asked)
+        try:
+            async with asyncio.timeout_at(last):
+                results = await self._handler(asked)
+        except TimeoutError:
+            results = [_TIMED_OUT] * len(asked)
+        except Outage as outage:
+            results = [Failure(code=FailureCode.SERVICE_UNAVAILABLE, detail=str(outage))] * len(
+                asked
+            )
+        except Exception:
+            # The queue outlives any request: its askers learn that it failed, we learn why.
+            log.exception(
+                "rpc.failed", queue=self._queue_name, request_ids=[a.request_id for a in asked]
+            )
+            results = [_FAILED] * len(asked)
+        for result in results:
+            word = result.code if isinstance(result, Failure) else "ok"
+            _REQUESTS.labels(self._queue_name, word).inc()
+        return results
+
+
+_TIMED_OUT = Failure(code=FailureCode.LOOKUP_TIMEOUT, detail="the answer was not ready in time")
+_FAILED = Failure(code=FailureCode.INTERNAL_ERROR, detail="an internal error")
+
+
+@asynccontextmanager
+async def serving(link: Link, server: RpcServer[C], *, drain_limit: float) -> AsyncIterator[None]:
+    """Serves for the body's time; leaving stops the intake first, then waits for what runs."""
+    await link.add(server)
+    try:
+        yield
+    finally:
+        await server.drain(drain_limit)
+        link.remove(server)

@@ -1,0 +1,46 @@
+"""Exchanges and queues as data, and their declaration."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractChannel
+
+from common.messaging.connection import CONNECT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    exchange: str
+    routing_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A durable queue. Its arguments can never change, so what varies is in its name."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    bindings: tuple[Binding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """What must exist before anything is published or consumed."""
+
+    topic_exchanges: tuple[str, ...] = ()
+    queues: tuple[Queue, ...] = ()
+
+
+async def declare(channel: AbstractChannel, topology: Topology) -> None:
+    """Declares everything, durably; harmless when it is there already."""
+    for name in topology.topic_exchanges:
+        await channel.declare_exchange(
+            name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_LIMIT
+        )
+    for queue in topology.queues:
+        declared = await channel.declare_queue(
+            queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_LIMIT
+        )
+        for binding in queue.bindings:
+            await declared.bind(binding.exchange, binding.routing_key, timeout=CONNECT_LIMIT)

@@ -1,0 +1,88 @@
+"""The way to MongoDB: how to connect, what counts as its being away.
+
+With the store modules the only importer of motor, so that leaving motor is a change of imports.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pymongo.errors
+from bson.codec_options import CodecOptions
+from motor.motor_asyncio import AsyncIOMotorClient, AsyncIOMotorDatabase
+
+from common.contracts.outage import Outage
+
+Client = AsyncIOMotorClient[Mapping[str, Any]]
+Database = AsyncIOMotorDatabase[dict[str, Any]]
+
+#: A request must learn within 2 s that the database is away (spec: 503), so choosing a server and
+#: each operation end before that.
+SELECTION_LIMIT = timedelta(seconds=1)
+REQUEST_LIMIT = timedelta(milliseconds=1200)
+
+#: What the driver raises when the database cannot be reached or cannot answer now.
+_AWAY = (
+    pymongo.errors.ConnectionFailure,
+    pymongo.errors.ExecutionTimeout,
+    pymongo.errors.WTimeoutError,
+    pymongo.errors.WaitQueueTimeoutError,
+)
+
+
+@asynccontextmanager
+async def connected(
+    url: str, *, name: str, operation_limit: timedelta | None = REQUEST_LIMIT
+) -> AsyncIterator[Client]:
+    """A client for the body's time; `operation_limit` None is for streams and long loads."""
+    client: Client = AsyncIOMotorClient(
+        url,
+        appname=name,
+        tz_aware=True,
+        serverSelectionTimeoutMS=_milliseconds(SELECTION_LIMIT),
+        connectTimeoutMS=_milliseconds(SELECTION_LIMIT),
+        timeoutMS=None if operation_limit is None else _milliseconds(operation_limit),
+        w="majority",
+        retryWrites=True,
+    )
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def database(client: Client, name: str) -> Database:
+    """A database whose times come back as UTC."""
+    return client.get_database(name, codec_options=CodecOptions(tz_aware=True))  # type: ignore[return-value]
+
+
+@contextmanager
+def outages() -> Iterator[None]:
+    """Turns the driver's ways of saying that the database is away into `Outage`."""
+    try:
+        yield
+    except _AWAY as error:
+        raise Outage("the database cannot be reached") from error
+    except pymongo.errors.PyMongoError as error:
+        if error.timeout:
+            raise Outage("the database did not answer in time") from error
+        raise
+
+
+def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
+    """A health check: None, or a word on what is wrong."""
+
+    async def check() -> str | None:
+        try:
+            with outages():
+                await client.admin.command("ping")
+        except Outage as outage:
+            return str(outage)
+        return None
+
+    return check
+
+
+def _milliseconds(span: timedelta) -> int:
+    return int(span.total_seconds() * 1000)

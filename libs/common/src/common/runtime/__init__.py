@@ -1,0 +1,1 @@
+"""Settings, logging, metrics, health, start and stop: the same in every process."""

@@ -1,0 +1,57 @@
+"""Logs are JSON, one line per unit of work, on standard output."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import orjson
+import structlog
+
+#: These say at WARNING what we need of them; at INFO they would add lines to every unit of work.
+_QUIET = ("aiohttp", "aio_pika", "pymongo", "dicttoxml", "asyncio")
+#: It logs an error at each try to connect; `common.messaging.connection` says it once.
+_SILENT = ("aiormq",)
+
+
+def configure(level: str, *, service: str) -> None:
+    """Routes structlog and the standard library's loggers to JSON lines; call once, at start."""
+
+    def name_service(
+        _logger: object, _method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        event["service"] = service
+        return event
+
+    shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        name_service,
+        structlog.processors.format_exc_info,
+    ]
+    numeric = logging.getLevelNamesMapping()[level]
+    structlog.configure(
+        processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
+        wrapper_class=structlog.make_filtering_bound_logger(numeric),
+        logger_factory=structlog.BytesLoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    handler = logging.StreamHandler(sys.stdout)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processor=structlog.processors.JSONRenderer(
+                serializer=lambda *a, **k: _dump(*a, **k).decode()
+            ),
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
+        )
+    )
+    logging.basicConfig(level=numeric, handlers=[handler], force=True)
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(max(numeric, logging.WARNING))
+    for name in _SILENT:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _dump(event: object, **_options: object) -> bytes:
+    return orjson.dumps(event, default=str)

@@ -1,0 +1,1 @@
+from common.contracts.outage import Outage as Outage

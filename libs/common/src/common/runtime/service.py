@@ -1,0 +1,64 @@
+"""Start and stop of a service process."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import structlog
+import uvloop
+
+from common.runtime import logs
+from common.runtime.admin import admin_port
+from common.runtime.health import Health
+from common.runtime.settings import ProcessSettings, shown
+
+S = TypeVar("S", bound=ProcessSettings)
+
+#: Builds the running service onto the stack, in start-up order; leaving undoes it in reverse.
+Build = Callable[[S, AsyncExitStack, Health], Awaitable[None]]
+
+
+def run(name: str, settings: S, build: Build[S]) -> None:
+    """Runs a service until SIGTERM or SIGINT; one is enough at any stage, more change nothing."""
+    logs.configure(settings.log_level, service=name)
+    uvloop.run(_main(name, settings, build))
+
+
+async def _main(name: str, settings: S, build: Build[S]) -> None:
+    # The serving task is cancelled rather than an event set, so that a signal also ends a
+    # start-up that waits for a broker that never answers.
+    serving = asyncio.create_task(_serve(name, settings, build))
+
+    def stop() -> None:
+        # Once: a second signal would cut off the work that the stop waits for.
+        if not serving.cancelling():
+            serving.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    try:
+        await serving
+    except asyncio.CancelledError:
+        structlog.get_logger().info("service.stopped")
+
+
+async def _serve(name: str, settings: S, build: Build[S]) -> None:
+    log = structlog.get_logger()
+    log.info("service.starting", name=name, settings=shown(settings))
+    health = Health()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(
+            admin_port(health, host=settings.admin_host, port=settings.admin_port)
+        )
+        await build(settings, stack, health)
+        health.serving = True
+        log.info("service.started")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            # Readiness fails before anything is closed, so that no new work is sent here.
+            health.serving = False
+            log.info("service.stopping")

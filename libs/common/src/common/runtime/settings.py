@@ -1,0 +1,90 @@
+"""Settings come from the environment, once; a bad one stops the process with a sentence.
+
+Durations are ISO 8601 (`PT5S`); a bare number is refused, since nobody can tell its unit.
+"""
+
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+def _with_unit(value: object) -> object:
+    if isinstance(value, timedelta) or (
+        isinstance(value, str) and value.lstrip("+-").startswith("P")
+    ):
+        return value
+    raise ValueError("give a duration in ISO 8601, such as PT5S or PT1M")
+
+
+def _url_of(*schemes: str) -> Callable[[SecretStr], SecretStr]:
+    def checked(url: SecretStr) -> SecretStr:
+        parts = urlsplit(url.get_secret_value())
+        if parts.scheme not in schemes or not parts.hostname:
+            # The URL itself may hold a password and is not repeated.
+            raise ValueError(f"write it as {schemes[0]}://<host>/…")
+        return url
+
+    return checked
+
+
+Duration = Annotated[timedelta, BeforeValidator(_with_unit)]
+#: 0 lets the system choose.
+Port = Annotated[int, Field(ge=0, le=65_535)]
+AmqpUrl = Annotated[SecretStr, AfterValidator(_url_of("amqp", "amqps"))]
+MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv"))]
+
+
+class ProcessSettings(BaseSettings):
+    """What every process reads that runs until it is stopped."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    admin_host: str = Field(
+        default="127.0.0.1", description="address of the operational port (health, metrics)"
+    )
+    admin_port: Port = Field(description="operational port: /healthz, /readyz, /metrics")
+    log_level: str = Field(
+        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="least level logged"
+    )
+
+
+class ServiceSettings(ProcessSettings):
+    """What every service reads; each adds its own."""
+
+    amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
+    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
+
+
+S = TypeVar("S", bound=BaseSettings)
+
+
+def load(settings: type[S]) -> S:
+    """The settings of the environment; when they are bad, exits with 2 and a line for each bad one.
+
+    Of a setting with several faults the first is told.
+    """
+    try:
+        return settings()
+    except ValidationError as error:
+        faults: dict[str, str] = {}
+        for fault in error.errors(include_url=False, include_input=False):
+            name = str(fault["loc"][0]).upper() if fault["loc"] else ""
+            faults.setdefault(name, fault["msg"].removeprefix("Value error, "))
+        for name, message in faults.items():
+            # A fault of several settings together names them itself.
+            where = f"setting {name}" if name else "settings"
+            sys.stderr.write(f"{where}: {message}\n")
+        raise SystemExit(2) from None
+
+
+def shown(settings: BaseSettings) -> dict[str, object]:
+    """What may be logged of the settings: secrets are reduced to whether they are set."""
+    return {
+        name: bool(value) if isinstance(value, SecretStr) else str(value)
+        for name, value in settings
+    }

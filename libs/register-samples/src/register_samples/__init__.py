@@ -1,0 +1,26 @@
+"""Registers of invented companies, in the formats of the real ones (see README.md)."""
+
+from register_samples.documents import (
+    companies_dk,
+    companies_no,
+    participants,
+    roles_no,
+    units_dk,
+    units_no,
+)
+from register_samples.files import Format, write_registers
+from register_samples.norway.shape import Shape
+from register_samples.showcase import SHOWCASE
+
+__all__ = [
+    "SHOWCASE",
+    "Format",
+    "Shape",
+    "companies_dk",
+    "companies_no",
+    "participants",
+    "roles_no",
+    "units_dk",
+    "units_no",
+    "write_registers",
+]

@@ -1,0 +1,5 @@
+import sys
+
+from register_samples.command import run
+
+sys.exit(run())

@@ -1,0 +1,64 @@
+"""Chance that repeats: what is drawn is a function of the key and of nothing else."""
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from enum import IntEnum
+from random import Random
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Topic(IntEnum):
+    """What is drawn about a company; topics do not disturb each other."""
+
+    COMPANY = 0
+    SHARED_NAME = 1
+    BUILDING = 2
+    DETAILS = 3
+    UNITS = 4
+    OWNERS = 5
+    OFFICERS = 6
+    MOVE = 7
+    EINVOICING = 8
+    UNIT = 9
+    CARD = 10
+
+
+class Draw:
+    """A sequence of choices for one key.
+
+    Only `Random.random` is used: Python promises that its sequence for a seed stays the same
+    between versions, which it does not promise for `choice` or `randrange`.
+    """
+
+    __slots__ = ("_next",)
+
+    def __init__(self, seed: int, country: int, topic: Topic, index: int) -> None:
+        key = (seed << 72) | (country << 68) | (topic << 64) | index
+        self._next = Random(key).random  # noqa: S311 - invented data, nothing to protect
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0 up to, not including, the bound."""
+        return int(self._next() * bound)
+
+    def between(self, low: int, high: int) -> int:
+        """A whole number from low to high, both included."""
+        return low + int(self._next() * (high - low + 1))
+
+    def happens(self, share: float) -> bool:
+        """True in this share of the draws."""
+        return self._next() < share
+
+    def pick(self, choices: Sequence[T]) -> T:
+        return choices[int(self._next() * len(choices))]
+
+    def day(self, first: date, last: date) -> date:
+        """A day from the first to the last; the first where they are the wrong way round."""
+        days = max(last.toordinal() - first.toordinal(), 0)
+        return date.fromordinal(first.toordinal() + int(self._next() * (days + 1)))
+
+
+def urn(weights: Mapping[T, int]) -> tuple[T, ...]:
+    """Each value as often as it weighs, to pick from."""
+    return tuple(value for value, weight in weights.items() for _ in range(weight))

@@ -1,0 +1,78 @@
+"""The command: `python -m register_samples --out DIR --companies N`, or `serve …`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from register_samples.files import COUNTRIES, MOST_COMPANIES, Format, write_registers
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Write sample registers as the arguments say and name the files; returns the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["serve"]:
+        # Only those who serve need an HTTP server's libraries.
+        from register_samples.server.command import run as serve
+
+        return serve(given[1:])
+    wanted = _parser().parse_args(given)
+    written = write_registers(
+        wanted.out,
+        wanted.companies,
+        wanted.seed,
+        countries=wanted.countries,
+        formats=wanted.format,
+    )
+    for kind, path in written.items():
+        sys.stdout.write(f"{kind:20} {path}\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m register_samples",
+        description="Write registers of invented companies in the formats of the real ones.",
+        epilog="`python -m register_samples serve --help`: the same over the registers' interfaces",
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
+    parser.add_argument(
+        "--companies", type=_company_count, required=True, metavar="N", help="companies a country"
+    )
+    parser.add_argument(
+        "--seed", type=_seed, default=1, help="another seed gives other companies (default: 1)"
+    )
+    parser.add_argument(
+        "--countries", type=_countries, default=COUNTRIES, metavar="dk,no", help="default: both"
+    )
+    parser.add_argument(
+        "--format",
+        type=Format,
+        choices=list(Format),
+        action="append",
+        default=[],
+        help="a format other than the usual; may be given several times",
+    )
+    return parser
+
+
+def _company_count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MOST_COMPANIES:
+        raise argparse.ArgumentTypeError(f"must be from 1 to {MOST_COMPANIES}")
+    return count
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return seed
+
+
+def _countries(text: str) -> tuple[str, ...]:
+    countries = tuple(dict.fromkeys(text.split(",")))
+    unknown = set(countries) - set(COUNTRIES)
+    if unknown:
+        raise argparse.ArgumentTypeError(f"unknown: {', '.join(sorted(unknown))}")
+    return countries

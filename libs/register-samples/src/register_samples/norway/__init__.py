@@ -1,0 +1,1 @@
+"""The formats of Enhetsregisteret (data.brreg.no)."""

@@ -1,0 +1,163 @@
+"""Business cards of the Peppol Directory: who receives electronic documents, at which address."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+
+from register_samples.chance import Draw, Topic
+from register_samples.companies import company
+from register_samples.einvoicing import identifiers
+from register_samples.facts import AS_OF, Address, Company, Document, Identifier
+from register_samples.names import foreign_name
+from register_samples.registers import Register
+
+_PARTICIPANT = "iso6523-actorid-upis"
+_DOCUMENT = "busdox-docid-qns"
+_BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1"
+_UBL = "urn:oasis:names:specification:ubl:schema:xsd"
+_INVOICE = f"{_UBL}:Invoice-2::Invoice##{_BILLING}"
+_CREDIT_NOTE = f"{_UBL}:CreditNote-2::CreditNote##{_BILLING}"
+_ORDER = (
+    f"{_UBL}:Order-2::Order##urn:fdc:peppol.eu:poacc:trns:order:3"
+    ":extended:urn:fdc:anonymous-order::2.1"
+)
+
+#: A participant of another country for about as many cards of ours.
+_ELSEWHERE = 12
+_FOREIGN_SCHEMES = {"SE": "0007", "FI": "0216", "NL": "0106", "DE": "9930", "PL": "9945"}
+
+#: What the scheme of a holder's number is called on cards, most often the first.
+_HOLDER_SCHEMES = {"dk": ("0184", "0184", "DK:DIGST"), "no": ("0192", "0192", "NO:ORG")}
+
+
+def cards(register: Register, seed: int, index: int) -> Iterator[Document]:
+    """The cards of the company at a position, and now and then one of a foreign company."""
+    holder = company(register, seed, index)
+    draw = Draw(holder.seed, register.ordinal, Topic.CARD, index)
+    for identifier in identifiers(register, holder):
+        yield _card(register, holder, identifier, draw)
+    if index % _ELSEWHERE == _ELSEWHERE - 1:
+        yield _foreign_card(register, index, draw)
+
+
+def _card(register: Register, holder: Company, identifier: Identifier, draw: Draw) -> Document:
+    entity: Document = {
+        "names": [{"name": holder.name, **_language(register, draw)}],
+        "countryCode": register.code.upper(),
+        **_whereabouts(holder),
+        **_holder(register, holder, identifier, draw),
+        **_contact(holder, draw),
+        "regdate": identifier.registered.isoformat(),
+    }
+    return {
+        "pid": f"{_PARTICIPANT}::{identifier.scheme}:{identifier.value}",
+        "entities": [entity],
+        "docTypes": _document_types(draw),
+    }
+
+
+def _language(register: Register, draw: Draw) -> Document:
+    return {"lang": {"dk": "da", "no": "no"}[register.code]} if draw.happens(0.3) else {}
+
+
+def _whereabouts(holder: Company) -> Document:
+    if not isinstance(holder.address, Address):
+        return {}
+    place = holder.address.place
+    return {"geoinfo": f"{holder.address.street}, {place.postcode} {place.city}"}
+
+
+def _holder(register: Register, holder: Company, identifier: Identifier, draw: Draw) -> Document:
+    if not identifier.tells_holder:
+        return {}
+    scheme = draw.pick(_HOLDER_SCHEMES[register.code])
+    return {"identifiers": [{"scheme": scheme, "value": holder.number}]}
+
+
+def _contact(holder: Company, draw: Draw) -> Document:
+    record: Document = {}
+    if holder.contacts.website:
+        record["websiteURIs"] = [f"https://{holder.contacts.website.value}"]
+    email = holder.contacts.email
+    if email and not email.secret and draw.happens(0.5):
+        record["contacts"] = [{"type": "invoicing", "email": email.value}]
+    if draw.happens(0.05):
+        record["additionalInfo"] = "Elektronisk faktura modtages her.\nEHF / OIOUBL"
+    return record
+
+
+def billing() -> list[Document]:
+    """The document types that all who take invoices have."""
+    return [
+        _document_type(_INVOICE, "Peppol BIS Billing UBL Invoice V3"),
+        _document_type(_CREDIT_NOTE, "Peppol BIS Billing UBL Credit Note V3"),
+    ]
+
+
+def _document_types(draw: Draw) -> list[Document]:
+    known = billing()
+    if draw.happens(0.2):
+        known.append({"scheme": _DOCUMENT, "value": _ORDER, "nonStandard": True})
+    return known
+
+
+def _document_type(value: str, name: str) -> Document:
+    return {"scheme": _DOCUMENT, "value": value, "displayName": name, "state": "Active"}
+
+
+def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
+    country = draw.pick(tuple(_FOREIGN_SCHEMES))
+    # Ten digits that no other card has: the register, the position.
+    value = f"{register.ordinal}{index:09d}"
+    registered = draw.day(date(2015, 1, 1), AS_OF)
+    entity = {
+        "names": [{"name": foreign_name(draw, country)}],
+        "countryCode": country,
+        "regdate": registered.isoformat(),
+    }
+    return {
+        "pid": f"{_PARTICIPANT}::{_FOREIGN_SCHEMES[country]}:{value}",
+        "entities": [entity],
+        "docTypes": _document_types(draw),
+    }
+
+
+COLUMNS = (
+    "Participant ID",
+    "Names (per-row)",
+    "Country code",
+    "Geo info",
+    "Identifier schemes",
+    "Identifier values",
+    "Websites",
+    "Contact type",
+    "Contact name",
+    "Contact phone",
+    "Contact email",
+    "Additional info",
+    "Registration date",
+    "Document types",
+)
+
+
+def rows(card: Document) -> Iterator[tuple[str, ...]]:
+    """The card as rows of the CSV export, one per entity; several values share a cell by lines."""
+    for entity in card["entities"]:
+        contacts = entity.get("contacts", [])
+        known = entity.get("identifiers", [])
+        yield (
+            card["pid"],
+            _lines(entity["names"], "name"),
+            entity["countryCode"],
+            entity.get("geoinfo", ""),
+            _lines(known, "scheme"),
+            _lines(known, "value"),
+            "\n".join(entity.get("websiteURIs", [])),
+            *(_lines(contacts, field) for field in ("type", "name", "phone", "email")),
+            entity.get("additionalInfo", ""),
+            entity.get("regdate", ""),
+            "\n".join(f"{kind['scheme']}::{kind['value']}" for kind in card["docTypes"]),
+        )
+
+
+def _lines(items: Sequence[Document], field: str) -> str:
+    return "\n".join(item.get(field, "") for item in items)

@@ -1,0 +1,214 @@
+"""Registers that change by themselves: one thing after another, as registers do."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, timedelta
+
+from register_samples.addresses import building
+from register_samples.chance import Draw, Topic
+from register_samples.names import coin
+from register_samples.norway import shape
+from register_samples.numbers import gln
+from register_samples.people import person
+from register_samples.registers import DENMARK, NORWAY, Register
+from register_samples.server.norwegian import innehaver
+from register_samples.server.registers import Registers
+from register_samples.showcase import SHOWCASE
+
+#: The showcase stays as it is: the documentation shows it.
+_SHOWN = frozenset(
+    number
+    for exhibits in SHOWCASE.values()
+    for each in exhibits
+    for number in (each.company.number, *(unit.number for unit in each.units))
+)
+#: GLNs of companies that registered here, beyond those of the generator.
+_FIRST_GLN = 90_000_000
+
+
+class Changes:
+    """Makes changes in turn; the same seed makes the same ones on the same day."""
+
+    def __init__(self, registers: Registers) -> None:
+        self._registers = registers
+        self._made = 0
+        #: In an order that shows the kinds of events early; a removal ends each round.
+        self._rota: Sequence[Callable[[Draw], str]] = (
+            self._rename_norwegian,
+            self._danish_bankruptcy,
+            self._new_companies,
+            self._rename_danish_unit,
+            self._danish_owner,
+            self._norwegian_address,
+            self._close_danish_unit,
+            self._electronic_address,
+            self._move_norwegian_unit,
+            self._norwegian_bankruptcy,
+            self._rename_danish,
+            self._norwegian_owner,
+            self._norwegian_unit_address,
+            self._danish_address,
+            self._end_norwegian,
+            self._remove_norwegian,
+        )
+
+    def make(self) -> str:
+        """Makes the next change, and says what it was."""
+        draw = Draw(self._registers.seed, 0, Topic.DETAILS, self._made)
+        change = self._rota[self._made % len(self._rota)]
+        self._made += 1
+        return change(draw)
+
+    @property
+    def _today(self) -> date:
+        return self._registers.now().date()
+
+    def _norwegian(self, draw: Draw, form: str = "AS") -> str:
+        """An active company of a legal form."""
+        return draw.pick(
+            [
+                number
+                for number, found in self._registers.no.entities.documents.items()
+                if found["organisasjonsform"]["kode"] == form
+                and number not in _SHOWN
+                and "slettedato" not in found
+                and not found["konkurs"]
+            ]
+        )
+
+    def _danish(self, draw: Draw) -> str:
+        """An active company that has a status word."""
+        found = self._registers.dk.companies
+        return _pick(
+            draw,
+            (
+                number
+                for number in found.documents
+                if found.content(number)["virksomhedMetadata"]["sammensatStatus"] == "NORMAL"
+            ),
+        )
+
+    def _danish_unit(self, draw: Draw) -> str:
+        found = self._registers.dk.units
+        return _pick(
+            draw,
+            (
+                number
+                for number in found.documents
+                if found.content(number)["produktionsEnhedMetadata"]["sammensatStatus"] == "Aktiv"
+            ),
+        )
+
+    def _norwegian_unit(self, draw: Draw) -> str:
+        found = self._registers.no.units.documents
+        return _pick(draw, (n for n, unit in found.items() if "nedleggelsesdato" not in unit))
+
+    def _rename_norwegian(self, draw: Draw) -> str:
+        number = self._norwegian(draw)
+        name = f"{_name(draw, NORWAY)} AS".upper()
+        old = self._registers.no.entities.documents[number]
+        former = {
+            "navn": old["navn"],
+            "fraDato": old["registreringsdatoEnhetsregisteret"],
+            "tilDato": str(self._today),
+        }
+        past = [*old.get("historiskeNavn", []), former]
+        self._registers.no.entities.change(number, {"navn": name, "historiskeNavn": past})
+        return f"no {number} is now called {name}"
+
+    def _norwegian_address(self, draw: Draw) -> str:
+        number = self._norwegian(draw)
+        address = shape.address(building(draw, NORWAY.lexicon))
+        self._registers.no.entities.change(number, {"forretningsadresse": address})
+        return f"no {number} moved"
+
+    def _norwegian_bankruptcy(self, draw: Draw) -> str:
+        number = self._norwegian(draw)
+        self._registers.no.go_bankrupt(number, self._today)
+        return f"no {number} went bankrupt"
+
+    def _end_norwegian(self, draw: Draw) -> str:
+        number = self._norwegian(draw)
+        self._registers.no.entities.delete(number, self._today)
+        return f"no {number} ended"
+
+    def _remove_norwegian(self, draw: Draw) -> str:
+        number = self._norwegian(draw, "ENK")
+        for unit in self._registers.no.units_of(number):
+            self._registers.no.units.remove(unit)
+        self._registers.no.entities.remove(number)
+        return f"no {number} was removed"
+
+    def _norwegian_owner(self, draw: Draw) -> str:
+        number = self._norwegian(draw, "ENK")
+        given, _, family, born = person(draw, NORWAY.lexicon)
+        self._registers.no.set_roles(number, innehaver(given, family, born.isoformat()))
+        return f"no {number} has another owner"
+
+    def _move_norwegian_unit(self, draw: Draw) -> str:
+        number, company = self._norwegian_unit(draw), self._norwegian(draw)
+        self._registers.no.move_unit(number, to=company, on=self._today)
+        return f"no unit {number} moved to {company}"
+
+    def _norwegian_unit_address(self, draw: Draw) -> str:
+        number = self._norwegian_unit(draw)
+        address = shape.address(building(draw, NORWAY.lexicon))
+        self._registers.no.units.change(number, {"beliggenhetsadresse": address})
+        return f"no unit {number} has another address"
+
+    def _new_companies(self, _draw: Draw) -> str:
+        norwegian, danish = self._registers.add_companies()
+        return f"no {norwegian} and dk {danish} are new"
+
+    def _danish_bankruptcy(self, draw: Draw) -> str:
+        number = self._danish(draw)
+        self._registers.dk.set_status(number, "UNDER KONKURS", self._today)
+        return f"dk {number} went bankrupt"
+
+    def _rename_danish(self, draw: Draw) -> str:
+        number, name = self._danish(draw), f"{_name(draw, DENMARK)} ApS"
+        self._registers.dk.rename(number, name, self._today)
+        return f"dk {number} is now called {name}"
+
+    def _danish_address(self, draw: Draw) -> str:
+        number = self._danish(draw)
+        self._registers.dk.move(number, building(draw, DENMARK.lexicon), self._today)
+        return f"dk {number} moved"
+
+    def _danish_owner(self, draw: Draw) -> str:
+        number, holder = self._danish(draw), self._danish(draw)
+        self._registers.dk.set_owner(number, holder, "0.05", self._today)
+        return f"dk {number} has one more owner"
+
+    def _rename_danish_unit(self, draw: Draw) -> str:
+        number, name = self._danish_unit(draw), _name(draw, DENMARK)
+        self._registers.dk.rename_unit(number, name, self._today)
+        return f"dk unit {number} is now called {name}"
+
+    def _close_danish_unit(self, draw: Draw) -> str:
+        number = self._danish_unit(draw)
+        self._registers.dk.close_unit(number, self._today)
+        return f"dk unit {number} closed"
+
+    def _electronic_address(self, draw: Draw) -> str:
+        number = self._danish(draw)
+        value = gln("5790", _FIRST_GLN + self._made)
+        directory = self._registers.directory
+        directory.register("0088", value, holder=number, country="dk", on=self._today)
+        directory.publish()
+        return f"dk {number} receives invoices at {value}"
+
+
+async def keep_changing(changes: Changes, every: timedelta, say: Callable[[str], None]) -> None:
+    """Makes a change every so often until it is cancelled."""
+    while True:
+        await asyncio.sleep(every.total_seconds())
+        say(changes.make())
+
+
+def _pick(draw: Draw, numbers: Iterable[str]) -> str:
+    return draw.pick([number for number in numbers if number not in _SHOWN])
+
+
+def _name(draw: Draw, register: Register) -> str:
+    return f"{coin(draw)} {draw.pick(register.lexicon.trades)}"

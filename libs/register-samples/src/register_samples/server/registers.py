@@ -1,0 +1,40 @@
+"""All registers of one invented world, filled from the generator."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from register_samples.server.danish import DanishRegister
+from register_samples.server.directory import Directory
+from register_samples.server.norwegian import NorwegianRegister
+from register_samples.server.stamps import Stamps
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Registers:
+    """What a test changes here is what the interfaces tell from then on."""
+
+    def __init__(
+        self, *, companies: int = 50, seed: int = 1, now: Callable[[], datetime] = _utc_now
+    ) -> None:
+        self.now = now
+        self.seed = seed
+        self.companies = companies
+        stamps = Stamps(now)
+        self.no = NorwegianRegister(stamps, companies=companies, seed=seed)
+        self.dk = DanishRegister(stamps, companies=companies, seed=seed)
+        self.directory = Directory(stamps, companies=companies, seed=seed)
+        self._next = companies
+
+    def add_companies(self) -> tuple[str, str]:
+        """A new company in each register: the Norwegian number and the Danish."""
+        index = self._next
+        self._next += 1
+        return self.no.add_company(index, self.seed), self.dk.add_company(index, self.seed)
+
+    def publish(self) -> None:
+        """Makes all files anew."""
+        self.no.publish()
+        self.directory.publish()

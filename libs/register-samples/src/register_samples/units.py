@@ -1,0 +1,110 @@
+"""The units of a company: its places of business."""
+
+from datetime import date
+
+from register_samples.addresses import building, in_flat
+from register_samples.chance import Draw, Topic
+from register_samples.companies import company
+from register_samples.contacts import contacts
+from register_samples.facts import AS_OF, UNREACHABLE, Address, Company, Industry, Move, Unit
+from register_samples.registers import Register
+from register_samples.showcase import SHOWCASE, SIZE, exhibit
+
+#: The share of neighbours, an even position and the odd one after it, between which the first
+#: unit of the latter moved.
+MOVES = 0.05
+
+
+def units(register: Register, owner: Company) -> tuple[Unit, ...]:
+    """The units of a company, retired ones included; the first is its main one."""
+    shown = exhibit(register.code, owner.index)
+    if shown is not None:
+        return shown.units
+    count = register.unit_pattern.count(owner.index)
+    if not count:
+        return ()
+    draw = Draw(owner.seed, register.ordinal, Topic.UNITS, owner.index)
+    first = _main_unit(register, owner, draw)
+    return first, *(_further_unit(register, owner, draw, place) for place in range(1, count))
+
+
+def unit_count(register: Register, companies: int) -> int:
+    """How many units the first companies of a register have together."""
+    shown = sum(len(each.units) for each in SHOWCASE[register.code][:companies])
+    pattern = register.unit_pattern
+    return shown + pattern.first(max(companies, SIZE)) - pattern.first(SIZE)
+
+
+def departed(register: Register, owner: Company) -> tuple[Unit, ...]:
+    """The units that were the company's and moved to another one."""
+    shown = exhibit(register.code, owner.index)
+    if shown is not None:
+        return shown.departed
+    if owner.index % 2 or not _moves(register, owner):
+        return ()
+    neighbour = company(register, owner.seed, owner.index + 1)
+    return tuple(unit for unit in units(register, neighbour)[:1] if unit.moved)
+
+
+def _main_unit(register: Register, owner: Company, draw: Draw) -> Unit:
+    moved, started = None, owner.founded
+    if owner.index % 2 and _moves(register, owner):
+        origin = company(register, owner.seed, owner.index - 1)
+        earliest, latest = max(origin.founded, owner.founded), owner.ended or AS_OF
+        if earliest <= latest:
+            started = min(origin.founded, owner.founded)
+            moved = Move(origin.number, draw.day(earliest, latest))
+    return Unit(
+        number=_number(register, owner, 0),
+        name=owner.name,
+        address=owner.address,
+        industry=_industry(register, owner, draw),
+        employees=owner.employees,
+        started=started,
+        ended=owner.ended,
+        contacts=owner.contacts,
+        moved=moved,
+    )
+
+
+def _further_unit(register: Register, owner: Company, draw: Draw, place: int) -> Unit:
+    address = _address(register, draw)
+    branch = draw.happens(0.4)
+    name = f"{owner.name} {address.place.city}" if branch else owner.name
+    started = draw.day(owner.founded, owner.ended or AS_OF)
+    return Unit(
+        number=_number(register, owner, place),
+        name=name,
+        address=address,
+        industry=_industry(register, owner, draw),
+        employees=draw.below(owner.employees + 1),
+        started=started,
+        ended=_end(owner, draw, started),
+        contacts=contacts(draw, register.contacts, owner.name) if branch else UNREACHABLE,
+    )
+
+
+def _moves(register: Register, owner: Company) -> bool:
+    """Whether a unit moved between the company and its neighbour; the same for both."""
+    if owner.index < SIZE:
+        return False
+    return Draw(owner.seed, register.ordinal, Topic.MOVE, owner.index // 2).happens(MOVES)
+
+
+def _number(register: Register, owner: Company, place: int) -> str:
+    return register.unit_number(register.unit_pattern.first(owner.index) + place)
+
+
+def _address(register: Register, draw: Draw) -> Address:
+    address = building(draw, register.lexicon)
+    return in_flat(draw, address) if register.flats else address
+
+
+def _industry(register: Register, owner: Company, draw: Draw) -> Industry:
+    return owner.industries[0] if owner.industries else draw.pick(register.lexicon.industries)
+
+
+def _end(owner: Company, draw: Draw, started: date) -> date | None:
+    if draw.happens(0.2):
+        return draw.day(started, owner.ended or AS_OF)
+    return owner.ended

@@ -1,0 +1,154 @@
+"""Delivery rows as the dispatcher needs them: the truth about what is sent to whom, and when.
+
+A row is claimed by a conditional update before its attempt and given back with the attempt's
+result (see recording.py). What waits has no `expires_at`, so nothing that waits ever expires.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import pymongo.errors
+from pymongo import ASCENDING, InsertOne
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.webhooks import DeliveryId, WebhookId
+from common.mongo import Database, outages
+from webhook_store.delivery_documents import (
+    DELIVERIES,
+    WAITING,
+    Document,
+    claimed_of,
+    due_of,
+    new_document,
+)
+from webhook_store.delivery_models import (
+    GRACE,
+    CancelReason,
+    Claimed,
+    DeliveryState,
+    Due,
+    NewDelivery,
+)
+
+#: MongoDB's code of an insert whose id is there already.
+_DUPLICATE = 11000
+
+_DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryTimes:
+    """How long things last."""
+
+    #: A claim's; longer than the longest attempt.
+    lease: timedelta
+    #: How long after its time a row is left to its message.
+    grace: timedelta = GRACE
+    #: How long an ended row is kept.
+    retention: timedelta = timedelta(days=30)
+
+
+class Deliveries:
+    """The stored deliveries. Every method may raise `Outage`."""
+
+    def __init__(self, database: Database, times: DeliveryTimes) -> None:
+        self._rows = database[DELIVERIES]
+        self._times = times
+
+    async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
+        """Keeps deliveries; those that are there already stay as they are."""
+        times = self._times
+        writes = [
+            InsertOne(new_document(one, at=at, grace=times.grace, retention=times.retention))
+            for one in new
+        ]
+        with outages():
+            try:
+                await self._rows.bulk_write(writes, ordered=False)
+            except pymongo.errors.BulkWriteError as error:
+                if any(fault["code"] != _DUPLICATE for fault in error.details["writeErrors"]):
+                    raise
+
+    async def claim(
+        self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime
+    ) -> list[Claimed]:
+        """Takes those of `tasks` that still wait for just that attempt and are nobody's now.
+
+        `token` is new for each call. The others have been attempted, ended or claimed.
+        """
+        ids_by_attempts: defaultdict[int, list[DeliveryId]] = defaultdict(list)
+        for task in tasks:
+            ids_by_attempts[task.attempt - 1].append(task.delivery_id)
+        expected = [
+            {"_id": {"$in": ids}, "attempts": attempts} for attempts, ids in ids_by_attempts.items()
+        ]
+        return await self._claim({"$or": expected}, token=token, at=at)
+
+    async def claim_next(
+        self, webhook_id: WebhookId, *, limit: int, token: str, at: datetime
+    ) -> list[Claimed]:
+        """Takes a webhook's next due deliveries, first attempts before retries."""
+        due = {
+            "webhook_id": webhook_id,
+            "state": WAITING,
+            "due_at": {"$lte": at},
+            "lease_until": {"$lte": at},
+        }
+        order = [("retries", ASCENDING), ("due_at", ASCENDING)]
+        with outages():
+            found = await self._rows.find(due, {"_id": 1}, sort=order, limit=limit).to_list(None)
+        ids = [document["_id"] for document in found]
+        due_still: Document = {"_id": {"$in": ids}, "due_at": {"$lte": at}}
+        return await self._claim(due_still, token=token, at=at) if ids else []
+
+    async def _claim(self, condition: Document, *, token: str, at: datetime) -> list[Claimed]:
+        lease_until = at + self._times.lease
+        free = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
+        # Should we die with it, the sweeper finds it the moment that the lease is over.
+        taken = {"claim": token, "lease_until": lease_until, "wake_at": lease_until}
+        with outages():
+            result = await self._rows.update_many(free, {"$set": taken})
+            if result.modified_count == 0:
+                return []
+            found = self._rows.find({**condition, "claim": token})
+            return [claimed_of(document) async for document in found]
+
+    async def overdue(self, *, at: datetime, limit: int) -> list[Due]:
+        """Deliveries whose message should have come, first attempts before retries."""
+        passed = {"state": WAITING, "retries": {"$gte": 0}, "wake_at": {"$lte": at}}
+        order = [("retries", ASCENDING), ("wake_at", ASCENDING)]
+        with outages():
+            found = self._rows.find(passed, _DUE, sort=order, limit=limit)
+            return [due_of(document) async for document in found]
+
+    async def leave_alone(
+        self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
+    ) -> None:
+        """Notes that these were woken: `overdue` gives none of them before `until`."""
+        # One that was claimed meanwhile has a later time of its own.
+        waiting = {"_id": {"$in": list(ids)}, "state": WAITING, "wake_at": {"$lte": at}}
+        with outages():
+            await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
+
+    async def waiting(self, *, retries: int, most: int) -> int:
+        """How many wait for the attempt after so many retries, counted up to `most`."""
+        wanted = {"state": WAITING, "retries": retries}
+        with outages():
+            return await self._rows.count_documents(wanted, limit=most)
+
+    async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
+        """Cancels what waits of events whose company was removed; none is ever sent again."""
+        of_events = {"event_id": {"$in": list(event_ids)}}
+        waiting = {**of_events, "state": WAITING, "lease_until": {"$lte": at}}
+        ended = {
+            "state": DeliveryState.CANCELLED.value,
+            "reason": CancelReason.COMPANY_REMOVED.value,
+            "ended_at": at,
+            "expires_at": at + self._times.retention,
+        }
+        with outages():
+            await self._rows.update_many(waiting, {"$set": ended})
+            # What is in flight ends by itself: its next attempt finds no event.
+            await self._rows.update_many(of_events, {"$set": {"purged": True}})

@@ -1,0 +1,175 @@
+"""How deliveries, attempts and events lie in MongoDB."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
+from common.contracts.webhooks import AttemptStatus
+from webhook_store.delivery_models import (
+    Attempted,
+    Cancelled,
+    CancelReason,
+    Claimed,
+    DeliveryState,
+    Due,
+    ListedAttempt,
+    NewDelivery,
+    Result,
+)
+
+Document = dict[str, Any]
+
+DELIVERIES = "deliveries"
+ATTEMPTS = "attempts"
+EVENTS = "events"
+
+#: The lease of a delivery that nobody has.
+NO_LEASE = datetime.fromtimestamp(0, UTC)
+
+WAITING = DeliveryState.WAITING.value
+
+
+def new_document(
+    new: NewDelivery, *, at: datetime, grace: timedelta, retention: timedelta
+) -> Document:
+    """A row, waiting for its first attempt or cancelled from the start."""
+    document = {
+        "_id": new.id,
+        "webhook_id": new.webhook_id,
+        "generation": new.generation,
+        "event_id": new.event_id,
+        "event_type": new.event_type.value,
+        "occurred_at": new.occurred_at,
+        "attempts": 0,
+        **first_attempt(new.generation, at=at, grace=grace),
+    }
+    return document if new.cancelled is None else document | _end(new.cancelled, at, retention)
+
+
+def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Document:
+    """The fields of a row at the beginning of its schedule."""
+    return {
+        "state": WAITING,
+        "generation": generation,
+        "retries": 0,
+        "by_hand": False,
+        "due_at": at,
+        "wake_at": at + grace,
+        "lease_until": NO_LEASE,
+    }
+
+
+def claimed_of(document: Document) -> Claimed:
+    return Claimed(
+        id=document["_id"],
+        webhook_id=document["webhook_id"],
+        generation=document["generation"],
+        event_id=document["event_id"],
+        event_type=EventType(document["event_type"]),
+        occurred_at=document["occurred_at"],
+        attempts=document["attempts"],
+        retries=document["retries"],
+        by_hand=document["by_hand"],
+        claim=document["claim"],
+        lease_until=document["lease_until"],
+    )
+
+
+def due_of(document: Document) -> Due:
+    return Due(
+        task=DeliveryTask(
+            delivery_id=document["_id"],
+            webhook_id=document["webhook_id"],
+            attempt=document["attempts"] + 1,
+        ),
+        is_retry=document["retries"] > 0,
+    )
+
+
+def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
+    """The update of a row that gives its claim back with a result."""
+    settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
+    match result:
+        case Cancelled(_, reason):
+            fields = _end(reason, at, retention)
+        case Attempted(delivery, next_attempt_at=datetime() as due_at):
+            fields = {
+                "attempts": result.number,
+                "retries": delivery.retries + 1,
+                "due_at": due_at,
+                "wake_at": due_at + grace,
+            }
+        case Attempted():
+            fields = {
+                "attempts": result.number,
+                "state": result.state.value,
+                "ended_at": at,
+                "expires_at": at + retention,
+            }
+    return {"$set": {**settled, **fields}, "$unset": {"claim": ""}}
+
+
+def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
+    """Its id makes an attempt that is written again the same attempt."""
+    delivery = attempted.delivery
+    succeeded = attempted.state is DeliveryState.SUCCEEDED
+    return {
+        "_id": f"{delivery.id}:{attempted.number}",
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+        "generation": delivery.generation,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type.value,
+        "attempt": attempted.number,
+        "status": (AttemptStatus.SUCCEEDED if succeeded else AttemptStatus.FAILED).value,
+        "response_code": attempted.response_code,
+        "error": attempted.error,
+        "duration_ms": attempted.duration // timedelta(milliseconds=1),
+        "attempted_at": attempted.at,
+        "next_attempt_at": attempted.next_attempt_at,
+        "expires_at": expires_at,
+    }
+
+
+def listed_attempt(document: Document, *, generation: int) -> ListedAttempt:
+    """An attempt as its webhook's owner reads it while the webhook has this generation."""
+    # A retry planned under an earlier generation will not come: it reads as cancelled.
+    comes = document["generation"] == generation
+    return ListedAttempt(
+        delivery_id=document["delivery_id"],
+        event_id=document["event_id"],
+        event_type=EventType(document["event_type"]),
+        attempt=document["attempt"],
+        status=AttemptStatus(document["status"]),
+        response_code=document["response_code"],
+        error=document["error"],
+        duration_ms=document["duration_ms"],
+        attempted_at=document["attempted_at"],
+        next_attempt_at=document["next_attempt_at"] if comes else None,
+    )
+
+
+def listed_cancelled(document: Document) -> ListedAttempt:
+    """A cancelled delivery; one that only reads as cancelled has no reason of its own yet."""
+    return ListedAttempt(
+        delivery_id=document["_id"],
+        event_id=document["event_id"],
+        event_type=EventType(document["event_type"]),
+        attempt=document["attempts"],
+        status=AttemptStatus.CANCELLED,
+        response_code=None,
+        error=document.get("reason", CancelReason.WEBHOOK_DISABLED.value),
+        duration_ms=None,
+        attempted_at=None,
+        next_attempt_at=None,
+    )
+
+
+def _end(reason: CancelReason, at: datetime, retention: timedelta) -> Document:
+    return {
+        "state": DeliveryState.CANCELLED.value,
+        "reason": reason.value,
+        "ended_at": at,
+        "expires_at": at + retention,
+    }

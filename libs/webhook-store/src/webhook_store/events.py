@@ -1,0 +1,98 @@
+"""Events: the bytes that are posted, stored once for all the webhooks that they are for."""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import pymongo.errors
+from pymongo import InsertOne
+
+from common.contracts.company import CompanyKey
+from common.contracts.events import EventType
+from common.mongo import Database, outages
+from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
+from webhook_store.delivery_models import StoredEvent
+
+_DUPLICATE = 11000
+
+#: Between an event's insert and its rows' there are moments; a review must not fall into them.
+_SETTLING = timedelta(minutes=10)
+#: How soon an event is looked at again that still has rows.
+_REVIEW_AGAIN = timedelta(days=1)
+
+
+class Events:
+    """The stored events. Every method may raise `Outage`."""
+
+    def __init__(self, database: Database, *, retention: timedelta) -> None:
+        """`retention` is how long an event is kept at least."""
+        self._events = database[EVENTS]
+        self._rows = database[DELIVERIES]
+        self._retention = retention
+
+    async def store(self, events: Sequence[StoredEvent], *, at: datetime) -> None:
+        """Keeps events; those that are there already stay as they are."""
+        review_at = at + self._retention + _SETTLING
+        writes = [InsertOne({**_document(event), "review_at": review_at}) for event in events]
+        with outages():
+            try:
+                await self._events.bulk_write(writes, ordered=False)
+            except pymongo.errors.BulkWriteError as error:
+                if any(fault["code"] != _DUPLICATE for fault in error.details["writeErrors"]):
+                    raise
+
+    async def bodies(self, ids: Collection[str]) -> Mapping[str, bytes]:
+        """The bytes of those that are there."""
+        with outages():
+            found = self._events.find({"_id": {"$in": list(ids)}}, {"body": 1})
+            return {document["_id"]: document["body"] async for document in found}
+
+    async def removed(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
+        """Those of the companies that their register ordered removed."""
+        wanted = {
+            "company": {"$in": list(companies)},
+            "type": EventType.COMPANY_REMOVED.value,
+        }
+        with outages():
+            found = self._events.find(wanted, {"company": 1})
+            return {document["company"] async for document in found}
+
+    async def of_company(self, company: CompanyKey) -> list[str]:
+        """The ids of a company's events, without its removal's."""
+        of_company = {
+            "company": company,
+            "type": {"$ne": EventType.COMPANY_REMOVED.value},
+        }
+        with outages():
+            found = self._events.find(of_company, {"_id": 1})
+            return [document["_id"] async for document in found]
+
+    async def forget(self, ids: Collection[str]) -> None:
+        """Deletes events."""
+        with outages():
+            await self._events.delete_many({"_id": {"$in": list(ids)}})
+
+    async def expire(self, *, at: datetime, limit: int) -> int:
+        """Deletes events past their time that no delivery needs any more; gives how many.
+
+        Not by a TTL index: an event whose delivery waits, or is recovered, has to stay.
+        """
+        with outages():
+            found = await self._events.find(
+                {"review_at": {"$lte": at}}, {"_id": 1}, limit=limit
+            ).to_list(None)
+            ids = [document["_id"] for document in found]
+            needed = set(await self._rows.distinct("event_id", {"event_id": {"$in": ids}}))
+            await self._events.update_many(
+                {"_id": {"$in": list(needed)}}, {"$set": {"review_at": at + _REVIEW_AGAIN}}
+            )
+            gone = await self._events.delete_many({"_id": {"$in": list(set(ids) - needed)}})
+        return gone.deleted_count
+
+
+def _document(event: StoredEvent) -> Document:
+    return {
+        "_id": event.id,
+        "type": event.kind.value,
+        "company": event.company,
+        "body": event.body,
+    }

@@ -1,0 +1,176 @@
+"""Webhooks as their owners manage them.
+
+Every write is of one document. A webhook's `revision` is raised by each, so that a change is made
+from the state it was decided on. Each webhook of an owner has a `slot`, a number below the limit
+that no other has: so the limit holds however many create at once.
+"""
+
+from collections.abc import Callable
+from random import Random
+from uuid import UUID
+
+from pymongo import DESCENDING
+from pymongo.errors import DuplicateKeyError
+
+from common.contracts.outage import Outage
+from common.mongo import Database, outages
+from webhook_store.documents import (
+    WEBHOOKS,
+    WITHOUT_SECRETS,
+    Document,
+    sealed_document,
+    sealed_of,
+    webhook_fields,
+    webhook_of,
+)
+from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered, Webhook
+from webhook_store.secrets import SecretKeys
+
+#: A write is decided anew after each that came between; more in a row than this is an outage.
+_TRIES = 10
+
+
+class Registrations:
+    """The stored webhooks. Every method may raise `Outage`, those that unseal `CannotUnseal`."""
+
+    def __init__(self, database: Database, keys: SecretKeys, random: Random) -> None:
+        self._webhooks = database[WEBHOOKS]
+        self._keys = keys
+        self._random = random
+
+    async def create(
+        self, new: Registered, *, call_id: UUID, limit: int
+    ) -> Registered | MadeBefore | OwnerIsFull:
+        """Keeps a webhook; `limit` is how many its owner may have.
+
+        `call_id` is the call that made the secret.
+        """
+        document = self._document(new, call_id)
+        with outages():
+            # Whoever finds a slot taken has seen another's success, so this ends.
+            for _ in range(limit + 1):
+                slot = await self._free_slot(new.webhook.owner, limit)
+                if slot is None:
+                    return await self._made_before(new) or OwnerIsFull()
+                try:
+                    await self._webhooks.insert_one({**document, "slot": slot})
+                except DuplicateKeyError:
+                    before = await self._made_before(new)
+                    if before is not None:
+                        return before
+                else:
+                    return new
+        raise _too_many()
+
+    async def find(self, owner: str, webhook_id: str) -> Webhook | None:
+        """An owner's webhook; None when there is none, or it is another owner's."""
+        with outages():
+            found = await self._webhooks.find_one(
+                {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
+            )
+        return None if found is None else webhook_of(found)
+
+    async def owner_of(self, webhook_id: str) -> str | None:
+        """For those who act on any webhook: operators."""
+        with outages():
+            found = await self._webhooks.find_one({"_id": webhook_id}, {"owner": 1})
+        return None if found is None else str(found["owner"])
+
+    async def of_owner(self, owner: str) -> list[Webhook]:
+        """The newest first."""
+        with outages():
+            found = self._webhooks.find({"owner": owner}, WITHOUT_SECRETS).sort(
+                [("created_at", DESCENDING), ("_id", DESCENDING)]
+            )
+            return [webhook_of(document) async for document in found]
+
+    async def change(
+        self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
+    ) -> Webhook | None:
+        """Makes of a webhook what `decide` makes of it; None when the owner has none such.
+
+        `decide` is pure and may run several times. What it raises, this raises.
+        """
+        with outages():
+            for _ in range(_TRIES):
+                document = await self._webhooks.find_one(
+                    {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
+                )
+                if document is None:
+                    return None
+                before = webhook_of(document)
+                after = decide(before)
+                if after == before or await self._write(document, webhook_fields(after)):
+                    return after
+        raise _too_many()
+
+    async def delete(self, owner: str, webhook_id: str) -> bool:
+        """Whether there was one. Its waiting deliveries end when their turn comes."""
+        with outages():
+            gone = await self._webhooks.delete_one({"_id": webhook_id, "owner": owner})
+        return gone.deleted_count == 1
+
+    async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
+        """Gives a webhook a new secret; the replaced one signs too for its overlap.
+
+        When the call was here before, the secret that it made then is the answer.
+        """
+        with outages():
+            for _ in range(_TRIES):
+                found = await self._webhooks.find_one({"_id": webhook_id, "owner": owner})
+                if found is None:
+                    return None
+                if found["secrets"]["newest"]["call"] == str(new.call_id):
+                    return self._registered(found)
+                if await self._write(found, self._rotated(found, new)):
+                    return Registered(webhook_of({**found, "updated_at": new.at}), new.secret)
+        raise _too_many()
+
+    def _rotated(self, document: Document, new: NewSecret) -> Document:
+        sealed = self._keys.seal(new.secret, document["_id"])
+        return {
+            "secrets.newest": sealed_document(sealed, call_id=new.call_id),
+            "secrets.previous": {**document["secrets"]["newest"], "until": new.previous_until},
+            "updated_at": new.at,
+        }
+
+    async def _free_slot(self, owner: str, limit: int) -> int | None:
+        taken = self._webhooks.find({"owner": owner}, {"_id": 0, "slot": 1})
+        slots = {document["slot"] async for document in taken}
+        free = [slot for slot in range(limit) if slot not in slots]
+        # At random, so that those who create at once seldom want the same.
+        return self._random.choice(free) if free and len(slots) < limit else None
+
+    async def _made_before(self, new: Registered) -> MadeBefore | None:
+        found = await self._webhooks.find_one({"_id": new.webhook.id})
+        if found is None:
+            return None
+        return MadeBefore(self._registered(found), UUID(found["secrets"]["newest"]["call"]))
+
+    def _document(self, new: Registered, call_id: UUID) -> Document:
+        webhook = new.webhook
+        sealed = self._keys.seal(new.secret, webhook.id)
+        return {
+            "_id": webhook.id,
+            "owner": webhook.owner,
+            "created_at": webhook.created_at,
+            "revision": 1,
+            "secrets": {"newest": sealed_document(sealed, call_id=call_id), "previous": None},
+            **webhook_fields(webhook),
+        }
+
+    async def _write(self, read: Document, fields: Document) -> bool:
+        """Writes if the document still is as it was read."""
+        result = await self._webhooks.update_one(
+            {"_id": read["_id"], "revision": read["revision"]},
+            {"$set": fields, "$inc": {"revision": 1}},
+        )
+        return result.matched_count == 1
+
+    def _registered(self, document: Document) -> Registered:
+        newest = sealed_of(document["secrets"]["newest"])
+        return Registered(webhook_of(document), self._keys.unseal(newest, document["_id"]))
+
+
+def _too_many() -> Outage:
+    return Outage("too many are changing the same webhooks at once")

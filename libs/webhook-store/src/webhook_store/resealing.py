@@ -1,0 +1,76 @@
+"""Sealing every stored secret with the newest key, so that an old key can be given up."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from common.contracts.webhooks import WebhookId
+from common.mongo import Database, outages
+from webhook_store.documents import (
+    WEBHOOKS,
+    Document,
+    sealed_document,
+    sealed_of,
+    still_signs,
+)
+from webhook_store.secrets import CannotUnseal, SecretKeys
+
+
+@dataclass(frozen=True, slots=True)
+class Resealed:
+    #: Webhooks that were sealed anew.
+    webhooks: int
+    #: Those that none of the given keys opens: left as they are.
+    unsealable: tuple[WebhookId, ...]
+
+
+async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resealed:
+    """Goes through the webhooks until each is under the newest key; may run beside everything.
+
+    A replaced secret whose time has passed is dropped. Raises Outage.
+    """
+    webhooks = database[WEBHOOKS]
+    done = 0
+    unsealable: list[WebhookId] = []
+    while True:
+        with outages():
+            found = [one async for one in webhooks.find(_under_older(keys, unsealable), limit=500)]
+            for document in found:
+                try:
+                    secrets = _resealed(document, keys, at)
+                except CannotUnseal:
+                    unsealable.append(document["_id"])
+                    continue
+                result = await webhooks.update_one(
+                    {"_id": document["_id"], "revision": document["revision"]},
+                    {"$set": {"secrets": secrets}, "$inc": {"revision": 1}},
+                )
+                done += result.modified_count
+        if not found:
+            return Resealed(done, tuple(unsealable))
+
+
+def _under_older(keys: SecretKeys, without: list[WebhookId]) -> Document:
+    newest = keys.newest_id
+    return {
+        "_id": {"$nin": without},
+        "$or": [
+            {"secrets.newest.key_id": {"$ne": newest}},
+            {"secrets.previous": {"$ne": None}, "secrets.previous.key_id": {"$ne": newest}},
+        ],
+    }
+
+
+def _resealed(document: Document, keys: SecretKeys, at: datetime) -> Document:
+    newest, previous = document["secrets"]["newest"], document["secrets"]["previous"]
+    return {
+        "newest": _anew(newest, document["_id"], keys),
+        "previous": {**_anew(previous, document["_id"], keys), "until": previous["until"]}
+        if still_signs(previous, at)
+        else None,
+    }
+
+
+def _anew(sealed: Document, webhook_id: WebhookId, keys: SecretKeys) -> Document:
+    secret = keys.unseal(sealed_of(sealed), webhook_id)
+    return sealed_document(keys.seal(secret, webhook_id), call_id=UUID(sealed["call"]))

@@ -1,0 +1,96 @@
+"""Webhook secrets at rest: sealed with AES-256-GCM under a named key, bound to their webhook.
+
+A secret must be read again to sign with it, so it is encrypted and not hashed. The webhook's id is
+associated data: a sealed secret that is moved to another webhook does not open (ADR 0005).
+"""
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from pydantic import SecretStr
+
+from common.contracts.webhooks import WebhookId
+
+#: Gives as many random bytes as it is asked for; `secrets.token_bytes` outside of tests.
+RandomBytes = Callable[[int], bytes]
+
+_SECRET_BYTES = 32
+_KEY_BYTES = 32
+#: The size that GCM is made for. A random one may be used for 2^32 seals under one key.
+_NONCE_BYTES = 12
+
+_KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
+
+
+class CannotUnseal(Exception):
+    """None of our keys opens a sealed secret: the key is not here, or it was not sealed so."""
+
+
+@dataclass(frozen=True, slots=True)
+class SealedSecret:
+    key_id: str
+    nonce: bytes
+    ciphertext: bytes
+
+
+class SecretKeys:
+    """The keys of this process: the newest seals, every one of them opens."""
+
+    def __init__(self, keys: Mapping[str, AESGCM], random_bytes: RandomBytes) -> None:
+        """`keys` by id, the newest first."""
+        self._keys = keys
+        self._random_bytes = random_bytes
+        self.newest_id = next(iter(keys))
+
+    @classmethod
+    def parse(cls, text: SecretStr, *, random_bytes: RandomBytes) -> Self:
+        """Reads `<id>:<base64 of 32 bytes>,…`; raises ValueError, whose words hold no key."""
+        keys: dict[str, AESGCM] = {}
+        for number, part in enumerate(text.get_secret_value().split(","), start=1):
+            key_id, colon, encoded = part.strip().partition(":")
+            if not colon or not _KEY_ID.fullmatch(key_id):
+                raise ValueError(f"key {number} is not written <id>:<base64 of 32 bytes>")
+            if key_id in keys:
+                raise ValueError(f"the key id {key_id} is given twice")
+            keys[key_id] = AESGCM(_decoded(encoded, key_id))
+        return cls(keys, random_bytes)
+
+    def seal(self, secret: SecretStr, webhook_id: WebhookId) -> SealedSecret:
+        nonce = self._random_bytes(_NONCE_BYTES)
+        plaintext = secret.get_secret_value().encode()
+        ciphertext = self._keys[self.newest_id].encrypt(nonce, plaintext, webhook_id.encode())
+        return SealedSecret(self.newest_id, nonce, ciphertext)
+
+    def unseal(self, sealed: SealedSecret, webhook_id: WebhookId) -> SecretStr:
+        """Raises CannotUnseal."""
+        key = self._keys.get(sealed.key_id)
+        if key is None:
+            raise CannotUnseal(f"the key {sealed.key_id} is not among this process' keys")
+        try:
+            opened = key.decrypt(sealed.nonce, sealed.ciphertext, webhook_id.encode())
+        except InvalidTag:
+            raise CannotUnseal(
+                f"it was not sealed with key {sealed.key_id} for this webhook"
+            ) from None
+        return SecretStr(opened.decode())
+
+
+def new_secret(random_bytes: RandomBytes) -> SecretStr:
+    """`whsec_` and base64 of 32 random bytes: the form of the Standard Webhooks."""
+    return SecretStr("whsec_" + base64.b64encode(random_bytes(_SECRET_BYTES)).decode())
+
+
+def _decoded(encoded: str, key_id: str) -> bytes:
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except binascii.Error:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise ValueError(f"the key {key_id} is not base64 of {_KEY_BYTES} bytes")
+    return key

@@ -1,0 +1,129 @@
+"""Webhooks as the dispatcher needs them: whom an event is for, how to send, when to stop."""
+
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext
+from datetime import datetime
+
+import structlog
+from motor.motor_asyncio import AsyncIOMotorClientSession
+from prometheus_client import Counter
+
+from common.contracts.company import Country
+from common.contracts.events import EventType
+from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
+from common.mongo import Database, outages
+from webhook_store.documents import WEBHOOKS, Document, sealed_of, still_signs
+from webhook_store.matching import event_keys, patterns_of
+from webhook_store.models import Match, Sendable, SigningSecrets
+from webhook_store.secrets import CannotUnseal, SecretKeys
+
+_MATCH = {"owner": 1, "host": 1, "generation": 1, "status": 1}
+_SENDABLE = {**_MATCH, "url": 1, "secrets": 1}
+
+_UNSEALABLE = Counter(
+    "webhook_secrets_unsealable_total", "Secrets that none of our keys opens", ["key_id"]
+)
+
+log = structlog.get_logger()
+
+
+class Webhooks:
+    """The stored webhooks. Every method may raise `Outage`."""
+
+    def __init__(self, database: Database, keys: SecretKeys) -> None:
+        self._webhooks = database[WEBHOOKS]
+        self._keys = keys
+
+    async def matching(self, kind: EventType, country: Country, vat: str) -> list[Match]:
+        """The webhooks that subscribe to an event about a company, disabled ones too.
+
+        One indexed read; each webhook once, in no order.
+        """
+        wanted = {
+            "match_keys": {"$in": event_keys(kind, country, vat)},
+            "events": {"$in": patterns_of(kind)},
+        }
+        with outages():
+            return [_match_of(found) async for found in self._webhooks.find(wanted, _MATCH)]
+
+    async def match_of(self, webhook_id: WebhookId) -> Match | None:
+        """One webhook, whatever it subscribes to; None when there is none of that id."""
+        with outages():
+            found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
+        return None if found is None else _match_of(found)
+
+    async def sendable(
+        self, ids: Collection[WebhookId], *, at: datetime
+    ) -> Mapping[WebhookId, Sendable]:
+        """Those of `ids` that exist, as they are now, with the secrets that sign at `at`."""
+        with outages():
+            found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
+            return {document["_id"]: self._sendable(document, at) async for document in found}
+
+    async def disable(
+        self,
+        webhook_id: WebhookId,
+        *,
+        generation: int,
+        reason: DisabledReason,
+        at: datetime,
+        session: AsyncIOMotorClientSession | None = None,
+    ) -> bool:
+        """Stops a webhook, once: False when it was stopped, or started again, or is gone.
+
+        With a session it is part of the caller's transaction, which then hears the driver's own
+        errors: a conflict must reach it as what it is, to be tried again.
+        """
+        condition = {
+            "_id": webhook_id,
+            "generation": generation,
+            "status": WebhookStatus.ENABLED.value,
+        }
+        change = {
+            "$set": {
+                "status": WebhookStatus.DISABLED.value,
+                "disabled_at": at,
+                "disabled_reason": reason.value,
+                "updated_at": at,
+            },
+            "$inc": {"generation": 1, "revision": 1},
+        }
+        with outages() if session is None else nullcontext():
+            result = await self._webhooks.update_one(condition, change, session=session)
+        return result.modified_count == 1
+
+    def _sendable(self, document: Document, at: datetime) -> Sendable:
+        return Sendable(
+            webhook_id=document["_id"],
+            owner=document["owner"],
+            url=document["url"],
+            host=document["host"],
+            generation=document["generation"],
+            enabled=document["status"] == WebhookStatus.ENABLED,
+            secrets=self._secrets(document, at),
+        )
+
+    def _secrets(self, document: Document, at: datetime) -> SigningSecrets | None:
+        webhook_id: WebhookId = document["_id"]
+        newest, previous = document["secrets"]["newest"], document["secrets"]["previous"]
+        try:
+            return SigningSecrets(
+                newest=self._keys.unseal(sealed_of(newest), webhook_id),
+                previous=self._keys.unseal(sealed_of(previous), webhook_id)
+                if still_signs(previous, at)
+                else None,
+            )
+        except CannotUnseal as error:
+            _UNSEALABLE.labels(newest["key_id"]).inc()
+            log.error("webhook.unsealable", webhook_id=webhook_id, reason=str(error))
+            return None
+
+
+def _match_of(document: Document) -> Match:
+    return Match(
+        webhook_id=document["_id"],
+        owner=document["owner"],
+        host=document["host"],
+        generation=document["generation"],
+        enabled=document["status"] == WebhookStatus.ENABLED,
+    )

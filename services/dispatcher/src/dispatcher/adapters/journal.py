@@ -1,0 +1,103 @@
+"""What the dispatcher tells: a wide log line for each attempt, and metrics."""
+
+import structlog
+from prometheus_client import Counter, Gauge, Histogram
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.webhooks import DeliveryId
+from dispatcher.ports import AttemptReport, Left
+from webhook_store.delivery_models import Attempted, Cancelled, Claimed, DeliveryState
+
+ATTEMPTS = Counter(
+    "webhook_attempts_total", "Attempts to deliver, by outcome and cause", ["outcome", "cause"]
+)
+POST_SECONDS = Histogram(
+    "webhook_post_seconds",
+    "Time that receivers take",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+RECEIPT_SECONDS = Histogram(
+    "webhook_receipt_seconds",
+    "From an event to its receipt, where the first attempt succeeded",
+    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
+)
+DISABLED = Counter("webhooks_disabled_total", "Webhooks that were disabled here", ["reason"])
+CANCELLED = Counter("webhook_deliveries_cancelled_total", "Deliveries that were ended", ["reason"])
+LEFT = Counter(
+    "webhook_deliveries_left_total", "Due deliveries that stayed in their rows for now", ["reason"]
+)
+LATE_RETRIES = Counter(
+    "webhook_retries_not_published_total", "Retries whose rows the sweeper has to wake"
+)
+LOST_CLAIMS = Counter("webhook_claims_lost_total", "Results that came after their lease was over")
+FAILED = Counter("webhook_attempts_crashed_total", "Attempts that ended in an error of ours")
+WAITING = Gauge(
+    "webhook_deliveries_waiting", "Deliveries that wait, by the delay they wait for", ["delay"]
+)
+OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their cap")
+SWEPT = Counter("webhook_sweeper_found_total", "Deliveries whose wake-up did not come")
+DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead letters")
+
+log = structlog.get_logger()
+
+
+class LoggingJournal:
+    """`Journal`."""
+
+    def attempted(self, report: AttemptReport) -> None:
+        attempted, written = report.attempted, report.written
+        delivery = attempted.delivery
+        _count(attempted)
+        if written.disabled and attempted.disable is not None:
+            DISABLED.labels(attempted.disable).inc()
+        if not written.held:
+            LOST_CLAIMS.inc()
+        log.info(
+            "delivery.attempted",
+            delivery_id=delivery.id,
+            webhook_id=delivery.webhook_id,
+            event_id=delivery.event_id,
+            event_type=delivery.event_type,
+            host=report.host,
+            attempt=attempted.number,
+            status=attempted.response_code,
+            error=attempted.error,
+            duration_ms=int(attempted.duration.total_seconds() * 1000),
+            decision=type(report.decision).__name__,
+            next_attempt_at=attempted.next_attempt_at,
+            by_hand=delivery.by_hand,
+            held=written.held,
+            disabled=written.disabled,
+        )
+
+    def cancelled(self, cancelled: Cancelled) -> None:
+        CANCELLED.labels(cancelled.reason).inc()
+        log.info(
+            "delivery.cancelled",
+            delivery_id=cancelled.delivery.id,
+            webhook_id=cancelled.delivery.webhook_id,
+            event_id=cancelled.delivery.event_id,
+            reason=cancelled.reason,
+        )
+
+    def left(self, delivery_id: DeliveryId, reason: Left, detail: str = "") -> None:
+        LEFT.labels(reason).inc()
+        say = log.warning if reason is Left.OUTAGE else log.debug
+        say("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
+
+    def not_published(self, task: DeliveryTask) -> None:
+        LATE_RETRIES.inc()
+        log.warning("retry.not_published", delivery_id=task.delivery_id, attempt=task.attempt)
+
+    def failed(self, delivery: Claimed) -> None:
+        FAILED.inc()
+        log.exception("delivery.crashed", delivery_id=delivery.id, webhook_id=delivery.webhook_id)
+
+
+def _count(attempted: Attempted) -> None:
+    succeeded = attempted.state is DeliveryState.SUCCEEDED
+    ATTEMPTS.labels("succeeded" if succeeded else "failed", attempted.error or "none").inc()
+    POST_SECONDS.observe(attempted.duration.total_seconds())
+    if succeeded and attempted.number == 1:
+        ended_at = attempted.at + attempted.duration
+        RECEIPT_SECONDS.observe((ended_at - attempted.delivery.occurred_at).total_seconds())

@@ -1,0 +1,65 @@
+"""Calls that wait at the same moment share one list: one round trip instead of many."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+from common.runtime.tasks import beside
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+#: Answers a list of questions with as many answers, in order.
+Work = Callable[[Sequence[Q]], Awaitable[Sequence[A]]]
+
+
+class Lists(Generic[Q, A]):
+    """Collects questions while a list is under way, and sends them as the next one.
+
+    There is no timer: a question that comes alone goes alone and at once, and the lists grow by
+    themselves as the load does.
+    """
+
+    def __init__(self, work: Work[Q, A], *, longest: int) -> None:
+        self._work = work
+        self._longest = longest
+        self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
+        self._some = asyncio.Event()
+
+    async def __call__(self, question: Q) -> A:
+        """The answer; raises what the list with the question raised."""
+        answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._waiting.append((question, answer))
+        self._some.set()
+        return await answer
+
+    async def run(self) -> None:
+        """Works lists off until cancelled; several may run side by side."""
+        while True:
+            await self._some.wait()
+            batch = [self._waiting.popleft() for _ in range(min(self._longest, len(self._waiting)))]
+            if not self._waiting:
+                self._some.clear()
+            if batch:
+                await self._answer(batch)
+
+    async def _answer(self, batch: Sequence[tuple[Q, "asyncio.Future[A]"]]) -> None:
+        try:
+            answers = await self._work([question for question, _ in batch])
+        except Exception as error:  # noqa: BLE001 (it is handed to those who asked)
+            for _, waiting in batch:
+                if not waiting.done():
+                    waiting.set_exception(error)
+            return
+        for (_, waiting), answer in zip(batch, answers, strict=True):
+            if not waiting.done():
+                waiting.set_result(answer)
+
+
+@asynccontextmanager
+async def running(*lists: Lists[Q, A], side_by_side: int = 2) -> AsyncIterator[None]:
+    """Works all of them off while the body runs."""
+    async with beside(*(one.run() for one in lists for _ in range(side_by_side))):
+        yield

@@ -1,0 +1,155 @@
+"""The ports of the use cases over the webhook store, in lists."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import TypeVar
+
+import structlog
+
+from common.contracts.company import CompanyKey
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.outage import Outage
+from common.contracts.webhooks import WebhookId
+from common.runtime.backoff import delays
+from dispatcher.adapters.lists import Lists, running
+from webhook_store.deliveries import Deliveries
+from webhook_store.delivery_models import Claimed, NewDelivery, Result, StoredEvent, Written
+from webhook_store.events import Events
+from webhook_store.models import Sendable
+from webhook_store.recording import Recorder
+from webhook_store.webhooks import Webhooks
+
+T = TypeVar("T")
+
+#: Questions in one list; further ones take the next.
+LONGEST = 200
+#: Seconds between two tries during an outage. Soon after it a result has to be recorded before
+#: the sweeper takes its row for abandoned.
+MOST_WAIT = 1.0
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is not the store's."""
+
+    now: Callable[[], datetime]
+    new_id: Callable[[], str]
+    random: Random
+
+    async def waited_out(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
+        """The action's result, tried again for as long as the database is away."""
+        said = False
+        waits = delays(self.random, most=MOST_WAIT)
+        while True:
+            try:
+                return await action()
+            except Outage as outage:
+                if not said:
+                    said = True
+                    log.warning("store.waiting", what=what, reason=str(outage))
+                await asyncio.sleep(next(waits))
+
+
+class StoredWebhooks:
+    """`Webhooks`."""
+
+    def __init__(self, webhooks: Webhooks, around: Surroundings) -> None:
+        self._webhooks = webhooks
+        self._around = around
+        self._sendable = Lists(self._sendable_all, longest=LONGEST)
+
+    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
+        return await self._sendable(webhook_id)
+
+    async def _sendable_all(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
+        found = await self._webhooks.sendable(set(ids), at=self._around.now())
+        return [found.get(webhook_id) for webhook_id in ids]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self._sendable):
+            yield
+
+
+class StoredEvents:
+    """`Events`."""
+
+    def __init__(self, events: Events, around: Surroundings) -> None:
+        self._events = events
+        self._around = around
+        self._bodies = Lists(self._bodies_all, longest=LONGEST)
+
+    async def store(self, event: StoredEvent) -> None:
+        await self._events.store([event], at=self._around.now())
+
+    async def is_removed(self, company: CompanyKey) -> bool:
+        return bool(await self._events.removed([company]))
+
+    async def of_company(self, company: CompanyKey) -> Sequence[str]:
+        return await self._events.of_company(company)
+
+    async def forget(self, event_ids: Collection[str]) -> None:
+        await self._events.forget(event_ids)
+
+    async def body(self, event_id: str) -> bytes | None:
+        return await self._around.waited_out(lambda: self._bodies(event_id), what="body")
+
+    async def _bodies_all(self, ids: Sequence[str]) -> Sequence[bytes | None]:
+        found = await self._events.bodies(set(ids))
+        return [found.get(event_id) for event_id in ids]
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self._bodies):
+            yield
+
+
+class StoredRows:
+    """`Rows`."""
+
+    def __init__(self, rows: Deliveries, recorder: Recorder, around: Surroundings) -> None:
+        self._rows = rows
+        self._recorder = recorder
+        self._around = around
+        self._claims = Lists(self._claim_all, longest=LONGEST)
+        self._results = Lists(self._record_all, longest=LONGEST)
+
+    async def insert(self, new: Sequence[NewDelivery]) -> None:
+        await self._rows.insert(new, at=self._around.now())
+
+    async def claim(self, task: DeliveryTask) -> Claimed | None:
+        return await self._claims(task)
+
+    async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
+        return await self._around.waited_out(
+            lambda: self._rows.claim_next(
+                webhook_id, limit=limit, token=self._around.new_id(), at=self._around.now()
+            ),
+            what="claim_next",
+        )
+
+    async def record(self, result: Result) -> Written:
+        return await self._around.waited_out(lambda: self._results(result), what="record")
+
+    async def purge(self, event_ids: Collection[str]) -> None:
+        await self._rows.purge(event_ids, at=self._around.now())
+
+    async def _claim_all(self, tasks: Sequence[DeliveryTask]) -> Sequence[Claimed | None]:
+        claimed = await self._rows.claim(tasks, token=self._around.new_id(), at=self._around.now())
+        found = {one.id: one for one in claimed}
+        # Of two wake-ups of one delivery in a list only the first has it.
+        return [found.pop(task.delivery_id, None) for task in tasks]
+
+    async def _record_all(self, results: Sequence[Result]) -> Sequence[Written]:
+        return await self._recorder.record(results, at=self._around.now())
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self._claims), running(self._results):
+            yield

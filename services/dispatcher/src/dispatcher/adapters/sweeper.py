@@ -1,0 +1,94 @@
+"""What is done now and then: waking what was missed, forgetting what is old, counting."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from common.contracts.outage import Outage
+from common.contracts.topology import DEAD_LETTERS_QUEUE
+from common.messaging.connection import BrokerAway
+from common.messaging.depth import QueueDepths
+from dispatcher.adapters.journal import DEAD_LETTERS, SWEPT, WAITING
+from dispatcher.usecases.sweep import LIMIT, Sweep
+from webhook_store.deliveries import Deliveries
+from webhook_store.events import Events
+
+#: Seconds between two looks at what waits and what is old.
+_SURVEY_SECONDS = 15.0
+#: Deliveries counted of one delay: beyond that, how many there are does not matter.
+_MOST_COUNTED = 100_000
+#: Events deleted at a time.
+_EXPIRED_AT_ONCE = 1000
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeper:
+    """Sweeps for as long as it runs."""
+
+    sweep: Sweep
+    interval: timedelta
+    #: How long it leaves the database alone after that was away: others first record what they
+    #: have posted, or it would take their rows for abandoned.
+    rest: timedelta
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        wait = self.interval.total_seconds()
+        while True:
+            await asyncio.sleep(wait)
+            wait = await self._once()
+
+    async def _once(self) -> float:
+        """Seconds until the next pass."""
+        try:
+            found = await self.sweep()
+        except BrokerAway as outage:
+            log.warning("sweeper.outage", reason=str(outage))
+            return self.interval.total_seconds()
+        except Outage as outage:
+            log.warning("sweeper.outage", reason=str(outage))
+            return self.rest.total_seconds()
+        except Exception:
+            # The loop outlives any pass.
+            log.exception("sweeper.failed")
+            return self.rest.total_seconds()
+        if found:
+            SWEPT.inc(found)
+            log.info("sweeper.found", count=found)
+        return 0.0 if found >= LIMIT else self.interval.total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Measures what waits, and deletes events that nothing needs any more."""
+
+    rows: Deliveries
+    events: Events
+    depths: QueueDepths
+    delays: Sequence[timedelta]
+    now: Callable[[], datetime]
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                await self._once()
+            except Outage as outage:
+                log.debug("survey.outage", reason=str(outage))
+            except Exception:
+                # The loop outlives any pass.
+                log.exception("survey.failed")
+            await asyncio.sleep(_SURVEY_SECONDS)
+
+    async def _once(self) -> None:
+        for retries, delay in enumerate((timedelta(0), *self.delays)):
+            count = await self.rows.waiting(retries=retries, most=_MOST_COUNTED)
+            WAITING.labels(f"{delay.total_seconds():g}s").set(count)
+        DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
+        while await self.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):
+            pass

@@ -1,0 +1,208 @@
+"""The dispatcher put together; read from top to bottom it is the order of the start."""
+
+import asyncio
+import secrets
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+from common.messaging.connection import Link, linked
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.depth import QueueDepths
+from common.messaging.publisher import Publisher
+from common.messaging.topology import Topology
+from common.mongo import Client, connected, database, ping
+from common.runtime.health import Health
+from common.runtime.tasks import beside
+from dispatcher.adapters.consumers import Work, consumers
+from dispatcher.adapters.delay_queues import DelayQueues
+from dispatcher.adapters.files import allow_many_files
+from dispatcher.adapters.http_sender import SenderLimits, http_sender
+from dispatcher.adapters.journal import OVER_CAP, LoggingJournal
+from dispatcher.adapters.store import StoredEvents, StoredRows, StoredWebhooks, Surroundings
+from dispatcher.adapters.sweeper import Survey, Sweeper
+from dispatcher.domain.caps import Caps
+from dispatcher.ports import Sender
+from dispatcher.settings import Settings
+from dispatcher.usecases.attempt import Attempt
+from dispatcher.usecases.deliver import Deliver
+from dispatcher.usecases.fan_out import FanOut
+from dispatcher.usecases.lanes import Lanes
+from dispatcher.usecases.slots import Slots
+from dispatcher.usecases.sweep import Sweep
+from webhook_store.deliveries import Deliveries, DeliveryTimes
+from webhook_store.events import Events
+from webhook_store.recording import Recorder
+from webhook_store.secrets import SecretKeys
+from webhook_store.webhooks import Webhooks
+
+#: How long the broker may take for one message.
+PUBLISH_LIMIT = timedelta(seconds=5)
+#: How long the database may take for one list.
+DATABASE_LIMIT = timedelta(seconds=5)
+
+
+async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the dispatcher onto `stack`; leaving stops the intake, then waits for posts."""
+    allow_many_files()
+    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
+    mongo = await stack.enter_async_context(
+        connected(
+            settings.mongo_url.get_secret_value(),
+            name="dispatcher",
+            operation_limit=DATABASE_LIMIT,
+        )
+    )
+    health.add("database", ping(mongo))
+    store = await _store(settings, mongo, Surroundings(_now, _new_id, random), stack)
+    broker = await _broker(settings, random, stack, health)
+    sender = await stack.enter_async_context(
+        http_sender(
+            SenderLimits(settings.webhook_post_limit, settings.webhook_connect_limit),
+            allowed=settings.webhook_extra_allowed_networks,
+            ca_file=settings.webhook_extra_ca_file,
+        )
+    )
+    work, lanes = _use_cases(settings, store, broker.wakes, sender)
+    OVER_CAP.set_function(lambda: lanes.count)
+    await stack.enter_async_context(lanes.running())
+    await stack.enter_async_context(beside(*_chores(settings, store, broker)))
+    await stack.enter_async_context(
+        consumers(
+            broker.consuming,
+            work,
+            topology=broker.topology,
+            random=random,
+            stop_limit=settings.stop_limit.total_seconds(),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    matches: Webhooks
+    deliveries: Deliveries
+    old_events: Events
+    webhooks: StoredWebhooks
+    events: StoredEvents
+    rows: StoredRows
+
+
+async def _store(
+    settings: Settings, mongo: Client, around: Surroundings, stack: AsyncExitStack
+) -> _Store:
+    keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
+    webhooks_db = database(mongo, settings.webhooks_db)
+    times = DeliveryTimes(
+        lease=settings.webhook_lease,
+        grace=settings.webhook_sweep_grace,
+        retention=settings.webhook_retention,
+    )
+    webhooks = Webhooks(webhooks_db, keys)
+    deliveries = Deliveries(webhooks_db, times)
+    events = Events(webhooks_db, retention=settings.webhook_retention)
+    recorder = Recorder(mongo, webhooks_db, webhooks, times)
+    store = _Store(
+        matches=webhooks,
+        deliveries=deliveries,
+        old_events=events,
+        webhooks=StoredWebhooks(webhooks, around),
+        events=StoredEvents(events, around),
+        rows=StoredRows(deliveries, recorder, around),
+    )
+    for part in (store.webhooks, store.events, store.rows):
+        await stack.enter_async_context(part.running())
+    return store
+
+
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    consuming: Link
+    topology: Topology
+    depths: QueueDepths
+    wakes: DelayQueues
+
+
+async def _broker(
+    settings: Settings, random: Random, stack: AsyncExitStack, health: Health
+) -> _Broker:
+    url = settings.amqp_url.get_secret_value()
+    publishing = await stack.enter_async_context(
+        linked(url, name="dispatcher-publish", random=random)
+    )
+    consuming = await stack.enter_async_context(
+        linked(url, name="dispatcher-consume", random=random)
+    )
+    health.add("broker_publish", publishing.health)
+    health.add("broker_consume", consuming.health)
+    delays = settings.webhook_retry_delays
+    topology = delivery_topology(delays)
+    publisher = Publisher(publishing, topology=topology, new_id=_new_id, limit=PUBLISH_LIMIT)
+    depths = QueueDepths(publishing, topology=topology)
+    await publishing.add(publisher)
+    await publishing.add(depths)
+    wakes = DelayQueues(publisher, depths, delays, renew=publishing.lost)
+    await stack.enter_async_context(wakes.running())
+    return _Broker(consuming, topology, depths, wakes)
+
+
+def _use_cases(
+    settings: Settings, store: _Store, wakes: DelayQueues, sender: Sender
+) -> tuple[Work, Lanes]:
+    journal = LoggingJournal()
+    slots = Slots(
+        Caps(
+            webhook=settings.webhook_posts_per_webhook,
+            host=settings.webhook_posts_per_host,
+            owner_on_host=settings.webhook_posts_per_owner,
+        )
+    )
+    attempt = Attempt(
+        events=store.events,
+        rows=store.rows,
+        sender=sender,
+        wakes=wakes,
+        journal=journal,
+        delays=settings.webhook_retry_delays,
+        longest=settings.webhook_post_limit,
+        posts=asyncio.Semaphore(settings.webhook_posts),
+        now=_now,
+    )
+    lanes = Lanes(
+        webhooks=store.webhooks, rows=store.rows, attempt=attempt, slots=slots, journal=journal
+    )
+    deliver = Deliver(
+        webhooks=store.webhooks,
+        rows=store.rows,
+        attempt=attempt,
+        slots=slots,
+        lanes=lanes,
+        journal=journal,
+    )
+    fan_out = FanOut(matches=store.matches, events=store.events, rows=store.rows, wakes=wakes)
+    return Work(fan_out, deliver, lanes.finish), lanes
+
+
+def _chores(settings: Settings, store: _Store, broker: _Broker) -> list[Coroutine[Any, Any, None]]:
+    sweep = Sweep(store.deliveries, broker.wakes, pause=settings.webhook_sweep_pause, now=_now)
+    sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)
+    survey = Survey(
+        rows=store.deliveries,
+        events=store.old_events,
+        depths=broker.depths,
+        delays=settings.webhook_retry_delays,
+        now=_now,
+    )
+    return [sweeper.run(), survey.run()]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _new_id() -> str:
+    return uuid4().hex

@@ -1,0 +1,73 @@
+"""`python -m dispatcher` serves; with a command it does one thing and ends."""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from common.contracts.outage import Outage
+from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
+from common.messaging.dead_letters import DeadLetter, DeadLetters, dead_letters
+from common.messaging.topology import Queue
+from common.runtime.service import run
+from common.runtime.settings import load
+from dispatcher.app import build
+from dispatcher.settings import BrokerSettings, Settings
+
+#: Characters of a letter's body that are listed: ids, and the beginning of an event.
+_SHOWN = 200
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.command is None:
+        run("dispatcher", load(Settings), build)
+        return
+    try:
+        asyncio.run(_dead_letters(chosen, load(BrokerSettings)))
+    except Outage as outage:
+        sys.exit(str(outage))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dispatcher", description="Without a command: serve.")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    letters = commands.add_parser(
+        "dead-letters", help="messages that failed again and again: list, requeue, drop"
+    )
+    actions = letters.add_subparsers(dest="action", metavar="action", required=True)
+    actions.add_parser("list", help="show the oldest; they stay where they are")
+    requeue = actions.add_parser("requeue", help="put them back into the queues they failed in")
+    drop = actions.add_parser("drop", help="throw them away")
+    for action in (requeue, drop):
+        which = action.add_mutually_exclusive_group(required=True)
+        which.add_argument("--id", help="the message id of one of them, as `list` shows it")
+        which.add_argument("--all", action="store_true", help="every one of them")
+    for action in actions.choices.values():
+        action.add_argument(
+            "--most", type=int, default=1000, help="look at no more than these (default 1000)"
+        )
+    return parser
+
+
+async def _dead_letters(chosen: argparse.Namespace, settings: BrokerSettings) -> None:
+    queue = Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS)
+    async with dead_letters(settings.amqp_url.get_secret_value(), queue) as letters:
+        if chosen.action == "list":
+            found = await letters.look(most=chosen.most)
+            sys.stdout.writelines(_line(letter) for letter in found)
+            return
+        done = await _settled(letters, chosen)
+        sys.stdout.write(f"{done} {'put back' if chosen.action == 'requeue' else 'dropped'}\n")
+
+
+async def _settled(letters: DeadLetters, chosen: argparse.Namespace) -> int:
+    settle = letters.requeue if chosen.action == "requeue" else letters.drop
+    return await settle(most=chosen.most, message_id=chosen.id)
+
+
+def _line(letter: DeadLetter) -> str:
+    died = "-" if letter.died_at is None else f"{letter.died_at:%Y-%m-%dT%H:%M:%SZ}"
+    body = letter.body[:_SHOWN].decode(errors="replace").replace("\n", " ").replace("\t", " ")
+    return f"{letter.message_id}\t{letter.queue}\t{letter.reason}\t{died}\t{body}\n"

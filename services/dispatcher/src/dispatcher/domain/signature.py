@@ -1,0 +1,68 @@
+"""Signatures of deliveries: ours, and beside it that of the Standard Webhooks.
+
+Ours joins timestamp, delivery id and body with nothing between them, so the first two have fixed
+widths: ten digits and 36 characters. Else one delivery's signature would also fit another one with
+a border moved.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from hashlib import sha256
+
+from webhook_store.models import SigningSecrets
+
+TIMESTAMP_WIDTH = 10
+DELIVERY_ID_WIDTH = 36
+
+_STANDARD_PREFIX = "whsec_"
+
+
+def signature_headers(
+    secrets: SigningSecrets, *, delivery_id: str, body: bytes, at: datetime
+) -> Mapping[str, str]:
+    """The headers that let a receiver check where a delivery comes from, and when it was sent."""
+    timestamp = _timestamp(at)
+    if len(delivery_id) != DELIVERY_ID_WIDTH:
+        raise ValueError(f"a delivery id has {DELIVERY_ID_WIDTH} characters")
+    keys = [secrets.newest.get_secret_value()]
+    headers = {
+        "X-Timestamp": timestamp,
+        "X-Delivery-Id": delivery_id,
+        "X-Signature": sign(keys[0], timestamp=timestamp, delivery_id=delivery_id, body=body),
+    }
+    if secrets.previous is not None:
+        keys.append(secrets.previous.get_secret_value())
+        headers["X-Signature-Previous"] = sign(
+            keys[1], timestamp=timestamp, delivery_id=delivery_id, body=body
+        )
+    return headers | {
+        "webhook-id": delivery_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": " ".join(
+            sign_standard(key, timestamp=timestamp, delivery_id=delivery_id, body=body)
+            for key in keys
+        ),
+    }
+
+
+def sign(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
+    """Hex HMAC-SHA256 of timestamp, delivery id and body; the key is the whole secret string."""
+    message = timestamp.encode() + delivery_id.encode() + body
+    return hmac.new(secret.encode(), message, sha256).hexdigest()
+
+
+def sign_standard(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
+    """One entry of `webhook-signature`; the key is what the secret's base64 stands for."""
+    key = base64.b64decode(secret.removeprefix(_STANDARD_PREFIX))
+    message = f"{delivery_id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, message, sha256).digest()).decode()
+
+
+def _timestamp(at: datetime) -> str:
+    timestamp = str(int(at.timestamp()))
+    if not re.fullmatch(rf"[0-9]{{{TIMESTAMP_WIDTH}}}", timestamp):
+        raise ValueError(f"a timestamp has {TIMESTAMP_WIDTH} digits")
+    return timestamp

@@ -1,0 +1,141 @@
+"""Settings of the dispatcher; README.md lists them."""
+
+import secrets
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings
+from webhook_store.addresses import networks
+from webhook_store.secrets import SecretKeys
+
+#: A lease outlasts the longest post by at least this, so that its result is still ours to record.
+_LEASE_MARGIN = timedelta(seconds=1)
+
+
+def _networks(value: object) -> object:
+    return networks(value) if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _sound(keys: SecretStr) -> SecretStr:
+    SecretKeys.parse(keys, random_bytes=secrets.token_bytes)
+    return keys
+
+
+def _at_least_a_millisecond(delays: tuple[timedelta, ...]) -> tuple[timedelta, ...]:
+    if any(delay < timedelta(milliseconds=1) for delay in delays):
+        raise ValueError("a delay is at least a millisecond, PT0.001S")
+    return delays
+
+
+SealingKeys = Annotated[SecretStr, AfterValidator(_sound)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
+Delays = Annotated[
+    tuple[Duration, ...],
+    NoDecode,
+    BeforeValidator(_listed),
+    AfterValidator(_at_least_a_millisecond),
+]
+
+
+class BrokerSettings(BaseSettings):
+    """What the commands need: the broker alone."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
+
+
+class Settings(ServiceSettings):
+    webhooks_db: str = Field(default="webhooks", description="database of the webhooks")
+    webhook_secret_keys: SealingKeys = Field(
+        description="keys that open secrets, `<id>:<base64 of 32 bytes>,…`, the newest first"
+    )
+    admin_port: Port = Field(default=9104, description="operational port")
+
+    webhook_retry_delays: Delays = Field(
+        default="PT1M,PT5M,PT30M,PT2H",
+        validate_default=True,
+        description="the schedule: a retry after each of these, and when the last retry fails the "
+        "webhook is disabled",
+    )
+    webhook_post_limit: Duration = Field(
+        default="PT10S", validate_default=True, description="how long an attempt may take in all"
+    )
+    webhook_connect_limit: Duration = Field(
+        default="PT5S", validate_default=True, description="how long connecting may take of that"
+    )
+    webhook_retention: Duration = Field(
+        default="P30D",
+        validate_default=True,
+        description="how long events, deliveries and attempts are kept after their end",
+    )
+    webhook_posts: int = Field(
+        default=500, ge=1, description="posts in flight of this process; each needs a socket"
+    )
+    webhook_posts_per_webhook: int = Field(
+        default=4, ge=1, description="posts in flight to one webhook, in this process"
+    )
+    webhook_posts_per_host: int = Field(
+        default=64, ge=1, description="posts in flight to one host, in this process"
+    )
+    webhook_posts_per_owner: int = Field(
+        default=8, ge=1, description="of a host's posts, by the webhooks of one owner"
+    )
+    webhook_lease: Duration = Field(
+        default="PT30S",
+        validate_default=True,
+        description="how long a process may keep a delivery to itself: longer than the longest "
+        "post, shorter than the broker's consumer timeout",
+    )
+    broker_consumer_timeout: Duration = Field(
+        default="PT30M",
+        validate_default=True,
+        description="the broker's `consumer_timeout`, to check the lease against",
+    )
+    webhook_sweep_interval: Duration = Field(
+        default="PT5S", validate_default=True, description="time between two passes of the sweeper"
+    )
+    webhook_sweep_grace: Duration = Field(
+        default="PT30S",
+        validate_default=True,
+        description="how long after its time a delivery is left to its message",
+    )
+    webhook_sweep_pause: Duration = Field(
+        default="PT10M",
+        validate_default=True,
+        description="how long a delivery is left alone that the sweeper has woken",
+    )
+    webhook_extra_allowed_networks: Networks = Field(
+        default=(),
+        description="networks that may be called although they are private, comma-separated: "
+        "for tests and trials, since anybody with a key can then reach what is in them",
+    )
+    webhook_extra_ca_file: Path | None = Field(
+        default=None,
+        description="certificates of authorities that are believed besides the system's: for "
+        "tests and trials",
+    )
+    stop_limit: Duration = Field(
+        default="PT25S",
+        validate_default=True,
+        description="how long a stop waits for posts in flight",
+    )
+
+    @model_validator(mode="after")
+    def _lease_fits(self) -> "Settings":
+        if self.webhook_lease < self.webhook_post_limit + _LEASE_MARGIN:
+            raise ValueError("WEBHOOK_LEASE must be a second longer than WEBHOOK_POST_LIMIT")
+        if self.webhook_lease >= self.broker_consumer_timeout:
+            raise ValueError("WEBHOOK_LEASE must be shorter than BROKER_CONSUMER_TIMEOUT")
+        return self

@@ -1,0 +1,1 @@
+"""What the dispatcher does: fan out events, deliver, wake what was missed."""

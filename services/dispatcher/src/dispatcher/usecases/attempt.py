@@ -1,0 +1,144 @@
+"""One attempt to deliver: post, record, and arrange what follows."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.outage import Outage
+from common.contracts.webhooks import DisabledReason
+from dispatcher.domain.outcome import Outcome, cause_of, status_of
+from dispatcher.domain.refusal import refusal
+from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
+from dispatcher.domain.signature import signature_headers
+from dispatcher.ports import AttemptReport, Events, Journal, Left, Post, Rows, Sender, Wakes
+from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed
+from webhook_store.models import Sendable, SigningSecrets
+
+Clock = Callable[[], datetime]
+
+#: Our own name towards receivers.
+USER_AGENT = "company-registry-webhooks/1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Posted:
+    outcome: Outcome
+    at: datetime
+    ended_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    events: Events
+    rows: Rows
+    sender: Sender
+    wakes: Wakes
+    journal: Journal
+    delays: Sequence[timedelta]
+    #: The longest that a post takes.
+    longest: timedelta
+    #: Bounds the posts in flight of the process, and with them its sockets.
+    posts: asyncio.Semaphore
+    now: Clock
+
+    async def __call__(self, webhook: Sendable | None, delivery: Claimed) -> None:
+        """Posts a claimed delivery to its webhook as that is now, or ends it as cancelled.
+
+        Once it is posted it is recorded, however long the database is away.
+        """
+        reason = refusal(webhook, delivery)
+        if webhook is None or reason is not None:
+            await self._cancel(delivery, reason or CancelReason.WEBHOOK_DELETED)
+            return
+        body = await self.events.body(delivery.event_id)
+        if body is None:
+            await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
+            return
+        if webhook.secrets is None:
+            self.journal.left(delivery.id, Left.UNSEALABLE)
+            return
+        async with self.posts:
+            posted = await self._post(webhook, webhook.secrets, delivery, body)
+        if posted is not None:
+            await self._settle(webhook, delivery, posted)
+
+    async def _post(
+        self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: bytes
+    ) -> _Posted | None:
+        at = self.now()
+        if at + self.longest > delivery.lease_until:
+            # Somebody else could have it before the answer is here: let them.
+            self.journal.left(delivery.id, Left.LEASE)
+            return None
+        try:
+            outcome = await self.sender.send(
+                Post(webhook.url, _headers(secrets, delivery, body, at), body)
+            )
+        except Outage as outage:
+            self.journal.left(delivery.id, Left.OUTAGE, str(outage))
+            return None
+        return _Posted(outcome, at=at, ended_at=self.now())
+
+    async def _settle(self, webhook: Sendable, delivery: Claimed, posted: _Posted) -> None:
+        decision = decide(
+            posted.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays
+        )
+        attempted = Attempted(
+            delivery=delivery,
+            at=posted.at,
+            duration=posted.ended_at - posted.at,
+            response_code=status_of(posted.outcome),
+            error=cause_of(posted.outcome),
+            next_attempt_at=_next_attempt_at(decision, posted.ended_at),
+            disable=_disables(decision),
+        )
+        written = await self.rows.record(attempted)
+        self.journal.attempted(AttemptReport(attempted, webhook.host, decision, written))
+        if written.held and isinstance(decision, RetryAfter):
+            await self._retry(_retry_of(attempted), decision.delay)
+
+    async def _retry(self, task: DeliveryTask, after: timedelta) -> None:
+        try:
+            await self.wakes.later(task, after=after)
+        except Outage:
+            self.journal.not_published(task)
+
+    async def _cancel(self, delivery: Claimed, reason: CancelReason) -> None:
+        cancelled = Cancelled(delivery, reason)
+        await self.rows.record(cancelled)
+        self.journal.cancelled(cancelled)
+
+
+def _headers(
+    secrets: SigningSecrets, delivery: Claimed, body: bytes, at: datetime
+) -> Mapping[str, str]:
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        **signature_headers(secrets, delivery_id=delivery.id, body=body, at=at),
+    }
+
+
+def _next_attempt_at(decision: Decision, ended_at: datetime) -> datetime | None:
+    return ended_at + decision.delay if isinstance(decision, RetryAfter) else None
+
+
+def _disables(decision: Decision) -> DisabledReason | None:
+    match decision:
+        case GiveUp(reason):
+            return reason
+        case Done() | RetryAfter():
+            return None
+        case _:
+            assert_never(decision)
+
+
+def _retry_of(attempted: Attempted) -> DeliveryTask:
+    return DeliveryTask(
+        delivery_id=attempted.delivery.id,
+        webhook_id=attempted.delivery.webhook_id,
+        attempt=attempted.number + 1,
+    )

@@ -1,0 +1,106 @@
+"""An event becomes a row for each webhook that it is for, and then a wake-up for each row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from common.contracts.company import CompanyKey, company_key
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
+from common.contracts.webhooks import AddressedEvent, decode_addressed
+from dispatcher.ports import Events, Matches, Rows, Wakes
+from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
+from webhook_store.models import Match, delivery_id
+
+#: Rows written at a time: the first deliveries of an event do not wait for its last rows.
+CHUNK = 200
+
+
+class NotAnEvent(Exception):
+    """A message that will never be understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """Done again after a fault of any kind it does nothing twice: ids are made of the event."""
+
+    matches: Matches
+    events: Events
+    rows: Rows
+    wakes: Wakes
+
+    async def __call__(self, message: bytes) -> None:
+        """Raises NotAnEvent, or `Outage` when it has to be done again."""
+        event, body = _read(message)
+        matches = await self._matches(event)
+        is_removal = event.type is EventType.COMPANY_REMOVED
+        if not matches and not is_removal:
+            return
+        company = _company(event)
+        await self.events.store(StoredEvent(event.id, event.type, company, body))
+        if company is not None:
+            if is_removal:
+                await self._purge(company)
+            elif await self.events.is_removed(company):
+                await self.events.forget([event.id])
+                return
+        for first in range(0, len(matches), CHUNK):
+            await self._deliver(event, matches[first : first + CHUNK])
+
+    async def _matches(self, event: AddressedEvent) -> Sequence[Match]:
+        if event.webhook_id is not None:
+            match = await self.matches.match_of(event.webhook_id)
+            return () if match is None else (match,)
+        if event.country is None or event.vat is None:
+            raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
+        return await self.matches.matching(event.type, event.country, event.vat)
+
+    async def _purge(self, company: CompanyKey) -> None:
+        # The removal was stored before, and other events look for it after they were stored: of
+        # two that come at once at least one sees the other. The rows go first, since they are
+        # found by their events.
+        earlier = await self.events.of_company(company)
+        await self.rows.purge(earlier)
+        await self.events.forget(earlier)
+
+    async def _deliver(self, event: AddressedEvent, matches: Sequence[Match]) -> None:
+        new = [_delivery(event, match) for match in matches]
+        await self.rows.insert(new)
+        await self.wakes.now(
+            [
+                DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=1)
+                for one in new
+                if one.cancelled is None
+            ],
+            retries=False,
+        )
+
+
+def _read(message: bytes) -> tuple[AddressedEvent, bytes]:
+    try:
+        event, body = decode_addressed(message)
+        # Looked at here, so that nothing of a bad event is kept.
+        UUID(event.id)
+        datetime.fromisoformat(event.occurred_at)
+    except ValueError as error:
+        raise NotAnEvent(str(error)) from error
+    return event, body
+
+
+def _company(event: AddressedEvent) -> CompanyKey | None:
+    if event.country is None or event.vat is None:
+        return None
+    return company_key(event.country, event.vat)
+
+
+def _delivery(event: AddressedEvent, match: Match) -> NewDelivery:
+    return NewDelivery(
+        id=delivery_id(event.id, match.webhook_id),
+        webhook_id=match.webhook_id,
+        generation=match.generation,
+        event_id=event.id,
+        event_type=event.type,
+        occurred_at=datetime.fromisoformat(event.occurred_at),
+        cancelled=None if match.enabled else CancelReason.WEBHOOK_DISABLED,
+    )

@@ -1,0 +1,141 @@
+"""Who sends a request, and whether one more of theirs may pass."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from aiohttp import hdrs, web
+
+from gateway.adapters.http.limits import Allowance, Limiter
+from gateway.domain.clients import Network, client_of
+from gateway.domain.keys import ApiKey, Scope, parse_key
+from gateway.domain.problems import (
+    Forbidden,
+    InternalError,
+    Problem,
+    RateLimited,
+    ServiceUnavailable,
+    Unauthorized,
+)
+from gateway.ports import ApiKeys
+
+KEY_HEADER = "X-API-Key"
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may use a route."""
+
+    #: What a key must be good for; None: anything.
+    scope: Scope | None = None
+    #: Whether it may be used without a key.
+    anonymous: bool = True
+    #: Whether its requests count, and keys are looked at.
+    counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    allowance: Allowance
+    #: The key it was made with, once that is known to be good.
+    key: ApiKey | None = None
+    #: Why it must not pass.
+    refusal: Problem | None = None
+
+
+class Gate:
+    """Checks keys and counts requests: by key, or without a good key by client address."""
+
+    def __init__(
+        self,
+        keys: ApiKeys,
+        *,
+        anonymous: Limiter,
+        keyed: Limiter,
+        trusted_proxies: Sequence[Network],
+    ) -> None:
+        self._keys = keys
+        self._anonymous = anonymous
+        self._keyed = keyed
+        self._trusted_proxies = tuple(trusted_proxies)
+
+    async def admit(self, request: web.BaseRequest, access: Access) -> Admission:
+        if not access.counted:
+            return Admission(self._anonymous.look(self._client(request)))
+        text = presented_text(request)
+        if text is None:
+            refusal = None if access.anonymous else Unauthorized("an API key is needed")
+            return self._without_key(request, refusal)
+        try:
+            key = await self._good_key(text)
+        except Problem as problem:
+            return Admission(self._anonymous.look(self._client(request)), refusal=problem)
+        if key is None:
+            # Counted like no key at all, so nobody can guess keys faster than that.
+            return self._without_key(request, Unauthorized("the API key is unknown or revoked"))
+        return self._with_key(key, access)
+
+    def charge(self, key: ApiKey, requests: int) -> Allowance:
+        """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
+        allowance = self._keyed.take(key.id, requests)
+        if not allowance.allowed:
+            wait = max(1, allowance.reset)
+            raise RateLimited(
+                f"more lookups than are left of your rate; ask again in {wait} s, or for fewer",
+                retry_after=wait,
+            )
+        return allowance
+
+    async def _good_key(self, text: str) -> ApiKey | None:
+        presented = parse_key(text)
+        if presented is None:
+            return None
+        try:
+            key = await self._keys.find(presented.id)
+        except ServiceUnavailable:
+            raise
+        except Exception:
+            log.exception("keys.failed", key_id=presented.id)
+            raise InternalError("an internal error") from None
+        return key if key is not None and key.accepts(presented) else None
+
+    def _client(self, request: web.BaseRequest) -> str:
+        return client_of(request.remote, _forwarded(request), self._trusted_proxies)
+
+    def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> Admission:
+        allowance = self._anonymous.take(self._client(request))
+        if not allowance.allowed:
+            refusal = _too_many(allowance)
+        return Admission(allowance, refusal=refusal)
+
+    def _with_key(self, key: ApiKey, access: Access) -> Admission:
+        allowance = self._keyed.take(key.id)
+        refusal: Problem | None = None
+        if not allowance.allowed:
+            refusal = _too_many(allowance)
+        elif access.scope is not None and access.scope not in key.scopes:
+            refusal = Forbidden(f"the API key lacks the scope {access.scope}")
+        return Admission(allowance, key, refusal)
+
+
+def presented_text(request: web.BaseRequest) -> str | None:
+    """What the client sent as its key; "" when it sent credentials that cannot be a key."""
+    authorization = request.headers.get(hdrs.AUTHORIZATION)
+    if authorization is None:
+        return request.headers.get(KEY_HEADER)
+    scheme, _, credentials = authorization.partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else ""
+
+
+def _forwarded(request: web.BaseRequest) -> list[str]:
+    if hdrs.X_FORWARDED_FOR not in request.headers:
+        return []
+    hops = ",".join(request.headers.getall(hdrs.X_FORWARDED_FOR)).split(",")
+    return [hop.strip() for hop in hops]
+
+
+def _too_many(allowance: Allowance) -> RateLimited:
+    wait = max(1, allowance.reset)
+    return RateLimited(f"too many requests; ask again in {wait} s", retry_after=wait)

@@ -1,0 +1,58 @@
+"""Many lookups in one request: the companies are passed on as they come, never parsed."""
+
+from collections.abc import Awaitable, Callable, Iterable
+
+import orjson
+from aiohttp import hdrs, web
+
+from common.contracts.lookup import LookupReply
+from gateway.adapters.http.context import ALLOWANCE, API_KEY, REQUEST_ID
+from gateway.adapters.http.errors import problem_document
+from gateway.adapters.http.limits import Allowance
+from gateway.adapters.http.webhooks import JSON
+from gateway.domain.batch import parse_batch
+from gateway.domain.keys import ApiKey
+from gateway.domain.problems import Problem, UnsupportedMediaType
+from gateway.usecases import LookUpAll
+
+BATCH_PATH = "/api/batch"
+
+#: It answers many questions, no two of which are asked again together.
+CACHE_CONTROL = "no-store"
+
+#: Counts further requests of a key, or raises RateLimited.
+Charge = Callable[[ApiKey, int], Allowance]
+
+
+def batch_handler(
+    look_up_all: LookUpAll, charge: Charge
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler of batches; the request itself was counted as the first of its lookups."""
+
+    async def look_up(request: web.Request) -> web.Response:
+        lookups = parse_batch(await _body(request))
+        request[ALLOWANCE] = charge(request[API_KEY], len(lookups) - 1)
+        request_id = request[REQUEST_ID]
+        results = await look_up_all(lookups, request_id=request_id)
+        return web.Response(
+            body=_document(results, request_id),
+            headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: CACHE_CONTROL},
+        )
+
+    return look_up
+
+
+async def _body(request: web.Request) -> bytes:
+    if request.content_type != JSON and request.can_read_body:
+        raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
+    return await request.read()
+
+
+def _document(results: Iterable[LookupReply | Problem], request_id: str) -> bytes:
+    return b'{"results":[%b]}' % b",".join(_member(result, request_id) for result in results)
+
+
+def _member(result: LookupReply | Problem, request_id: str) -> bytes:
+    if isinstance(result, LookupReply):
+        return b'{"company":%b}' % result.body
+    return b'{"problem":%b}' % orjson.dumps(problem_document(result, request_id))

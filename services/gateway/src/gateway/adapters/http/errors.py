@@ -1,0 +1,103 @@
+"""Problems as RFC 9457 documents, in JSON or XML."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from gateway.adapters.http.rendering import xml_document
+from gateway.domain import problems
+from gateway.domain.problems import Problem
+from gateway.domain.query import Format
+
+STATUS: dict[type[Problem], HTTPStatus] = {
+    problems.MissingParameter: HTTPStatus.BAD_REQUEST,
+    problems.InvalidParameter: HTTPStatus.BAD_REQUEST,
+    problems.MultipleSearchParameters: HTTPStatus.BAD_REQUEST,
+    problems.InvalidBody: HTTPStatus.BAD_REQUEST,
+    problems.Unauthorized: HTTPStatus.UNAUTHORIZED,
+    problems.Forbidden: HTTPStatus.FORBIDDEN,
+    problems.CompanyNotFound: HTTPStatus.NOT_FOUND,
+    problems.WebhookNotFound: HTTPStatus.NOT_FOUND,
+    problems.DeliveryNotFound: HTTPStatus.NOT_FOUND,
+    problems.NotFound: HTTPStatus.NOT_FOUND,
+    problems.MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
+    problems.WebhookDisabled: HTTPStatus.CONFLICT,
+    problems.WebhookLimitReached: HTTPStatus.CONFLICT,
+    problems.DeliveryPending: HTTPStatus.CONFLICT,
+    problems.IdempotencyConflict: HTTPStatus.CONFLICT,
+    problems.BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    problems.UnsupportedMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    problems.RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
+    problems.InternalError: HTTPStatus.INTERNAL_SERVER_ERROR,
+    problems.ServiceUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
+    problems.LookupTimeout: HTTPStatus.GATEWAY_TIMEOUT,
+}
+
+MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
+
+#: Seconds after which to ask again while something of ours is away; it is back within 10 s of its
+#: own return.
+OUTAGE_RETRY_AFTER = 5
+
+
+def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "type": "urn:problem:" + problem.code.replace("_", "-"),
+        "title": problem.code.replace("_", " ").capitalize(),
+        "status": STATUS[type(problem)].value,
+        "detail": problem.detail,
+        "code": problem.code,
+        "request_id": request_id,
+    }
+    if problem.errors:
+        document["errors"] = [
+            {"parameter": error.parameter, "message": error.message} for error in problem.errors
+        ]
+    return document
+
+
+def problem_response(problem: Problem, request_id: str, format_: Format) -> web.Response:
+    document = problem_document(problem, request_id)
+    body = orjson.dumps(document) if format_ is Format.JSON else xml_document("problem", document)
+    return web.Response(
+        body=body,
+        status=document["status"],
+        headers={
+            "Content-Type": MEDIA_TYPE[format_],
+            "Cache-Control": "no-store",
+            **_headers(problem),
+        },
+    )
+
+
+def _headers(problem: Problem) -> dict[str, str]:
+    match problem:
+        case problems.RateLimited():
+            return {"Retry-After": str(problem.retry_after)}
+        case problems.ServiceUnavailable():
+            return {"Retry-After": str(OUTAGE_RETRY_AFTER)}
+        case problems.MethodNotAllowed():
+            return {"Allow": ", ".join(problem.allowed)}
+        case problems.Unauthorized():
+            return {"WWW-Authenticate": "Bearer"}
+        case _:
+            return {}
+
+
+def problem_of_aiohttp(error: web.HTTPException) -> Problem:
+    """Our own word for what aiohttp found wrong with a request before a handler saw it."""
+    match error:
+        case web.HTTPNotFound():
+            return problems.NotFound("there is nothing at this path")
+        case web.HTTPMethodNotAllowed():
+            return problems.MethodNotAllowed(
+                f"this path does not take {error.method}", allowed=error.allowed_methods
+            )
+        case web.HTTPRequestEntityTooLarge():
+            return problems.BodyTooLarge("the body is larger than 64 KiB")
+        case web.HTTPBadRequest():
+            return problems.InvalidBody("the request cannot be read")
+        case _:
+            return problems.InternalError("an internal error")

@@ -1,0 +1,48 @@
+"""Lookups over HTTP: a query string in, the one company out, as JSON or XML."""
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import hdrs, web
+
+from common.contracts.lookup import SearchType
+from gateway.adapters.http.context import REQUEST_ID, SEARCH_TYPE, parameters_of
+from gateway.domain.conditional import entity_tag, is_known
+from gateway.domain.query import Format, parse_lookup
+from gateway.ports import Lookups, Renderer
+
+#: A company may be shown again for a minute, by the client that asked for it.
+CACHE_CONTROL = "private, max-age=60"
+
+#: As it is written everywhere; aiohttp's own constant is "Etag".
+ETAG = "ETag"
+
+MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; charset=utf-8"}
+
+
+def lookup_handler(
+    lookups: Lookups, renderer: Renderer, typed: SearchType | None = None
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler of `/api`, or of the endpoint of one search type."""
+
+    async def look_up(request: web.Request) -> web.Response:
+        query = parse_lookup(parameters_of(request), typed=typed)
+        request[SEARCH_TYPE] = query.search_type
+        reply = await lookups.find(query.request, request_id=request[REQUEST_ID])
+        headers = {
+            ETAG: entity_tag(reply.tag, query.format),
+            hdrs.CACHE_CONTROL: CACHE_CONTROL,
+        }
+        if is_known(headers[ETAG], _if_none_match(request)):
+            return web.Response(status=304, headers=headers)
+        headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[query.format]
+        is_xml = query.format is Format.XML
+        body = await renderer.company(reply.body) if is_xml else reply.body
+        return web.Response(body=body, headers=headers)
+
+    return look_up
+
+
+def _if_none_match(request: web.Request) -> str | None:
+    if hdrs.IF_NONE_MATCH not in request.headers:
+        return None
+    return ",".join(request.headers.getall(hdrs.IF_NONE_MATCH))

@@ -1,0 +1,1 @@
+"""The description of the public interface, made from the code that serves it."""

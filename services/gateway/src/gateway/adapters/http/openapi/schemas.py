@@ -1,0 +1,126 @@
+"""JSON Schemas of what is answered, made from the contracts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from common.contracts.company import CompanyAnswer, Include
+from common.contracts.lookup import SearchType
+from gateway.adapters.http.errors import STATUS
+
+Schema = dict[str, Any]
+
+REF = "#/components/schemas/{model}"
+
+#: What a field's name and type do not say.
+_FIELDS: Mapping[tuple[str, str], Schema] = {
+    ("Company", "vat"): {
+        "description": "Registration number: 8 digits in Denmark, 9 in Norway. Leading zeros "
+        "count; never make it a number.",
+        "pattern": "^[0-9]{8,9}$",
+    },
+    ("Company", "trade_names"): {"description": "Names it also trades under (binavne)."},
+    ("Company", "former_names"): {"description": "Names it had before."},
+    ("Company", "status_text"): {"description": "The register's own word for the status."},
+    ("Company", "founded"): {"format": "date"},
+    ("Company", "ended"): {"format": "date"},
+    ("Company", "advertising_protected"): {
+        "description": "Whether it has asked not to be sent advertising."
+    },
+    ("Company", "revision"): {"description": "Counts the stored changes of the company from 1."},
+    ("Company", "owners"): {"description": "Only with `include=owners`."},
+    ("Company", "production_units"): {
+        "description": "Only with `include=production_units`; the main one comes first."
+    },
+    ("Company", "einvoicing"): {"description": "Only with `include=einvoicing`."},
+    ("Address", "street"): {"description": "Street, house number, floor and door."},
+    ("Address", "district"): {"description": "The supplementary town (CVR bynavn)."},
+    ("Address", "country"): {"description": "ISO 3166 alpha-2, upper case."},
+    ("Address", "text"): {"description": "The whole address on one line."},
+    ("Employees", "max"): {"description": "Absent in an open class, such as 1000 or more."},
+    ("Owner", "vat"): {"description": "Of an owner that is a company of the same register."},
+    ("Owner", "since"): {"format": "date"},
+    ("Share", "min"): {"description": "Percent, a decimal number."},
+    ("Share", "max"): {"description": "Percent, a decimal number."},
+    ("ProductionUnit", "started"): {"format": "date"},
+    ("ProductionUnit", "ended"): {"format": "date"},
+    ("EinvoicingEntry", "identifier"): {"description": "`<scheme>:<value>`."},
+    ("EinvoicingEntry", "scheme"): {"description": "ISO 6523 code, such as 0184."},
+    ("Match", "type"): {
+        "description": "What the term was found as; with `search`, the rule that won.",
+        "enum": [kind.value for kind in SearchType],
+    },
+    ("Match", "score"): {"description": "100 is an exact match.", "minimum": 0, "maximum": 100},
+    ("Source", "updated_at"): {
+        "description": "When the register last changed it, by the register's own word.",
+        "format": "date-time",
+    },
+}
+
+
+def schemas() -> dict[str, Schema]:
+    """The components of the description by name: the company, what is in it, and the problem."""
+    answer = CompanyAnswer.model_json_schema(mode="serialization", ref_template=REF)
+    parts = answer.pop("$defs")
+    parts["Company"] = answer
+    named = {name: tidied(name, schema, _FIELDS) for name, schema in sorted(parts.items())}
+    return {**named, "Problem": _problem()}
+
+
+def tidied(name: str, schema: Schema, about: Mapping[tuple[str, str], Schema]) -> Schema:
+    """A contract's schema as it is published, with what is to be said `about` its fields."""
+    kept = {key: value for key, value in schema.items() if key not in ("title", "description")}
+    if "properties" in kept:
+        kept["properties"] = {
+            field: _field(part) | about.get((name, field), {})
+            for field, part in schema["properties"].items()
+        }
+        # Nothing is left out of an answer but what was not asked to be included.
+        asked_for = set(Include) if name == "Company" else set()
+        kept["required"] = [field for field in schema["properties"] if field not in asked_for]
+        for field in asked_for:
+            kept["properties"][field]["type"] = "array"
+    return kept
+
+
+def _field(schema: Schema) -> Schema:
+    kept = {key: value for key, value in schema.items() if key not in ("title", "default")}
+    options = kept.get("anyOf", [])
+    nullable = {"type": "null"} in options
+    if nullable and len(options) == 2:
+        (kind,) = (option for option in options if option != {"type": "null"})
+        if "type" in kind and "enum" not in kind:
+            del kept["anyOf"]
+            kept |= {**kind, "type": [kind["type"], "null"]}
+    return kept
+
+
+def _problem() -> Schema:
+    return {
+        "type": "object",
+        "description": "RFC 9457 problem details.",
+        "required": ["type", "title", "status", "detail", "code", "request_id"],
+        "properties": {
+            "type": {"type": "string", "description": "`urn:problem:` and the code with dashes."},
+            "title": {"type": "string"},
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "detail": {"type": "string", "description": "What happened, for people."},
+            "code": {
+                "type": "string",
+                "description": "What happened, for programs: one code per cause.",
+                "enum": [kind.code for kind in STATUS],
+            },
+            "request_id": {"type": "string", "description": "As in `X-Request-Id`."},
+            "errors": {
+                "type": "array",
+                "description": "Every fault of the input.",
+                "items": {
+                    "type": "object",
+                    "required": ["parameter", "message"],
+                    "properties": {
+                        "parameter": {"type": "string"},
+                        "message": {"type": "string"},
+                    },
+                },
+            },
+        },
+    }

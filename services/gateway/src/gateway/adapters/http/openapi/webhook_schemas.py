@@ -1,0 +1,194 @@
+"""JSON Schemas of webhooks: what is answered, made from the contracts, and what may be sent."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pydantic.json_schema import models_json_schema
+
+from common.contracts.company import Country
+from common.contracts.contract import Contract
+from common.contracts.events import EventType
+from common.contracts.webhooks import (
+    AcceptedDelivery,
+    AttemptList,
+    EventTypeList,
+    PublicAttempt,
+    PublicEventType,
+    PublicWebhook,
+    Recovered,
+    WebhookFilter,
+    WebhookList,
+    WebhookStatus,
+    WebhookWithSecret,
+)
+from gateway.adapters.http.openapi.schemas import REF, Schema, tidied
+
+#: The contracts of the answers, by the name that they are published under.
+_ANSWERS: Final[Mapping[str, type[Contract]]] = {
+    "Webhook": PublicWebhook,
+    "WebhookWithSecret": WebhookWithSecret,
+    "WebhookFilter": WebhookFilter,
+    "WebhookList": WebhookList,
+    "Attempt": PublicAttempt,
+    "AttemptList": AttemptList,
+    "AcceptedDelivery": AcceptedDelivery,
+    "Recovered": Recovered,
+    "EventKind": PublicEventType,
+    "EventKindList": EventTypeList,
+}
+
+_PUBLISHED: Final = {kind.__name__: name for name, kind in _ANSWERS.items()}
+
+_TIME: Final[Schema] = {"format": "date-time"}
+
+#: What a field's name and type do not say.
+_FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
+    ("Webhook", "events"): {"description": "Event types, families (`company.*`) or `*`."},
+    ("Webhook", "disabled_at"): _TIME,
+    ("Webhook", "created_at"): _TIME,
+    ("Webhook", "updated_at"): _TIME,
+    ("WebhookWithSecret", "secret"): {
+        "description": "Signs the deliveries. It is shown this once.",
+        "pattern": "^whsec_",
+    },
+    ("WebhookFilter", "countries"): {"description": "Empty: both."},
+    ("WebhookFilter", "companies"): {
+        "description": "Country and registration number, `dk:12345674`. Empty: all."
+    },
+    ("Attempt", "delivery_id"): {"description": "As in `X-Delivery-Id`.", "format": "uuid"},
+    ("Attempt", "event_id"): {"format": "uuid"},
+    ("Attempt", "attempt"): {"description": "Counts from 1.", "minimum": 0},
+    ("Attempt", "response_code"): {"description": "The status that the receiver answered with."},
+    ("Attempt", "error"): {
+        "description": "Why it failed, in one word: `timeout`, `dns`, `connection_refused`, `tls`, "
+        "`blocked_address`, `http_status`, `redirect`, `webhook_disabled`, …"
+    },
+    ("Attempt", "attempted_at"): _TIME,
+    ("Attempt", "next_attempt_at"): _TIME,
+    ("EventKind", "schema"): {"description": "JSON Schema of the body that a receiver is sent."},
+}
+
+_DESCRIPTION: Final[Schema] = {"type": ["string", "null"], "maxLength": 500}
+
+_URL: Final[Schema] = {
+    "type": "string",
+    "description": "Where deliveries are POSTed: `https`, without credentials or fragment, a host "
+    "that is neither local nor private.",
+    "maxLength": 2048,
+    "pattern": "^[hH][tT][tT][pP][sS]://",
+}
+
+#: Each event type, each family, and all of them.
+_PATTERNS = (
+    *EventType,
+    *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in EventType),
+    "*",
+)
+
+_EVENTS: Final[Schema] = {
+    "type": "array",
+    "description": "What to hear of: event types, families (`company.*`) or `*`.",
+    "minItems": 1,
+    "items": {"type": "string", "enum": list(_PATTERNS)},
+}
+
+_FILTER: Final[Schema] = {
+    "type": ["object", "null"],
+    "description": "Which companies' events; both lists must match, and an empty one always does.",
+    "additionalProperties": False,
+    "properties": {
+        "countries": {
+            "type": ["array", "null"],
+            "items": {"type": "string", "enum": list(Country)},
+        },
+        "companies": {
+            "type": ["array", "null"],
+            "maxItems": 1000,
+            "items": {"type": "string", "pattern": "^(dk:[0-9]{8}|no:[0-9]{9})$"},
+        },
+    },
+}
+
+
+def webhook_schemas() -> dict[str, Schema]:
+    """The components by name: answers, bodies, and the event that a receiver is sent."""
+    return {**_answers(), **_bodies(), "Event": _event()}
+
+
+def _answers() -> dict[str, Schema]:
+    _, generated = models_json_schema(
+        [(kind, "serialization") for kind in _ANSWERS.values()], ref_template=REF
+    )
+    named = {_PUBLISHED.get(name, name): part for name, part in generated["$defs"].items()}
+    of_both = {field: words for (name, field), words in _FIELDS.items() if name == "Webhook"}
+    about = {**_FIELDS, **{("WebhookWithSecret", field): of_both[field] for field in of_both}}
+    answers = {name: tidied(name, _renamed(part), about) for name, part in named.items()}
+    whole = answers["WebhookWithSecret"]
+    # A repeat of a creation is answered without the secret.
+    return {**answers, "CreatedWebhook": {**whole, "required": answers["Webhook"]["required"]}}
+
+
+def _renamed(node: Any) -> Any:
+    """References to contracts by the names that they are published under."""
+    match node:
+        case {"$ref": str(target)}:
+            name = target.rpartition("/")[2]
+            return {"$ref": REF.format(model=_PUBLISHED.get(name, name))}
+        case dict():
+            return {key: _renamed(value) for key, value in node.items()}
+        case list():
+            return [_renamed(each) for each in node]
+        case _:
+            return node
+
+
+def _bodies() -> dict[str, Schema]:
+    given = {"url": _URL, "events": _EVENTS, "filter": _FILTER, "description": _DESCRIPTION}
+    status = {"type": "string", "enum": list(WebhookStatus)}
+    moment = {"type": "string", "format": "date-time"}
+    return {
+        "NewWebhook": _body(given, required=("url", "events")),
+        "WebhookChanges": _body({**given, "status": status}),
+        "RecoverWindow": _body(
+            {
+                "since": {
+                    **moment,
+                    "description": "Events that occurred from then on; at most 30 days back.",
+                },
+                "until": {
+                    "type": ["string", "null"],
+                    "format": "date-time",
+                    "description": "Up to then; now when it is left out.",
+                },
+            },
+            required=("since",),
+        ),
+    }
+
+
+def _body(properties: dict[str, Schema], *, required: tuple[str, ...] = ()) -> Schema:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(required),
+        "properties": properties,
+    }
+
+
+def _event() -> Schema:
+    fields: dict[str, Schema] = {
+        "id": {"type": "string", "format": "uuid"},
+        "type": {"type": "string", "enum": list(EventType)},
+        "occurred_at": {"type": "string", "format": "date-time"},
+        "country": {"anyOf": [{"$ref": REF.format(model="Country")}, {"type": "null"}]},
+        "vat": {"type": ["string", "null"]},
+        "revision": {
+            "type": ["integer", "null"],
+            "description": "Raised by each change of a company; the greater one is the newer.",
+        },
+        "data": {
+            "type": "object",
+            "description": "What it holds for which type, `GET /api/event-types` says.",
+        },
+    }
+    return {"type": "object", "required": list(fields), "properties": fields}

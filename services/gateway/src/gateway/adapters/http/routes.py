@@ -1,0 +1,143 @@
+"""The public paths, who may use them, and the application that serves them."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiohttp import hdrs, web
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from common.contracts.lookup import SearchType
+from gateway.adapters.http.auth import Access, Gate
+from gateway.adapters.http.batch import BATCH_PATH, batch_handler
+from gateway.adapters.http.cors import cors_headers, options_handler
+from gateway.adapters.http.docs.pages import documentation
+from gateway.adapters.http.limits import Limiter
+from gateway.adapters.http.lookup import lookup_handler
+from gateway.adapters.http.metrics import HttpMetrics
+from gateway.adapters.http.middleware import Passage, RouteFacts
+from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
+from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
+from gateway.domain.clients import Network
+from gateway.domain.keys import Scope
+from gateway.domain.rates import Rate
+from gateway.ports import ApiKeys, Lookups, Renderer, Suggestions, Webhooks
+from gateway.usecases import LookUpAll
+
+#: The largest body that is read; a lookup has none, a webhook or a batch a small one.
+LARGEST_BODY = 64 * 1024
+
+#: On every answer. The first keeps aiohttp from naming its version.
+CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
+
+LOOKUP_PATHS: dict[str, SearchType | None] = {
+    "/api": None,
+    **{f"/api/{kind.value}": kind for kind in SearchType},
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the application works with."""
+
+    lookups: Lookups
+    suggestions: Suggestions
+    webhooks: Webhooks
+    keys: ApiKeys
+    renderer: Renderer
+    #: Monotonic, in seconds.
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+    #: What an operation on webhooks makes is named after it, so it is never the same twice.
+    new_call_id: Callable[[], UUID]
+    registry: CollectorRegistry = REGISTRY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Who may look up, and how often, in this process."""
+
+    anonymous_lookups: bool = True
+    anonymous_rate: Rate
+    key_rate: Rate
+    trusted_proxies: tuple[Network, ...] = ()
+    #: The origin whose scripts may look up; `*` is any, "" none.
+    cors_origin: str = "*"
+
+
+def application(surroundings: Surroundings, policy: Policy) -> web.Application:
+    """The public interface as an aiohttp application."""
+    pages = documentation()
+    gate = _gate(surroundings, policy)
+    passage = Passage(
+        gate=gate,
+        routes=_facts(policy, pages),
+        others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
+        metrics=HttpMetrics(surroundings.registry),
+        clock=surroundings.clock,
+        new_id=surroundings.new_id,
+    )
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await passage.handle(request, handler)
+
+    app = web.Application(middlewares=[middleware], client_max_size=LARGEST_BODY)
+    _add_lookups(app.router, surroundings, policy)
+    look_up_all = LookUpAll(surroundings.lookups)
+    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))
+    for endpoint in ENDPOINTS:
+        handler = webhook_handler(surroundings.webhooks, endpoint, surroundings.new_call_id)
+        for method in endpoint.methods:
+            app.router.add_route(method, endpoint.path, handler)
+    for path, page in pages.items():
+        app.router.add_get(path, page)
+    return app
+
+
+def _add_lookups(router: web.UrlDispatcher, surroundings: Surroundings, policy: Policy) -> None:
+    """What has no body, and what scripts of other sites may ask."""
+    handlers: dict[str, Handler] = {
+        path: lookup_handler(surroundings.lookups, surroundings.renderer, kind)
+        for path, kind in LOOKUP_PATHS.items()
+    }
+    handlers[SUGGEST_PATH] = suggest_handler(surroundings.suggestions)
+    for path, handler in handlers.items():
+        router.add_get(path, handler, expect_handler=_ignore_expectation)
+        router.add_options(path, options_handler(policy.cors_origin))
+
+
+def _gate(surroundings: Surroundings, policy: Policy) -> Gate:
+    clock = surroundings.clock
+    return Gate(
+        surroundings.keys,
+        anonymous=Limiter("anonymous", policy.anonymous_rate, clock=clock),
+        keyed=Limiter("key", policy.key_rate, clock=clock),
+        trusted_proxies=policy.trusted_proxies,
+    )
+
+
+def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
+    lookup = RouteFacts(
+        access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
+        has_formats=True,
+        headers=CONSTANT_HEADERS | cors_headers(policy.cors_origin),
+    )
+    suggestions = RouteFacts(access=lookup.access, headers=lookup.headers)
+    batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
+    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
+    page = RouteFacts(access=Access(counted=False), headers=lookup.headers)
+    return {
+        **dict.fromkeys(LOOKUP_PATHS, lookup),
+        SUGGEST_PATH: suggestions,
+        BATCH_PATH: batch,
+        **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
+        EVENT_TYPES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
+        **dict.fromkeys(pages, page),
+    }
+
+
+async def _ignore_expectation(_request: web.Request) -> None:
+    """A lookup has no body to wait for, so an Expect header changes nothing (RFC 9110, 10.1.1)."""

@@ -1,0 +1,45 @@
+"""The public port."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from aiohttp import web
+
+#: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s): the side
+#: that closes first must be the one that knows that no request is under way.
+KEEP_ALIVE = 75
+#: Connections that may wait to be accepted.
+BACKLOG = 1024
+
+
+@asynccontextmanager
+async def public_port(
+    app: web.Application, *, host: str, port: int, stop_limit: timedelta
+) -> AsyncIterator[int]:
+    """Serves the application while the body runs; yields the port (for port 0).
+
+    Leaving closes the port and the idle connections at once, and the others when their request is
+    answered, at the latest after `stop_limit`.
+    """
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=_protocol_log(),
+        keepalive_timeout=KEEP_ALIVE,
+        shutdown_timeout=stop_limit.total_seconds(),
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def _protocol_log() -> logging.Logger:
+    """aiohttp's complaints about what is no HTTP, with a trace each: anybody can cause them."""
+    log = logging.getLogger("gateway.protocol")
+    log.setLevel(logging.CRITICAL)
+    return log

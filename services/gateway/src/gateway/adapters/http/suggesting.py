@@ -1,0 +1,25 @@
+"""Suggestions while a name is typed."""
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import hdrs, web
+
+from gateway.adapters.http.context import REQUEST_ID, parameters_of
+from gateway.adapters.http.lookup import CACHE_CONTROL, MEDIA_TYPE
+from gateway.domain.query import Format
+from gateway.domain.suggesting import parse_suggestion
+from gateway.ports import Suggestions
+
+SUGGEST_PATH = "/api/suggest"
+
+
+def suggest_handler(suggestions: Suggestions) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler of suggestions; a list may be shown again for a minute, as companies may."""
+
+    async def suggest(request: web.Request) -> web.Response:
+        asked = parse_suggestion(parameters_of(request))
+        reply = await suggestions.suggest(asked, request_id=request[REQUEST_ID])
+        headers = {hdrs.CONTENT_TYPE: MEDIA_TYPE[Format.JSON], hdrs.CACHE_CONTROL: CACHE_CONTROL}
+        return web.Response(body=reply.body, headers=headers)
+
+    return suggest

@@ -1,0 +1,130 @@
+"""Webhooks over HTTP: each method and path is one operation of the registry."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from aiohttp import hdrs, web
+
+from common.contracts.failures import FieldError
+from common.contracts.webhooks import AttemptStatus, Operation, WebhookReply, WebhookRequest
+from gateway.adapters.http.context import API_KEY, REQUEST_ID, parameters_of
+from gateway.domain.problems import InvalidParameter, UnsupportedMediaType
+from gateway.ports import Webhooks
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
+
+STATUS = "status"
+
+JSON = "application/json"
+
+#: Answers about webhooks are their owner's alone, and some hold a secret.
+PRIVATE = "no-store"
+#: The kinds of events are the same for everybody, and change with a release.
+PUBLIC = "public, max-age=300"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A method and path, and the operation that it is."""
+
+    method: str
+    path: str
+    operation: Operation
+    #: Whether the operation reads a JSON body.
+    takes_json: bool = False
+    #: Whether a repeat under the same `Idempotency-Key` does nothing again.
+    takes_key: bool = False
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What GET answers, HEAD answers without the body."""
+        return (hdrs.METH_GET, hdrs.METH_HEAD) if self.method == hdrs.METH_GET else (self.method,)
+
+
+_ONE = "/api/webhooks/{id}"
+
+EVENT_TYPES_PATH = "/api/event-types"
+
+ENDPOINTS = (
+    Endpoint("POST", "/api/webhooks", Operation.CREATE, takes_json=True, takes_key=True),
+    Endpoint("GET", "/api/webhooks", Operation.LIST),
+    Endpoint("GET", _ONE, Operation.GET),
+    Endpoint("PATCH", _ONE, Operation.CHANGE, takes_json=True),
+    Endpoint("DELETE", _ONE, Operation.DELETE),
+    Endpoint("POST", f"{_ONE}/rotate-secret", Operation.ROTATE_SECRET),
+    Endpoint("POST", f"{_ONE}/test", Operation.TEST, takes_key=True),
+    Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES),
+    Endpoint("POST", f"{_ONE}/deliveries/{{delivery_id}}/retry", Operation.RETRY),
+    Endpoint("POST", f"{_ONE}/recover", Operation.RECOVER, takes_json=True),
+    Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES),
+)
+
+
+def webhook_handler(
+    webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler of one method and path."""
+
+    async def handle(request: web.Request) -> web.Response:
+        asked = WebhookRequest(
+            operation=endpoint.operation,
+            call_id=new_call_id(),
+            owner=request[API_KEY].owner if API_KEY in request else "",
+            webhook_id=request.match_info.get("id", ""),
+            delivery_id=request.match_info.get("delivery_id", ""),
+            body=await _body(request, endpoint),
+            idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
+            status=_status(request) if endpoint.operation is Operation.DELIVERIES else None,
+        )
+        reply = await webhooks.do(asked, request_id=request[REQUEST_ID])
+        return web.Response(
+            status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
+        )
+
+    return handle
+
+
+def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
+    is_public = endpoint.operation is Operation.EVENT_TYPES
+    headers: dict[str, str] = {hdrs.CACHE_CONTROL: PUBLIC if is_public else PRIVATE}
+    if reply.body:
+        headers[hdrs.CONTENT_TYPE] = JSON
+    if reply.location is not None:
+        headers[hdrs.LOCATION] = reply.location
+    if reply.replayed:
+        headers[IDEMPOTENCY_REPLAYED] = "true"
+    return headers
+
+
+async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
+    """What the operation may read of the body; raises UnsupportedMediaType."""
+    if not (endpoint.takes_json or endpoint.takes_key):
+        return b""
+    if endpoint.takes_json and request.content_type != JSON and request.can_read_body:
+        raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
+    return await request.read()
+
+
+def _idempotency_key(request: web.Request) -> str | None:
+    if IDEMPOTENCY_KEY not in request.headers:
+        return None
+    # Given twice, the two are one that no client can mean, and that the registry refuses. So is
+    # what bytes that are no UTF-8 become here; as they came, no message could carry them.
+    text = ", ".join(request.headers.getall(IDEMPOTENCY_KEY))
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _status(request: web.Request) -> Literal[AttemptStatus.CANCELLED] | None:
+    match parameters_of(request).get(STATUS):
+        case None:
+            return None
+        case [AttemptStatus.CANCELLED.value]:
+            return AttemptStatus.CANCELLED
+        case _:
+            message = f"give {AttemptStatus.CANCELLED}, once, or leave it out"
+            raise InvalidParameter(
+                f"{STATUS} is not valid", errors=(FieldError(parameter=STATUS, message=message),)
+            )

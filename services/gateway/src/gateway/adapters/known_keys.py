@@ -1,0 +1,98 @@
+"""API keys as they were read a short time ago, in front of where they are kept."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from gateway.domain.keys import ApiKey
+from gateway.domain.problems import ServiceUnavailable
+from gateway.ports import ApiKeys
+
+#: Seconds that a read key is believed. Decided: revoking takes effect within 10 s everywhere.
+LIFETIME = 5.0
+#: Keys kept, and as many unknown ids: about 5 MB.
+MOST = 10_000
+
+V = TypeVar("V")
+
+
+class KnownKeys:
+    """An `ApiKeys` that asks another at most once in `lifetime` seconds for each key.
+
+    Requests that wait for the same key share one read. Unknown ids are remembered apart from
+    known ones, so that made-up keys cannot push out good ones.
+    """
+
+    def __init__(
+        self,
+        keys: ApiKeys,
+        *,
+        clock: Callable[[], float],
+        lifetime: float = LIFETIME,
+        most: int = MOST,
+    ) -> None:
+        """`clock` is monotonic, in seconds."""
+        self._keys = keys
+        self._known = _Recent[ApiKey](clock, lifetime, most)
+        self._unknown = _Recent[None](clock, lifetime, most)
+        self._reads: dict[str, asyncio.Future[ApiKey | None]] = {}
+
+    async def find(self, key_id: str) -> ApiKey | None:
+        for recent in (self._known, self._unknown):
+            if key_id in recent:
+                return recent.get(key_id)
+        read = self._reads.get(key_id)
+        if read is not None:
+            # Shielded: one who stops waiting must not stop the others.
+            return await asyncio.shield(read)
+        return await self._read(key_id)
+
+    async def _read(self, key_id: str) -> ApiKey | None:
+        read = asyncio.get_running_loop().create_future()
+        self._reads[key_id] = read
+        try:
+            key = await self._keys.find(key_id)
+        except BaseException as error:
+            read.set_exception(_for_others(error))
+            read.exception()  # nobody else may be waiting, and then it is not a lost error
+            raise
+        else:
+            read.set_result(key)
+        finally:
+            del self._reads[key_id]
+        if key is None:
+            self._unknown.put(key_id, None)
+        else:
+            self._known.put(key_id, key)
+        return key
+
+
+def _for_others(error: BaseException) -> BaseException:
+    """What those learn who shared a read; one's own cancellation is not theirs."""
+    if isinstance(error, Exception):
+        return error
+    return ServiceUnavailable("the API key could not be checked")
+
+
+class _Recent(Generic[V]):
+    """The last values by key, oldest first; each is forgotten when its time is over."""
+
+    def __init__(self, clock: Callable[[], float], lifetime: float, most: int) -> None:
+        self._clock = clock
+        self._lifetime = lifetime
+        self._most = most
+        self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
+
+    def __contains__(self, key: str) -> bool:
+        entry = self._entries.get(key)
+        return entry is not None and self._clock() < entry[0]
+
+    def get(self, key: str) -> V:
+        return self._entries[key][1]
+
+    def put(self, key: str, value: V) -> None:
+        self._entries[key] = (self._clock() + self._lifetime, value)
+        self._entries.move_to_end(key)
+        while len(self._entries) > self._most:
+            self._entries.popitem(last=False)

@@ -1,0 +1,40 @@
+"""Operations on webhooks over the broker."""
+
+from dataclasses import dataclass
+
+from common.contracts.failures import FailureCode
+from common.contracts.outage import Outage
+from common.contracts.topology import WEBHOOKS_QUEUE
+from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.messaging.rpc import RpcFailed
+from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient
+from gateway.adapters.rpc import LIMIT
+from gateway.domain.problems import ServiceUnavailable, problem_of
+
+#: Each in a message of its own: one that resolves a slow name holds up no other.
+ROUTE = Route(WEBHOOKS_QUEUE, in_flight=64, longest_list=1)
+
+LATE = "the webhook registry did not answer in time"
+
+
+@dataclass(frozen=True, slots=True)
+class RpcWebhooks:
+    """`Webhooks` answered by the webhook registry."""
+
+    client: RpcClient
+    limit: float = LIMIT
+
+    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        try:
+            return await self.client.call(
+                ROUTE, request, WebhookReply, limit=self.limit, request_id=request_id
+            )
+        except RpcFailed as failed:
+            # `lookup_timeout` is the RPC's word for lateness and would mislead here.
+            if failed.failure.code is FailureCode.LOOKUP_TIMEOUT:
+                raise ServiceUnavailable(LATE) from None
+            raise problem_of(failed.failure) from None
+        except NoAnswerInTime:
+            raise ServiceUnavailable(LATE) from None
+        except Outage:
+            raise ServiceUnavailable("the webhook registry cannot be reached now") from None

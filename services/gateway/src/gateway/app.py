@@ -1,0 +1,75 @@
+"""The gateway put together; read from top to bottom it is the order of the start."""
+
+import time
+from contextlib import AsyncExitStack
+from random import Random
+from secrets import token_hex
+from uuid import uuid4
+
+from common.messaging.connection import linked
+from common.messaging.rpc_client import rpc_client
+from common.mongo import connected, database, ping
+from common.runtime.health import Health
+from gateway.adapters.http.routes import Policy, Surroundings, application
+from gateway.adapters.http.server import public_port
+from gateway.adapters.http.xml_processes import xml_renderer
+from gateway.adapters.keys import MongoKeys
+from gateway.adapters.known_keys import KnownKeys
+from gateway.adapters.rpc import RpcLookups, RpcSuggestions
+from gateway.adapters.rpc_webhooks import RpcWebhooks
+from gateway.settings import Settings
+
+
+async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the gateway onto `stack`. It serves whatever is away: clients get our 503 then."""
+    mongo = await stack.enter_async_context(
+        connected(settings.mongo_url.get_secret_value(), name="gateway")
+    )
+    amqp_url = settings.amqp_url.get_secret_value()
+    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
+    publishing = await stack.enter_async_context(
+        linked(amqp_url, name="gateway-requests", random=random)
+    )
+    consuming = await stack.enter_async_context(
+        linked(amqp_url, name="gateway-replies", random=random)
+    )
+    rpc = await stack.enter_async_context(rpc_client(publishing, consuming, new_id=_new_id))
+    renderer = await stack.enter_async_context(xml_renderer(workers=settings.xml_processes))
+
+    health.add("broker_requests", publishing.health, required=False)
+    health.add("broker_replies", consuming.health, required=False)
+    health.add("database", ping(mongo), required=False)
+
+    keys = MongoKeys(database(mongo, settings.access_db))
+    surroundings = Surroundings(
+        lookups=RpcLookups(rpc),
+        suggestions=RpcSuggestions(rpc),
+        webhooks=RpcWebhooks(rpc),
+        keys=KnownKeys(keys, clock=time.monotonic),
+        renderer=renderer,
+        clock=time.monotonic,
+        new_id=_new_id,
+        new_call_id=uuid4,
+    )
+    await stack.enter_async_context(
+        public_port(
+            application(surroundings, _policy(settings)),
+            host=settings.http_host,
+            port=settings.http_port,
+            stop_limit=settings.stop_limit,
+        )
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        anonymous_lookups=settings.anonymous_lookups,
+        anonymous_rate=settings.anonymous_rate.share(settings.gateway_replicas),
+        key_rate=settings.key_rate.share(settings.gateway_replicas),
+        trusted_proxies=settings.trusted_proxies,
+        cors_origin=settings.cors_origin,
+    )
+
+
+def _new_id() -> str:
+    return token_hex(16)

@@ -1,0 +1,106 @@
+"""`python -m gateway` serves; with a command it does one thing and ends."""
+
+import argparse
+import asyncio
+import secrets
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from common.contracts.outage import Outage
+from common.mongo import connected, database
+from common.runtime.service import run
+from common.runtime.settings import load
+from gateway.adapters.keys import MongoKeys
+from gateway.app import build
+from gateway.domain.keys import ApiKey, PresentedKey, Scope, write_key
+from gateway.settings import KeySettings, Settings
+from gateway.usecases import IssueKey, RevokeKey
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.command is None:
+        run("gateway", load(Settings), build)
+        return
+    try:
+        failure = asyncio.run(_command(chosen, load(KeySettings)))
+    except Outage as outage:
+        failure = str(outage)
+    if failure is not None:
+        sys.exit(failure)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="gateway", description="Without a command: serve.")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    commands.add_parser("indexes", help="make the indexes that the gateway's collections need")
+    keys = commands.add_parser("keys", help="issue, list and revoke API keys")
+    actions = keys.add_subparsers(dest="action", metavar="action", required=True)
+    issue = actions.add_parser("issue", help="make a key and print it, this once")
+    issue.add_argument(
+        "--owner", required=True, type=_one_line, help="who answers for it, and owns its webhooks"
+    )
+    issue.add_argument("--name", required=True, type=_one_line, help="what it is for")
+    issue.add_argument(
+        "--scope",
+        required=True,
+        action="append",
+        type=Scope,
+        choices=list(Scope),
+        metavar="{" + ",".join(Scope) + "}",
+        help="what it is good for; may be given several times",
+    )
+    actions.add_parser("list", help="list all keys, the newest first; secrets are not known")
+    revoke = actions.add_parser("revoke", help="end a key; within 10 s it works nowhere")
+    revoke.add_argument("id", help="the part of the key before the dot")
+    return parser
+
+
+def _one_line(text: str) -> str:
+    # A tab or a line break would make two columns or keys of one in `keys list`.
+    if not text.strip() or not text.isprintable():
+        raise argparse.ArgumentTypeError("write it on one line; it must not be empty")
+    return text.strip()
+
+
+async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:
+    """Does it; returns what went wrong, if anything."""
+    async with connected(settings.mongo_url.get_secret_value(), name="gateway-command") as mongo:
+        keys = MongoKeys(database(mongo, settings.access_db))
+        match chosen.command, getattr(chosen, "action", None):
+            case "indexes", _:
+                await keys.create_indexes()
+            case "keys", "issue":
+                await _issue(keys, chosen)
+            case "keys", "list":
+                sys.stdout.writelines(_line(key) for key in await keys.all())
+            case _:
+                if not await RevokeKey(keys, _now)(chosen.id):
+                    return f"there is no key {chosen.id}"
+    return None
+
+
+async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
+    key = await IssueKey(keys, _new_key, _now)(
+        owner=chosen.owner, name=chosen.name, scopes=chosen.scope
+    )
+    # The key alone goes to standard output, so that a script can take it from there.
+    sys.stdout.write(write_key(key) + "\n")
+    sys.stderr.write("Keep it: it is not shown again.\n")
+
+
+def _line(key: ApiKey) -> str:
+    ended = "active" if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%dT%H:%M:%SZ}"
+    scopes = ",".join(sorted(key.scopes))
+    made = f"{key.created_at:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{key.id}\t{key.owner}\t{key.name}\t{scopes}\t{made}\t{ended}\n"
+
+
+def _new_key() -> PresentedKey:
+    return PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,61 @@
+"""API keys: `<id>.<secret>`. The id is public, of the secret only a hash is kept."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+
+
+class Scope(StrEnum):
+    LOOKUP = "lookup"
+    WEBHOOKS = "webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class PresentedKey:
+    """A key as a client sent it."""
+
+    id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"PresentedKey(id={self.id!r})"  # the secret must not reach a log by accident
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it is stored."""
+
+    id: str
+    #: SHA-256 of the secret. It is 256 random bits, so it needs no slow hash.
+    secret_hash: bytes
+    name: str
+    owner: str
+    scopes: frozenset[Scope]
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+    def accepts(self, presented: PresentedKey) -> bool:
+        """Whether the presented key is this one and still holds; takes the same time either way."""
+        same = compare_digest(self.secret_hash, hash_of(presented.secret))
+        return same and self.revoked_at is None
+
+
+#: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
+_KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
+
+
+def parse_key(text: str) -> PresentedKey | None:
+    """The key in `text`; None when it cannot be one, so that nobody needs to look for it."""
+    match = _KEY.fullmatch(text)
+    return None if match is None else PresentedKey(match["id"], match["secret"])
+
+
+def write_key(key: PresentedKey) -> str:
+    return f"{key.id}.{key.secret}"
+
+
+def hash_of(secret: str) -> bytes:
+    return sha256(secret.encode()).digest()

@@ -1,0 +1,123 @@
+"""What the query string of a lookup asks for, and what is wrong with it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from common.contracts.company import Country, Include
+from common.contracts.lookup import LookupRequest, Question, SearchType
+from gateway.domain.numbers import Unfit
+from gateway.domain.reading import Parameters, Rank, Reading
+from gateway.domain.search import infer, normalise
+
+INCLUDE, FORMAT, SEARCH, TERM = "include", "format", "search", "q"
+
+SEARCH_PARAMETERS = (*(kind.value for kind in SearchType), SEARCH)
+
+
+class Format(StrEnum):
+    JSON = "json"
+    XML = "xml"
+
+
+@dataclass(frozen=True, slots=True)
+class LookupQuery:
+    request: LookupRequest
+    format: Format
+    #: The search as it was asked for: a type, or `search` when the type was inferred.
+    search_type: str
+
+
+_INCLUDES = {include.value for include in Include}
+_FORMATS = {format_.value: format_ for format_ in Format}
+
+
+def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> LookupQuery:
+    """The lookup that was asked for; `typed` is the search of an endpoint that takes its term in q.
+
+    Raises MissingParameter, MultipleSearchParameters or InvalidParameter.
+    """
+    reading = _LookupReading(parameters)
+    country = reading.country()
+    include = reading.include()
+    format_ = reading.format()
+    questions = reading.questions(country, typed)
+    if reading.faults or country is None:
+        raise reading.problem()
+    return LookupQuery(
+        request=LookupRequest(country=country, questions=questions, include=include),
+        format=format_,
+        search_type=typed or reading.named[0],
+    )
+
+
+def wanted_format(parameters: Parameters) -> Format:
+    """The format of an error's body, even when the rest of the query cannot be read."""
+    return Format.XML if list(parameters.get(FORMAT, ())) == [Format.XML] else Format.JSON
+
+
+class _LookupReading(Reading):
+    """The parameters of one lookup."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        super().__init__(parameters)
+        self.named = [name for name in SEARCH_PARAMETERS if name in parameters]
+
+    def include(self) -> tuple[Include, ...]:
+        value = self.single(INCLUDE)
+        if value is None:
+            return ()
+        wanted = set(value.split(","))
+        if not wanted <= _INCLUDES:
+            self.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(Include))
+        return tuple(part for part in Include if part in wanted)
+
+    def format(self) -> Format:
+        value = self.single(FORMAT)
+        format_ = Format.JSON if value is None else _FORMATS.get(value)
+        if format_ is None:
+            self.invalid(FORMAT, "must be json or xml")
+        return format_ or Format.JSON
+
+    def questions(self, country: Country | None, typed: SearchType | None) -> tuple[Question, ...]:
+        given = self.named if typed is None else [TERM] * (TERM in self.parameters)
+        self._count_searches(given, typed)
+        questions: tuple[Question, ...] = ()
+        for name in given:
+            term = self.single(name)
+            if term is not None:
+                kind = typed or (None if name == SEARCH else SearchType(name))
+                questions = self._asked(name, kind, term, country)
+        return questions
+
+    def _count_searches(self, given: list[str], typed: SearchType | None) -> None:
+        if not given and typed is not None:
+            self.fault(Rank.MISSING_SEARCH, TERM, "required; give what to search for")
+        elif not given:
+            one_of = ", ".join(SEARCH_PARAMETERS)
+            self.fault(Rank.MISSING_SEARCH, SEARCH, f"give one of {one_of}")
+        elif typed is not None:
+            for name in self.named:
+                self.fault(Rank.SEVERAL_SEARCHES, name, f"cannot be given beside {TERM}")
+        elif len(given) > 1:
+            for name in given:
+                self.fault(Rank.SEVERAL_SEARCHES, name, f"give only one of {', '.join(given)}")
+
+    def _asked(
+        self, name: str, kind: SearchType | None, term: str, country: Country | None
+    ) -> tuple[Question, ...]:
+        """The questions of one term; without a country, it is wrong if no country could have it."""
+        refusals = []
+        countries = (country,) if country is not None else tuple(Country)
+        for each in countries:
+            try:
+                return _questions(kind, term, each)
+            except Unfit as unfit:
+                refusals.append(str(unfit))
+        self.invalid(name, "; ".join(dict.fromkeys(refusals)))
+        return ()
+
+
+def _questions(kind: SearchType | None, term: str, country: Country) -> tuple[Question, ...]:
+    if kind is None:
+        return infer(term, country)
+    return (Question(type=kind, term=normalise(kind, term, country)),)

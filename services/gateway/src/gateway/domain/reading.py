@@ -1,0 +1,100 @@
+"""Parameters on their way to what they ask for.
+
+Every fault is found before any is reported, so that a client can mend them all at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import attrgetter
+
+from common.contracts.company import Country
+from common.contracts.failures import FieldError
+from gateway.domain.problems import (
+    InvalidParameter,
+    MissingParameter,
+    MultipleSearchParameters,
+    Problem,
+)
+
+#: A query string as it came: each parameter with all its values, in order.
+Parameters = Mapping[str, Sequence[str]]
+
+COUNTRY = "country"
+
+_COUNTRIES = {country.value: country for country in Country}
+
+#: What decoding leaves where the bytes of a parameter were not UTF-8.
+_UNDECODABLE = "\ufffd"
+
+
+class Rank(IntEnum):
+    """The first of these among the faults gives the problem's code."""
+
+    MISSING_COUNTRY = 1
+    SEVERAL_SEARCHES = 2
+    MISSING_SEARCH = 3
+    INVALID_VALUE = 4
+
+
+_PROBLEM: dict[Rank, type[Problem]] = {
+    Rank.MISSING_COUNTRY: MissingParameter,
+    Rank.SEVERAL_SEARCHES: MultipleSearchParameters,
+    Rank.MISSING_SEARCH: MissingParameter,
+    Rank.INVALID_VALUE: InvalidParameter,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    rank: Rank
+    parameter: str
+    message: str
+
+
+class Reading:
+    """One set of parameters, and the faults found in it so far."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+        self.faults: list[Fault] = []
+
+    def country(self) -> Country | None:
+        if COUNTRY not in self.parameters:
+            self.fault(Rank.MISSING_COUNTRY, COUNTRY, "required; give dk or no")
+            return None
+        value = self.single(COUNTRY)
+        country = _COUNTRIES.get(value or "")
+        if value is not None and country is None:
+            self.invalid(COUNTRY, "must be dk or no, in lower case")
+        return country
+
+    def single(self, name: str) -> str | None:
+        """The parameter's one value; None when it is absent or, with a fault noted, unusable."""
+        values = self.parameters.get(name, ())
+        if not values:
+            return None
+        if len(values) > 1:
+            self.invalid(name, "must be given once")
+        elif not values[0].strip():
+            self.invalid(name, "must not be empty")
+        elif _UNDECODABLE in values[0]:
+            self.invalid(name, "must be UTF-8, percent-encoded in a URL")
+        else:
+            return values[0]
+        return None
+
+    def invalid(self, parameter: str, message: str) -> None:
+        self.fault(Rank.INVALID_VALUE, parameter, message)
+
+    def fault(self, rank: Rank, parameter: str, message: str) -> None:
+        self.faults.append(Fault(rank, parameter, message))
+
+    def problem(self) -> Problem:
+        """What is wrong, all of it; there must be a fault."""
+        ranked = sorted(self.faults, key=attrgetter("rank"))
+        first = ranked[0]
+        return _PROBLEM[first.rank](
+            f"{first.parameter}: {first.message}",
+            errors=tuple(FieldError(parameter=f.parameter, message=f.message) for f in ranked),
+        )

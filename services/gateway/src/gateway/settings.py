@@ -1,0 +1,64 @@
+"""Settings of the gateway; README.md lists them."""
+
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from common.runtime.settings import Duration, MongoUrl, Port, ServiceSettings
+from gateway.domain.rates import Rate, parse_rate
+
+
+def _rate(value: object) -> object:
+    return parse_rate(value) if isinstance(value, str) else value
+
+
+def _listed(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+RateSetting = Annotated[Rate, NoDecode, BeforeValidator(_rate)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_listed)]
+
+
+class KeySettings(BaseSettings):
+    """What the commands need: the database alone."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
+    access_db: str = Field(default="access", description="database of the API keys")
+
+
+class Settings(ServiceSettings):
+    access_db: str = Field(default="access", description="database of the API keys")
+    admin_port: Port = Field(default=9101, description="operational port")
+    http_host: str = Field(default="127.0.0.1", description="address of the public port")
+    http_port: Port = Field(default=8080, description="public port")
+    anonymous_lookups: bool = Field(default=True, description="whether lookups work without a key")
+    anonymous_rate: RateSetting = Field(
+        default=parse_rate("60/minute"),
+        description="requests of a client address, `<count>/<second|minute|hour>`",
+    )
+    key_rate: RateSetting = Field(
+        default=parse_rate("1200/minute"),
+        description="requests of a key, `<count>/<second|minute|hour>`",
+    )
+    gateway_replicas: int = Field(
+        default=1, ge=1, description="gateway processes that share the rates"
+    )
+    trusted_proxies: Networks = Field(
+        default=(), description="networks whose X-Forwarded-For is believed, comma-separated"
+    )
+    cors_origin: str = Field(
+        default="*", description="origin whose scripts may look up; `*` any, empty none"
+    )
+    xml_processes: int = Field(
+        default=1, ge=1, le=16, description="processes for XML documents over 8 kB"
+    )
+    stop_limit: Duration = Field(
+        default="PT10S", validate_default=True, description="how long a stop waits for requests"
+    )

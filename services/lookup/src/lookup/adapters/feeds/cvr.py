@@ -1,0 +1,93 @@
+"""The Danish register's distribution (distribution.virk.dk): Elasticsearch, read by scrolling."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from lookup.adapters.feeds.http import Call, RegisterClient
+from lookup.adapters.registers.documents import Document, Moment, read_document
+from lookup.adapters.registers.files import Raw
+from lookup.adapters.registers.reading import parse
+from lookup.domain.records import Kind, RecordRefused, Refused
+from lookup.usecases.load import Item
+from lookup.usecases.sync.sources import DocumentPage, RegisterFault
+
+#: What each kind is called in the address, and in the documents.
+INDEXES: Final = {Kind.DK_COMPANIES: "virksomhed", Kind.DK_UNITS: "produktionsenhed"}
+WRAPPINGS: Final = {Kind.DK_COMPANIES: "Vrvirksomhed", Kind.DK_UNITS: "VrproduktionsEnhed"}
+
+#: How long the register keeps the rest of a search for us between two pages.
+_KEPT = "1m"
+_SCROLL = "/_search/scroll"
+
+
+class Dated(Document):
+    sidst_opdateret: Moment = None
+
+
+class CvrDocuments:
+    """`Documents` of the companies or of the production units."""
+
+    def __init__(self, client: RegisterClient, kind: Kind, *, page_size: int) -> None:
+        self._client = client
+        self._kind = kind
+        self._field = f"{WRAPPINGS[kind]}.sidstOpdateret"
+        self._size = page_size
+
+    async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
+        # A page asked for twice is two pages: where an answer to a scroll is lost, what it held is
+        # lost with it. So these requests are not repeated; the pass ends, and the next one begins
+        # again from the cursor.
+        content = await self._ask(self._search(at))
+        number = 0
+        while hits := _hits(content):
+            yield self._page(hits, number)
+            number += len(hits)
+            content = await self._ask(self._scroll(content))
+
+    def _search(self, at: datetime) -> Call:
+        index = INDEXES[self._kind]
+        body = {
+            "query": {"range": {self._field: {"gte": at.astimezone(UTC).isoformat()}}},
+            "sort": [{self._field: "asc"}],
+            "size": self._size,
+        }
+        return Call("POST", self._client.url(f"{index}/_search", {"scroll": _KEPT}), json=body)
+
+    def _scroll(self, content: Mapping[str, Any]) -> Call:
+        body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
+        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False)
+
+    async def _ask(self, call: Call) -> Mapping[str, Any]:
+        content = (await self._client.ask(call)).content
+        if not isinstance(content, dict) or content.get("timed_out"):
+            raise RegisterFault("a search has no whole answer")
+        return content
+
+    def _page(self, hits: Sequence[Raw], before: int) -> DocumentPage:
+        times = [time for hit in hits if (time := self._time(hit)) is not None]
+        items = (self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
+        return DocumentPage(tuple(items), max(times, default=None))
+
+    def _read(self, number: int, hit: Raw) -> Item:
+        try:
+            return parse(self._kind, hit)
+        except RecordRefused as refusal:
+            return Refused(number, f"_id {hit.get('_id')}", str(refusal))
+
+    def _time(self, hit: Raw) -> datetime | None:
+        """Also of a document that is refused, so that the cursor passes it."""
+        source = hit.get("_source")
+        document = source.get(WRAPPINGS[self._kind]) if isinstance(source, dict) else None
+        try:
+            return read_document(Dated, document or {}).sidst_opdateret
+        except RecordRefused:
+            return None
+
+
+def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
+    hits = content.get("hits")
+    found = hits.get("hits") if isinstance(hits, dict) else None
+    if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
+        raise RegisterFault("an answer has no list of hits")
+    return found

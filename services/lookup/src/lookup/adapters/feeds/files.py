@@ -1,0 +1,67 @@
+"""A register's whole file: downloaded where it is newer than the one that was read last."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lookup.adapters.feeds.http import Answer, Call, RegisterClient
+from lookup.adapters.registers.reading import read
+from lookup.domain.records import Kind, Refused, SourceVersion
+from lookup.usecases.load import Item
+from lookup.usecases.sync.sources import Download, RegisterFault
+
+
+class DownloadedFile:
+    """`WholeFile` over HTTP; the file is in `folder` while it is read, and then gone."""
+
+    def __init__(
+        self,
+        client: RegisterClient,
+        kind: Kind,
+        path: str,
+        *,
+        folder: Path | None,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._kind = kind
+        self._path = path
+        self._folder = folder
+        self._now = now
+
+    @asynccontextmanager
+    async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
+        asked_at = self._now()
+        with TemporaryDirectory(prefix="lookup-sync-", dir=self._folder) as folder:
+            file = Path(folder) / self._kind.value
+            condition = {} if known is None else {"If-None-Match": known}
+            url = self._client.url(self._path)
+            call = Call("GET", url, headers=condition, accepted=(200, 304))
+            answer = await self._client.download(call, file)
+            if answer.status == 304:
+                yield None
+                return
+            yield Download(
+                SourceVersion(_modified(answer) or asked_at),
+                answer.headers.get("ETag"),
+                partial(_records, file, self._kind),
+            )
+
+
+def _modified(answer: Answer) -> datetime | None:
+    text = answer.headers.get("Last-Modified")
+    if text is None:
+        return None
+    try:
+        return parsedate_to_datetime(text).astimezone(UTC)
+    except ValueError:
+        raise RegisterFault(f"Last-Modified is no time: {text}") from None
+
+
+def _records(file: Path, kind: Kind) -> Iterator[Item]:
+    found = read(file, kind, number_from_name=False)
+    return (one if isinstance(one, Refused) else one.record for one in found)

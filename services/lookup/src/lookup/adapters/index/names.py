@@ -1,0 +1,106 @@
+"""The search for a name: each step is dearer than the one before, and asked only if that failed.
+
+The steps after the exact one find candidates; what orders them is the score alone. Typos are found
+by walking the dictionary of names with an automaton that accepts one or two edits, which misses
+none; words that are missing or too many, and more than two typos, are found by trigrams.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from lookup.adapters.index import schema as fields
+from lookup.adapters.index.documents import read_name
+from lookup.adapters.index.view import Found, View
+from lookup.domain.folding import Folded, fold_name
+from lookup.domain.matching import ACCEPTED_NAME, Hit, Standing, name_standing
+
+#: Companies read that share a name; more only when none of them is spelled as asked.
+_BEARERS = (8, 128, 4096)
+#: Documents read and scored of each step.
+_SAME_WORDS, _NEIGHBOURS, _ALIKE = 16, 200, 100
+#: A score that the dearer steps hardly ever better.
+_ENOUGH = 85.0
+#: Documents that the grams of a search may be in together; with it its time is bounded.
+_IN_DOCUMENTS = 800_000
+#: Names that differ, and stand equally well against what was asked.
+_MOST_TIES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    found: Found
+    name: Folded
+    standing: Standing
+
+
+def search_name(view: View, term: str) -> Hit | None:
+    """The company whose name answers best; None when no name comes near enough."""
+    asked = fold_name(term)
+    if not asked.words:
+        return None
+    best = _exact(view, asked) or _most_alike(view, asked)
+    if best is None or best.standing.score < ACCEPTED_NAME:
+        return None
+    return Hit(best.found.company, score=best.standing.score, exact=best.standing.exact)
+
+
+def _exact(view: View, asked: Folded) -> Candidate | None:
+    query = view.term(fields.NAME, asked.key)
+    for limit in _BEARERS:
+        bearers = _scored(asked, view.best_ranked(query, limit))
+        # They come best ranked first.
+        if exact := next((one for one in bearers if one.standing.exact), None):
+            return exact
+        if len(bearers) < limit:
+            break
+    return None
+
+
+def _most_alike(view: View, asked: Folded) -> Candidate | None:
+    candidates: list[Candidate] = []
+    for found in _steps(view, asked):
+        candidates += _scored(asked, found)
+        if candidates and max(one.standing.score for one in candidates) >= _ENOUGH:
+            break
+    if not candidates:
+        return None
+    return max(_with_their_namesakes(view, asked, candidates), key=lambda one: one.standing)
+
+
+def _steps(view: View, asked: Folded) -> Iterator[list[Found]]:
+    key = asked.key
+    yield view.best_ranked(view.term(fields.SAME_WORDS, asked.sorted_key), _SAME_WORDS)
+    for edits in (1, 2):
+        if _may_be_accepted(len(key), edits):
+            yield view.best_ranked(view.within(fields.NAME, key, edits), _NEIGHBOURS)
+    grams = view.rare_grams(fields.NAME_GRAMS, asked.words, _IN_DOCUMENTS)
+    yield view.most_alike(view.any_of(fields.NAME_GRAMS, grams), _ALIKE)
+
+
+def _may_be_accepted(letters: int, edits: int) -> bool:
+    """Whether a name of so many letters, and as many more as edits, can still score enough."""
+    return 100 * (1 - edits / (letters + edits)) >= ACCEPTED_NAME
+
+
+def _with_their_namesakes(
+    view: View, asked: Folded, candidates: list[Candidate]
+) -> Iterator[Candidate]:
+    """The candidates that score best, and of those who bear one of their names the best ranked.
+
+    A step reads a limited number of documents, so of many namesakes the best may be missing.
+    """
+    best = max(one.standing.score for one in candidates)
+    tied = [one for one in candidates if one.standing.score == best]
+    yield from tied
+    for key in sorted({one.name.key for one in tied})[:_MOST_TIES]:
+        yield from _scored(asked, view.best_ranked(view.term(fields.NAME, key), 1))
+
+
+def _scored(asked: Folded, found: Iterable[Found]) -> list[Candidate]:
+    return [_candidate(asked, one) for one in found]
+
+
+def _candidate(asked: Folded, found: Found) -> Candidate:
+    kind, name = read_name(found.record)
+    standing = name_standing(asked, name, kind=kind, order=found.order)
+    return Candidate(found, name, standing)

@@ -1,0 +1,57 @@
+"""Places of business out of the units (`underenheter`) of the Norwegian register."""
+
+from common.contracts.company import Country, ProductionUnit, Status, company_key, unit_key
+from lookup.adapters.registers.brreg_documents import (
+    UNIT_FORMS,
+    BrregAddress,
+    BrregDocument,
+    OrganisationNumber,
+    coded,
+    employees_of,
+    phones_of,
+    public_address,
+)
+from lookup.adapters.registers.documents import Day, first, read_document, required
+from lookup.adapters.registers.files import Raw
+from lookup.domain.identifiers import national_phones
+from lookup.domain.records import RecordRefused, UnitRecord
+
+
+class Unit(BrregDocument):
+    overordnet_enhet: OrganisationNumber | None = None
+    beliggenhetsadresse: BrregAddress | None = None
+    oppstartsdato: Day = None
+    nedleggelsesdato: Day = None
+
+
+def unit_record(raw: Raw) -> UnitRecord:
+    """Raises RecordRefused."""
+    unit = read_document(Unit, raw)
+    form = coded(unit.organisasjonsform)
+    if form is not None and form.code not in UNIT_FORMS:
+        raise RecordRefused(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
+    parent = unit.overordnet_enhet
+    phones = phones_of(unit)
+    return UnitRecord(
+        key=unit_key(Country.NO, unit.organisasjonsnummer),
+        company=None if parent is None else company_key(Country.NO, parent),
+        unit=_production_unit(unit, phones),
+        phones=national_phones(phones),
+        version=None,
+    )
+
+
+def _production_unit(unit: Unit, phones: tuple[str, ...]) -> ProductionUnit:
+    ended = unit.nedleggelsesdato or unit.slettedato
+    return ProductionUnit(
+        number=unit.organisasjonsnummer,
+        name=required(unit.navn, "navn"),
+        status=Status.ENDED if ended else Status.ACTIVE,
+        address=public_address(unit.beliggenhetsadresse),
+        phone=first(phones),
+        email=unit.epostadresse,
+        industry=coded(unit.naeringskode1),
+        employees=employees_of(unit),
+        started=unit.oppstartsdato,
+        ended=ended,
+    )

@@ -1,0 +1,111 @@
+"""How the stored documents look, and their way to and from the domain's states."""
+
+from datetime import datetime
+from typing import Any
+
+from lookup.domain.announcing import Announcement
+from lookup.domain.planning.states import CompanyState, ParticipantState, UnitState
+from lookup.domain.records import SourceVersion
+
+COMPANIES = "companies"
+UNITS = "production_units"
+PARTICIPANTS = "participants"
+TOMBSTONES = "tombstones"
+LOADS = "loads"
+CURSORS = "cursors"
+OUTBOX = "outbox"
+
+Document = dict[str, Any]
+
+
+def company_document(
+    state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
+) -> Document:
+    """All of a company but its key; rank and time are kept as they were where none are given."""
+    document: Document = {
+        "revision": state.revision,
+        "core": state.core,
+        "owners": state.owners,
+        # With the country in front, one index serves both registers.
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "units": list(state.units),
+        "version": _version(state.version),
+        "owners_version": _version(state.owners_version),
+    }
+    if rank is not None:
+        document |= {"rank": rank, "updated_at": updated_at}
+    return document
+
+
+def company_state(document: Document) -> CompanyState:
+    return CompanyState(
+        revision=document["revision"],
+        core=document["core"],
+        owners=document["owners"],
+        phones=_phones(document),
+        units=tuple(document["units"]),
+        version=_read_version(document["version"]),
+        owners_version=_read_version(document["owners_version"]),
+    )
+
+
+def unit_document(state: UnitState, *, country: str) -> Document:
+    return {
+        "revision": state.revision,
+        "core": state.core,
+        "company": state.company,
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "version": _version(state.version),
+    }
+
+
+def unit_state(document: Document) -> UnitState:
+    return UnitState(
+        revision=document["revision"],
+        core=document["core"],
+        company=document["company"],
+        phones=_phones(document),
+        version=_read_version(document["version"]),
+    )
+
+
+def participant_document(state: ParticipantState) -> Document:
+    return {
+        "revision": state.revision,
+        "entry": state.entry,
+        "holder": state.holder,
+        "version": _version(state.version),
+    }
+
+
+def participant_state(document: Document) -> ParticipantState:
+    return ParticipantState(
+        revision=document["revision"],
+        entry=document["entry"],
+        holder=document["holder"],
+        version=_read_version(document["version"]),
+    )
+
+
+def outbox_document(event: Announcement) -> Document:
+    return {
+        "_id": event.id,
+        "company": event.company,
+        "revision": event.revision,
+        "type": event.type.value,
+        "occurred_at": event.occurred_at,
+        "body": event.body,
+        "published_at": None,
+    }
+
+
+def _phones(document: Document) -> tuple[str, ...]:
+    return tuple(phone.partition(":")[2] for phone in document["phones"])
+
+
+def _version(version: SourceVersion | None) -> list[Any] | None:
+    return None if version is None else [version.at, version.sequence]
+
+
+def _read_version(stored: list[Any] | None) -> SourceVersion | None:
+    return None if stored is None else SourceVersion(*stored)

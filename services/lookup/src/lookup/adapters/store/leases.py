@@ -1,0 +1,47 @@
+"""Leases: of several processes that could do a job, one does it."""
+
+from datetime import UTC, datetime, timedelta
+
+from pymongo import ReturnDocument
+
+from common.mongo import Database, outages
+
+LEASES = "leases"
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Leases:
+    """A lease is a document that says who has a job until when, by the database's own clock."""
+
+    def __init__(self, database: Database, *, holder: str) -> None:
+        self._leases = database[LEASES]
+        self._holder = holder
+
+    async def take(self, job: str, *, span: timedelta) -> bool:
+        """Takes or renews the lease for `span` from now; False while another process has it."""
+        until = {"$add": ["$$NOW", int(span.total_seconds() * 1000)]}
+        mine = {"$eq": ["$holder", self._holder]}
+        over = {"$lt": [{"$ifNull": ["$until", _LONG_AGO]}, "$$NOW"]}
+        free = {"$or": [mine, over]}
+        with outages():
+            lease = await self._leases.find_one_and_update(
+                {"_id": job},
+                # Both conditions read the document as it was before this stage.
+                [
+                    {
+                        "$set": {
+                            "holder": {"$cond": [free, self._holder, "$holder"]},
+                            "until": {"$cond": [free, until, "$until"]},
+                        }
+                    }
+                ],
+                upsert=True,
+                return_document=ReturnDocument.AFTER,
+            )
+        return bool(lease["holder"] == self._holder)
+
+    async def give_up(self, job: str) -> None:
+        """Lets another process have it at once."""
+        with outages():
+            await self._leases.delete_one({"_id": job, "holder": self._holder})

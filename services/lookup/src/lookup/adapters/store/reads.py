@@ -1,0 +1,112 @@
+"""Reads for lookups: each takes a list and asks MongoDB once."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from common.contracts.company import CompanyKey, Country, UnitKey
+from common.mongo import Database, outages
+from lookup.adapters.store.documents import COMPANIES, PARTICIPANTS, UNITS
+from lookup.ports import CompanyRow
+
+#: A number that more units share than this (a switchboard, an accountant's) is answered from these.
+_MOST_UNITS_OF_A_PHONE = 200
+#: What one company may show; the largest in either register has fewer.
+_MOST_UNITS = 20_000
+
+_ROW = {"revision": 1, "core": 1, "owners": 1, "updated_at": 1}
+
+
+class StoredRegister:
+    """The register as MongoDB has it."""
+
+    def __init__(self, database: Database) -> None:
+        self._companies = database[COMPANIES]
+        self._units = database[UNITS]
+        self._participants = database[PARTICIPANTS]
+
+    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        with outages():
+            found = await self._companies.find({"_id": {"$in": list(keys)}}, _ROW).to_list(None)
+        return {
+            document["_id"]: CompanyRow(
+                document["revision"],
+                document["core"],
+                document["owners"] or b"[]",
+                document.get("updated_at"),
+            )
+            for document in found
+            if document["core"] is not None
+        }
+
+    async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
+        with outages():
+            stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1}).to_list(
+                None
+            )
+            companies = {unit["_id"]: unit["company"] for unit in stored}
+            # Danish companies list their units, some of which may not be loaded for themselves.
+            missing = [unit for unit in units if unit not in companies]
+            listing = (
+                await self._companies.find({"units": {"$in": missing}}, {"units": 1}).to_list(None)
+                if missing
+                else []
+            )
+        listed = {unit: company["_id"] for company in listing for unit in company["units"]}
+        companies |= {unit: listed[unit] for unit in missing if unit in listed}
+        return {unit: company for unit, company in companies.items() if company is not None}
+
+    async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
+        with outages():
+            found = await self._participants.find(
+                {"_id": {"$in": list(identifiers)}, "holder": {"$ne": None}}, {"holder": 1}
+            ).to_list(None)
+        return {document["_id"]: document["holder"] for document in found}
+
+    async def companies_of_phones(
+        self, country: Country, phones: Collection[str]
+    ) -> Mapping[str, CompanyKey]:
+        answers = await asyncio.gather(*(self._of_phone(f"{country}:{p}") for p in phones))
+        return {phone: key for phone, key in zip(phones, answers, strict=True) if key is not None}
+
+    async def _of_phone(self, phone: str) -> CompanyKey | None:
+        with outages():
+            own = await self._best({"phones": phone})
+            if own is not None:
+                return own
+            units = await self._units.find(
+                {"phones": phone}, {"company": 1}, limit=_MOST_UNITS_OF_A_PHONE
+            ).to_list(None)
+            return (
+                await self._best({"_id": {"$in": [u["company"] for u in units]}}) if units else None
+            )
+
+    async def _best(self, condition: dict[str, object]) -> CompanyKey | None:
+        document = await self._companies.find_one(
+            {**condition, "core": {"$ne": None}}, {"_id": 1}, sort=[("rank", 1)]
+        )
+        return None if document is None else document["_id"]
+
+    async def units_of(
+        self, companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
+        with outages():
+            found = await self._units.find(
+                {"company": {"$in": list(companies)}}, {"company": 1, "core": 1}, limit=_MOST_UNITS
+            ).to_list(None)
+        units: defaultdict[CompanyKey, list[tuple[UnitKey, bytes]]] = defaultdict(list)
+        for document in found:
+            units[document["company"]].append((document["_id"], document["core"]))
+        return units
+
+    async def einvoicing_of(
+        self, holders: Collection[CompanyKey | UnitKey]
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[bytes]]:
+        with outages():
+            found = await self._participants.find(
+                {"holder": {"$in": list(holders)}}, {"holder": 1, "entry": 1}, sort=[("_id", 1)]
+            ).to_list(None)
+        entries: defaultdict[CompanyKey | UnitKey, list[bytes]] = defaultdict(list)
+        for document in found:
+            entries[document["holder"]].append(document["entry"])
+        return entries

@@ -1,0 +1,227 @@
+"""Writes of importers and feeds: a plan is one transaction, conditional on its premises."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import pymongo.errors
+from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection
+from pymongo import InsertOne, UpdateOne
+
+from common.contracts.company import CompanyKey, UnitKey
+from common.mongo import Client, Database, outages
+from lookup.adapters.store.documents import (
+    COMPANIES,
+    OUTBOX,
+    PARTICIPANTS,
+    TOMBSTONES,
+    UNITS,
+    Document,
+    company_document,
+    company_state,
+    outbox_document,
+    participant_document,
+    participant_state,
+    unit_document,
+    unit_state,
+)
+from lookup.domain.announcing import announce
+from lookup.domain.changes import removal
+from lookup.domain.planning.states import Known, Plan
+from lookup.ports import Conflict
+
+Write = InsertOne[Document] | UpdateOne
+
+_COMPANY_STATE = {
+    "revision": 1,
+    "core": 1,
+    "owners": 1,
+    "phones": 1,
+    "units": 1,
+    "version": 1,
+    "owners_version": 1,
+}
+
+
+class StoredRegisterWriter:
+    """Reads states and writes plans."""
+
+    def __init__(self, client: Client, database: Database) -> None:
+        self._client = client
+        self._companies = database[COMPANIES]
+        self._units = database[UNITS]
+        self._participants = database[PARTICIPANTS]
+        self._tombstones = database[TOMBSTONES]
+        self._outbox = database[OUTBOX]
+
+    async def known(
+        self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
+    ) -> Known:
+        with outages():
+            found_units = await _by_id(self._units, units)
+            keys = {*companies, *(u["company"] for u in found_units if u["company"] is not None)}
+            found_companies, tombstones = await asyncio.gather(
+                _by_id(self._companies, keys, _COMPANY_STATE),
+                _by_id(self._tombstones, keys, {"_id": 1}),
+            )
+        return Known(
+            companies={d["_id"]: company_state(d) for d in found_companies},
+            units={d["_id"]: unit_state(d) for d in found_units},
+            tombstones={d["_id"] for d in tombstones},
+        )
+
+    async def known_participants(
+        self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        with outages():
+            found = await _by_id(self._participants, identifiers)
+        keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
+        # A key is a company's or a unit's; one collection has it, the other does not.
+        known = await self.known(
+            companies=[CompanyKey(key) for key in keys], units=[UnitKey(key) for key in keys]
+        )
+        return replace(known, participants={d["_id"]: participant_state(d) for d in found})
+
+    async def write(self, plan: Plan) -> None:
+        batches = (
+            (self._companies, _company_writes(plan)),
+            (self._units, _unit_writes(plan)),
+            (self._participants, _participant_writes(plan)),
+            (self._outbox, [InsertOne(outbox_document(event)) for event in plan.announcements]),
+        )
+
+        try:
+            with outages():
+                async with (
+                    await self._client.start_session() as session,
+                    session.start_transaction(),
+                ):
+                    for collection, writes in batches:
+                        await _write_all(collection, writes, session)
+        except pymongo.errors.PyMongoError as error:
+            # Not `with_transaction`: it would try the same plan again, and the plan is outdated.
+            if _is_conflict(error):
+                raise Conflict from error
+            raise
+
+    async def with_all_participants(self, known: Known, companies: Collection[CompanyKey]) -> Known:
+        with outages():
+            units = await self._units.find({"company": {"$in": list(companies)}}).to_list(None)
+            holders = [*companies, *(unit["_id"] for unit in units)]
+            found = await self._participants.find({"holder": {"$in": holders}}).to_list(None)
+        return replace(
+            known,
+            units={**known.units, **{d["_id"]: unit_state(d) for d in units}},
+            participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
+        )
+
+    async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
+        async def removed(session: AsyncIOMotorClientSession) -> bool:
+            company: Document | None = await self._companies.find_one_and_delete(
+                {"_id": key}, session=session
+            )
+            await self._purge(key, at, session)
+            if company is None or company["core"] is None:
+                return False
+            if announces:
+                revision = company["revision"] + 1
+                told = announce(key, None, revision=revision, occurrences=[removal()], at=at)
+                await self._outbox.insert_many([outbox_document(e) for e in told], session=session)
+            return True
+
+        with outages():
+            async with await self._client.start_session() as session:
+                was_known: bool = await session.with_transaction(removed)
+        return was_known
+
+    async def _purge(
+        self, key: CompanyKey, at: datetime, session: AsyncIOMotorClientSession
+    ) -> None:
+        units = await self._units.find({"company": key}, {"_id": 1}, session=session).to_list(None)
+        numbers = [unit["_id"] for unit in units]
+        await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
+        await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
+        await self._outbox.delete_many({"company": key}, session=session)
+        await self._tombstones.update_one(
+            {"_id": key}, {"$setOnInsert": {"removed_at": at}}, upsert=True, session=session
+        )
+
+
+#: MongoDB's code of a write that would give two documents one `_id`.
+_DUPLICATE = 11000
+
+
+def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
+    """Whether another transaction wrote what this one was to write."""
+    if isinstance(error, pymongo.errors.BulkWriteError):
+        return any(fault["code"] == _DUPLICATE for fault in error.details["writeErrors"])
+    return error.has_error_label("TransientTransactionError")
+
+
+async def _by_id(
+    collection: AsyncIOMotorCollection[Document],
+    keys: Collection[str],
+    fields: dict[str, int] | None = None,
+) -> Sequence[Document]:
+    if not keys:
+        return ()
+    found: list[Document] = await collection.find({"_id": {"$in": list(keys)}}, fields).to_list(
+        None
+    )
+    return found
+
+
+async def _write_all(
+    collection: AsyncIOMotorCollection[Document],
+    writes: Sequence[Write],
+    session: AsyncIOMotorClientSession,
+) -> None:
+    if not writes:
+        return
+    result = await collection.bulk_write(writes, ordered=False, session=session)
+    if result.inserted_count + result.matched_count != len(writes):
+        raise Conflict
+
+
+def _company_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(
+            change.key,
+            change.expected,
+            company_document(
+                change.state,
+                country=change.key[:2],
+                rank=change.rank,
+                updated_at=change.updated_at,
+            ),
+        )
+        for change in plan.companies
+    ]
+    writes += [
+        UpdateOne({"_id": bump.key, "revision": bump.expected}, {"$inc": {"revision": 1}})
+        for bump in plan.bumps
+    ]
+    return writes
+
+
+def _unit_writes(plan: Plan) -> list[Write]:
+    return [
+        _conditional(
+            change.key, change.expected, unit_document(change.state, country=change.key[:2])
+        )
+        for change in plan.units
+    ]
+
+
+def _participant_writes(plan: Plan) -> list[Write]:
+    return [
+        _conditional(change.identifier, change.expected, participant_document(change.state))
+        for change in plan.participants
+    ]
+
+
+def _conditional(key: str, expected: int | None, document: Document) -> Write:
+    if expected is None:
+        return InsertOne({"_id": key, **document})
+    return UpdateOne({"_id": key, "revision": expected}, {"$set": document})

@@ -1,0 +1,125 @@
+"""The lookup service put together; read from top to bottom it is the order of the start."""
+
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from random import Random
+from uuid import uuid4
+
+from common.contracts.company import Country
+from common.contracts.lookup import LookupRequest, SuggestRequest
+from common.contracts.topology import (
+    EVENTS_EXCHANGE,
+    lookup_queue,
+    search_queue,
+    suggest_queue,
+)
+from common.messaging.connection import Link, linked
+from common.messaging.publisher import Publisher
+from common.messaging.rpc_server import RpcServer, serving
+from common.messaging.topology import Topology
+from common.mongo import Client, Database, connected, database, ping
+from common.runtime.health import Health
+from lookup.adapters.outbox import BrokerBus, OutboxWorker, publishing_outbox
+from lookup.adapters.rpc import Reads, SearchReads
+from lookup.adapters.searching import IndexSearches, followed_indexes
+from lookup.adapters.store.leases import Leases
+from lookup.adapters.store.outbox import StoredOutbox
+from lookup.adapters.store.reads import StoredRegister
+from lookup.settings import Settings
+from lookup.usecases.answer import AnswerLookups
+from lookup.usecases.publish import PublishOutbox
+from lookup.usecases.suggest import AnswerSuggestions
+
+#: Lists of searches that one process takes at a time; more would only wait for the threads.
+SEARCH_PREFETCH = 4
+
+EVENTS = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
+PUBLISH_LIMIT = timedelta(seconds=5)
+
+
+async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the lookup service onto `stack`; numbers are answered while an index is built."""
+    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
+    url = settings.mongo_url.get_secret_value()
+    mongo = await stack.enter_async_context(connected(url, name="lookup"))
+    register = database(mongo, settings.register_db)
+    indexes = await _indexes(settings, stack, random)
+    link = await stack.enter_async_context(
+        linked(settings.amqp_url.get_secret_value(), name="lookup", random=random)
+    )
+
+    health.add("broker", link.health)
+    health.add("database", ping(mongo))
+    health.add("index", indexes.health)
+
+    await _publish_events(settings, mongo, stack, health, random)
+    stored = StoredRegister(register)
+    lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
+    for country in settings.countries:
+        await _serve(country, lookups, link, stack, settings.stop_limit)
+        await _serve_suggestions(country, suggestions, link, stack, settings.stop_limit)
+
+
+async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
+    """The search indexes, kept up to date over a connection whose streams have no time limit."""
+    streams = await stack.enter_async_context(
+        connected(settings.mongo_url.get_secret_value(), name="lookup-index", operation_limit=None)
+    )
+    register: Database = database(streams, settings.register_db)
+    return await stack.enter_async_context(
+        followed_indexes(
+            register,
+            settings.countries,
+            folder=settings.index_dir,
+            threads=settings.search_threads,
+            interval=settings.commit_interval,
+            random=random,
+        )
+    )
+
+
+async def _publish_events(
+    settings: Settings, mongo: Client, stack: AsyncExitStack, health: Health, random: Random
+) -> None:
+    """The outbox's publisher on a connection of its own: the broker may block a publishing one."""
+    link = await stack.enter_async_context(
+        linked(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
+    )
+    health.add("events", link.health)
+    publisher = Publisher(link, topology=EVENTS, new_id=_new_id, limit=PUBLISH_LIMIT)
+    await link.add(publisher)
+    register = database(mongo, settings.register_db)
+    outbox = StoredOutbox(register, retention=settings.outbox_retention)
+    worker = OutboxWorker(
+        PublishOutbox(outbox, BrokerBus(publisher), _now),
+        outbox,
+        Leases(register, holder=_new_id()),
+        random=random,
+    )
+    await stack.enter_async_context(publishing_outbox(worker))
+
+
+async def _serve(
+    country: Country, answer: AnswerLookups, link: Link, stack: AsyncExitStack, limit: timedelta
+) -> None:
+    reads = RpcServer(link, lookup_queue(country), LookupRequest, Reads(answer))
+    searches = RpcServer(
+        link, search_queue(country), LookupRequest, SearchReads(answer), prefetch=SEARCH_PREFETCH
+    )
+    for server in (reads, searches):
+        await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))
+
+
+async def _serve_suggestions(
+    country: Country, answer: AnswerSuggestions, link: Link, stack: AsyncExitStack, limit: timedelta
+) -> None:
+    server = RpcServer(link, suggest_queue(country), SuggestRequest, Reads(answer))
+    await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))
+
+
+def _new_id() -> str:
+    return uuid4().hex
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,201 @@
+"""`python -m lookup` serves; with a command it does one thing and ends."""
+
+import argparse
+import asyncio
+import errno
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+from tqdm import tqdm
+
+from common.contracts.company import Country, company_key
+from common.contracts.outage import Outage
+from common.mongo import Client, Database, connected, database
+from common.runtime.backoff import delays
+from common.runtime.service import run
+from common.runtime.settings import load
+from lookup.adapters.registers.reading import ReadRecord, read
+from lookup.adapters.store.indexes import make_indexes
+from lookup.adapters.store.loads import StoredLoadStates
+from lookup.adapters.store.writes import StoredRegisterWriter
+from lookup.app import build
+from lookup.domain.identifiers import VAT_DIGITS, is_digits
+from lookup.domain.records import Kind, Refused, SourceVersion
+from lookup.settings import Settings, StoreSettings
+from lookup.sync_commands import add_sync, run_sync
+from lookup.usecases.apply import ApplyRecords
+from lookup.usecases.load import Item, LoadFile, Summary
+from lookup.usecases.remove import RemoveCompany
+
+#: How `import` ends: all is well; records were refused; wrong use; a file broke off; no database.
+SOUND, REFUSED, MISUSED, BROKEN, AWAY = 0, 1, 2, 3, 4
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves or runs a command, and exits with its status."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.command is None:
+        run("lookup", load(Settings), build)
+        return
+    if chosen.command == "sync":
+        sys.exit(run_sync(chosen))
+    try:
+        status = asyncio.run(_command(chosen, load(StoreSettings)))
+    except Outage as outage:
+        _say(f"{outage}; run the same command again when it is back, it goes on where it stopped")
+        status = AWAY
+    sys.exit(status)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="lookup", description="Without a command: serve.")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    commands.add_parser("indexes", help="make the indexes that the register's collections need")
+    load_files = commands.add_parser(
+        "import",
+        help="load files of a register",
+        description="Exit status: 0 all loaded, 1 records were refused, 2 wrong use, 3 a file "
+        "broke off (what is whole was loaded), 4 the database is away.",
+    )
+    kinds = list(Kind)
+    load_files.add_argument("kind", type=Kind, choices=kinds, metavar="kind", help=", ".join(kinds))
+    load_files.add_argument("files", type=Path, nargs="+", metavar="file")
+    load_files.add_argument(
+        "--last-modified",
+        type=_moment,
+        metavar="TIME",
+        help="the register's time of the file, RFC 3339; the file's own time when not given",
+    )
+    remove = commands.add_parser(
+        "remove", help="purge a company that its register ordered removed; it stays out"
+    )
+    remove.add_argument("country", type=Country, choices=list(Country), metavar="country")
+    remove.add_argument("number", help="its registration number")
+    add_sync(commands)
+    return parser
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise argparse.ArgumentTypeError("write it with its zone: 2026-03-02T05:00:00Z")
+    return moment.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    path: Path
+    size: int
+    modified: datetime
+
+    @classmethod
+    def at(cls, path: Path, *, modified: datetime | None) -> "File":
+        """`modified` is what the register said; the file system's word counts where it did not.
+
+        Raises OSError for what cannot be read.
+        """
+        stat = path.stat()
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not os.access(path, os.R_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        told = modified or datetime.fromtimestamp(stat.st_mtime, UTC)
+        # MongoDB keeps milliseconds, and what is compared with it must not have more.
+        return cls(path, stat.st_size, told.replace(microsecond=told.microsecond // 1000 * 1000))
+
+
+def _files(chosen: argparse.Namespace) -> list[File]:
+    try:
+        return [File.at(path, modified=chosen.last_modified) for path in chosen.files]
+    except OSError as error:
+        _say(f"{error.filename}: {error.strerror}")
+        sys.exit(MISUSED)
+
+
+async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
+    url = settings.mongo_url.get_secret_value()
+    async with connected(url, name="lookup-command", operation_limit=None) as client:
+        register = database(client, settings.register_db)
+        match chosen.command:
+            case "indexes":
+                await make_indexes(register)
+                return SOUND
+            case "remove":
+                return await _remove(client, register, chosen)
+            case _:
+                files = _files(chosen)
+                return max([await _load(client, register, chosen.kind, file) for file in files])
+
+
+async def _remove(client: Client, register: Database, chosen: argparse.Namespace) -> int:
+    digits = VAT_DIGITS[chosen.country]
+    if not is_digits(chosen.number, digits):
+        # Anything else would leave a tombstone that keeps nothing out, and look like success.
+        _say(f"{chosen.number}: a registration number of {chosen.country} is {digits} digits")
+        return MISUSED
+    key = company_key(chosen.country, chosen.number)
+    writer = StoredRegisterWriter(client, register)
+    was_known = await RemoveCompany(writer, StoredLoadStates(register), _now)(key)
+    _say("removed" if was_known else "it was not known; it will stay out")
+    return SOUND
+
+
+def _apply(client: Client, register: Database) -> ApplyRecords:
+    return ApplyRecords(
+        StoredRegisterWriter(client, register),
+        now=_now,
+        waits=lambda: delays(Random(), first=0.02, most=1.0),  # noqa: S311 (spreads retries)
+    )
+
+
+async def _load(client: Client, register: Database, kind: Kind, file: File) -> int:
+    reasons: Counter[str] = Counter()
+    name = file.path.name
+    with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
+
+        def refuse(refused: Refused) -> None:
+            reasons[refused.reason] += 1
+            place = f"record {refused.number} at {refused.place}"
+            bar.write(f"{name}: {place}: {refused.reason}", file=sys.stderr)
+
+        load_file = LoadFile(
+            _apply(client, register), StoredLoadStates(register), now=_now, refuse=refuse
+        )
+        records = _records(read(file.path, kind, on_bytes=bar.update))
+        summary = await load_file(kind, records, file_version=SourceVersion(file.modified))
+    _report(name, summary, reasons)
+    if summary.broken is not None:
+        return BROKEN
+    return REFUSED if summary.refused else SOUND
+
+
+def _records(found: Iterator[ReadRecord | Refused]) -> Iterator[Item]:
+    return (one if isinstance(one, Refused) else one.record for one in found)
+
+
+def _report(name: str, summary: Summary, reasons: Counter[str]) -> None:
+    counts = ", ".join(f"{count:,} {word}" for word, count in summary.counts().items())
+    _say(f"{name}: {counts}")
+    for reason, count in summary.elsewhere.most_common():
+        _say(f"  left aside, {count:,}: {reason}")
+    for reason, count in reasons.most_common():
+        _say(f"  refused, {count:,}: {reason}")
+    if summary.broken is not None:
+        _say(f"  NOT READ TO ITS END: {summary.broken}")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _say(sentence: str) -> None:
+    sys.stderr.write(sentence + "\n")

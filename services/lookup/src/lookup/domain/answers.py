@@ -1,0 +1,104 @@
+"""A found company as the JSON that the client gets.
+
+The stored JSON is copied, not parsed: an answer is put together from ready pieces.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import orjson
+
+from common.contracts.company import REGISTER_OF, Country, Include
+from common.contracts.lookup import LookupReply, SearchType
+
+#: Raised when the same stored company is shown in another way, so that no cached answer survives.
+_SHAPE = "1"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A company and how it was found."""
+
+    country: Country
+    vat: str
+    revision: int
+    core: bytes
+    owners: bytes
+    updated_at: datetime | None
+    type: SearchType
+    #: 0 to 100.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What belongs to the company, as stored; filled where it was asked for."""
+
+    units: Sequence[bytes] = ()
+    einvoicing: Sequence[bytes] = ()
+
+
+def answer(found: Found, include: Collection[Include], extras: Extras) -> LookupReply:
+    """The reply of spec/decisions.md section 3, its keys in the order shown there."""
+    score = orjson.dumps(shown(found.score))
+    parts = [
+        found.core[:-1],
+        b',"revision":%d,"match":{"type":"%s","score":%s},"source":{"register":"%s","updated_at":%s}'
+        % (
+            found.revision,
+            found.type.encode(),
+            score,
+            REGISTER_OF[found.country].encode(),
+            orjson.dumps(None if found.updated_at is None else rfc3339(found.updated_at)),
+        ),
+    ]
+    if Include.OWNERS in include:
+        parts += (b',"owners":', found.owners)
+    if Include.PRODUCTION_UNITS in include:
+        parts += (b',"production_units":', orjson.dumps(in_order(found.core, extras.units)))
+    if Include.EINVOICING in include:
+        parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
+    parts.append(b"}")
+    asked = "".join(part[0] for part in sorted(include))
+    tag = (
+        f"{_SHAPE}-{found.country}{found.vat}-{found.revision}-{found.type}{score.decode()}-{asked}"
+    )
+    return LookupReply(body=b"".join(parts), tag=tag)
+
+
+def shown(score: float) -> float:
+    """A score as an answer shows it: `100`, `92.9`."""
+    return round(score, 1) if score % 1 else int(score)
+
+
+def rfc3339(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
+    """The units with `main` filled in: the main one first, then active before ended, by number.
+
+    No register marks the main unit. It is the one at the company's own address, else the oldest;
+    an active unit before an ended one.
+    """
+    if not units:
+        return []
+    home = (orjson.loads(company)["address"] or {}).get("text")
+    trees = [orjson.loads(unit) for unit in units]
+
+    def likeness(unit: dict[str, object]) -> tuple[bool, bool, object, object]:
+        address = unit["address"]
+        text = address.get("text") if isinstance(address, dict) else None
+        return (
+            unit["status"] == "ended",
+            home is None or text != home,
+            unit["started"] or "9999",
+            unit["number"],
+        )
+
+    main = min(trees, key=likeness)
+    main["main"] = True
+    return sorted(
+        trees, key=lambda unit: (not unit["main"], unit["status"] == "ended", unit["number"])
+    )

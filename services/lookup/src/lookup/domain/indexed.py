@@ -1,0 +1,138 @@
+"""What the search index knows of a company: its names, its places, and its rank among equals."""
+
+from dataclasses import dataclass
+from datetime import date
+from enum import IntEnum
+
+from common.contracts.company import Address, Company, CompanyKey, Employees, Status, company_key
+
+
+class NameKind(IntEnum):
+    """Smaller weighs more (decisions section 3)."""
+
+    CURRENT = 0
+    TRADE = 1
+    FORMER = 2
+
+
+class AddressKind(IntEnum):
+    """Smaller weighs more: a company is at its business address before it is at its letter box."""
+
+    BUSINESS = 0
+    POSTAL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedAddress:
+    kind: AddressKind
+    #: Street, house number, floor and door, as the register writes them.
+    street: str | None = None
+    co: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    district: str | None = None
+    #: ISO 3166 alpha-2; None counts as the register's own country.
+    country: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Who comes first of companies that match equally well: active, larger, older, lower number."""
+
+    status: Status
+    #: As far as the register tells; of a class its lower end.
+    employees: int
+    founded: date | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedCompany:
+    key: CompanyKey
+    names: tuple[tuple[str, NameKind], ...]
+    addresses: tuple[IndexedAddress, ...]
+    rank: Rank
+
+
+# How `rank_order` lays a rank into 62 bits: two for life, then these.
+_EMPLOYEE_BITS, _FOUNDED_BITS, _NUMBER_BITS = 15, 17, 28
+_RANK_BITS = 2 + _EMPLOYEE_BITS + _FOUNDED_BITS + _NUMBER_BITS
+_OLDEST = date(1700, 1, 1).toordinal()
+_YOUNGEST = (1 << _FOUNDED_BITS) - 1
+#: Norwegian numbers begin here; counted from it they fit into 28 bits, as Danish ones do anyhow.
+_FIRST_NORWEGIAN_NUMBER = 800_000_000
+_LIFE = {Status.ACTIVE: 2, Status.ENDED: 0}
+_BETWEEN_ACTIVE_AND_ENDED = 1
+_LIGHTEST_KIND = max(NameKind)
+
+
+def rank_order(rank: Rank) -> int:
+    """A rank as one number, greater is better.
+
+    What does not fit is cut to the ends of its range: companies above 32,767 employees, or from
+    before 1700, are equal in that.
+    """
+    order = _LIFE.get(rank.status, _BETWEEN_ACTIVE_AND_ENDED)
+    order = order << _EMPLOYEE_BITS | _cut(rank.employees, _EMPLOYEE_BITS)
+    founded = rank.founded.toordinal() - _OLDEST if rank.founded else _YOUNGEST
+    order = order << _FOUNDED_BITS | _YOUNGEST - _cut(founded, _FOUNDED_BITS)
+    norwegian = rank.number >= _FIRST_NORWEGIAN_NUMBER
+    number = rank.number - _FIRST_NORWEGIAN_NUMBER if norwegian else rank.number
+    return order << _NUMBER_BITS | (1 << _NUMBER_BITS) - 1 - _cut(number, _NUMBER_BITS)
+
+
+def order_of(kind: NameKind | AddressKind, rank: int) -> int:
+    """A kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
+    return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank
+
+
+def _cut(value: int, bits: int) -> int:
+    return min(max(value, 0), (1 << bits) - 1)
+
+
+def indexed_company(company: Company) -> IndexedCompany:
+    """What of a company's record is searched."""
+    names = [(company.name, NameKind.CURRENT)]
+    names += [(name, NameKind.TRADE) for name in company.trade_names]
+    names += [(name, NameKind.FORMER) for name in company.former_names]
+    places = (
+        (company.address, AddressKind.BUSINESS),
+        (company.postal_address, AddressKind.POSTAL),
+    )
+    return IndexedCompany(
+        key=company_key(company.country, company.vat),
+        names=tuple(names),
+        addresses=tuple(_indexed_address(place, kind) for place, kind in places if place),
+        rank=Rank(
+            status=company.status,
+            employees=_known_employees(company.employees),
+            founded=_day(company.founded),
+            number=int(company.vat),
+        ),
+    )
+
+
+def _indexed_address(address: Address, kind: AddressKind) -> IndexedAddress:
+    return IndexedAddress(
+        kind=kind,
+        street=address.street,
+        co=address.co,
+        postal_code=address.postal_code,
+        city=address.city,
+        district=address.district,
+        country=address.country,
+    )
+
+
+def _known_employees(employees: Employees | None) -> int:
+    if employees is None:
+        return 0
+    return employees.exact if employees.exact is not None else employees.min or 0
+
+
+def _day(text: str | None) -> date | None:
+    """A day of the contract; a register's impossible one ranks as none."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,131 @@
+"""Company records, and owners that come in a file of their own."""
+
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from common.contracts.company import CompanyKey, Owner
+from lookup.domain.announcing import Announcement, announce
+from lookup.domain.changes import Occurrence, company_occurrences, owners_occurrences
+from lookup.domain.planning.states import (
+    WRITTEN,
+    Circumstances,
+    CompanyState,
+    CompanyWrite,
+    Known,
+    Plan,
+    Verdict,
+    judge,
+)
+from lookup.domain.ranking import sort_text
+from lookup.domain.records import CompanyRecord, OwnersRecord
+from lookup.domain.trees import dump, dump_all
+
+#: A verdict, and what it writes and tells.
+_Decision = tuple[Verdict, CompanyWrite | None, Iterable[Announcement]]
+
+
+def plan_companies(records: Sequence[CompanyRecord], known: Known, given: Circumstances) -> Plan:
+    return _plan(_company(record, known, given) for record in records)
+
+
+def plan_owners(records: Sequence[OwnersRecord], known: Known, given: Circumstances) -> Plan:
+    return _plan(_owners(record, known, given) for record in records)
+
+
+def _plan(decisions: Iterable[_Decision]) -> Plan:
+    verdicts: list[Verdict] = []
+    writes: list[CompanyWrite] = []
+    announcements: list[Announcement] = []
+    for verdict, write, told in decisions:
+        verdicts.append(verdict)
+        announcements += told
+        if write is not None:
+            writes.append(write)
+    return Plan(tuple(verdicts), companies=tuple(writes), announcements=tuple(announcements))
+
+
+def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Decision:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None, ()
+    stored = known.companies.get(record.key)
+    core = dump(record.company)
+    owners = None if record.owners is None else dump_all(record.owners)
+    version = record.version or given.file_version
+    if stored is None or not stored.is_known:
+        verdict = Verdict.NEW
+    else:
+        same = (
+            core == stored.core
+            and (record.phones, record.units) == (stored.phones, stored.units)
+            and (owners is None or owners == stored.owners)
+        )
+        verdict = judge(same=same, stored=stored.version, read=version)
+    if verdict not in WRITTEN:
+        return verdict, None, ()
+    base = stored or CompanyState(revision=0)
+    state = CompanyState(
+        revision=base.revision + 1,
+        core=core,
+        owners=base.owners if owners is None else owners,
+        phones=record.phones,
+        units=record.units,
+        version=version,
+        owners_version=base.owners_version,
+    )
+    write = CompanyWrite(
+        record.key,
+        None if stored is None else stored.revision,
+        state,
+        sort_text(record.company),
+        version.at,
+    )
+    return verdict, write, _told(record.key, state, _occurrences(base, record), given)
+
+
+def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
+    yield from company_occurrences(before.core, record.company)
+    if before.is_known and record.owners is not None:
+        yield from owners_occurrences(_read_owners(before.owners), record.owners)
+
+
+def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decision:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None, ()
+    stored = known.companies.get(record.key)
+    owners = dump_all(record.owners)
+    version = record.version or given.file_version
+    if stored is None or stored.owners is None:
+        verdict = Verdict.NEW
+    else:
+        verdict = judge(same=owners == stored.owners, stored=stored.owners_version, read=version)
+    if verdict not in WRITTEN:
+        return verdict, None, ()
+    base = stored or CompanyState(revision=0)
+    # A company that is not known yet starts counting when it comes.
+    public = base.is_known and owners != (base.owners or b"[]")
+    state = CompanyState(
+        revision=base.revision + 1 if public else base.revision,
+        core=base.core,
+        owners=owners,
+        phones=base.phones,
+        units=base.units,
+        version=base.version,
+        owners_version=version,
+    )
+    expected = None if stored is None else stored.revision
+    write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
+    changed = owners_occurrences(_read_owners(base.owners), record.owners) if public else ()
+    return verdict, write, _told(record.key, state, changed, given)
+
+
+def _told(
+    key: CompanyKey, state: CompanyState, occurrences: Iterable[Occurrence], given: Circumstances
+) -> Iterable[Announcement]:
+    if not given.announces:
+        return ()
+    return announce(key, state.core, revision=state.revision, occurrences=occurrences, at=given.at)
+
+
+def _read_owners(stored: bytes | None) -> list[Owner]:
+    return [Owner.model_validate(owner) for owner in orjson.loads(stored or b"[]")]

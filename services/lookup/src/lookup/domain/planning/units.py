@@ -1,0 +1,89 @@
+"""Production units: stored each for itself, told of the company they belong to."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from common.contracts.company import CompanyKey, ProductionUnit
+from lookup.domain.announcing import Announcement, announce
+from lookup.domain.changes import Occurrence, PlacedUnit, unit_occurrences
+from lookup.domain.planning.states import (
+    WRITTEN,
+    Circumstances,
+    Known,
+    Plan,
+    UnitState,
+    UnitWrite,
+    Verdict,
+    judge,
+)
+from lookup.domain.records import UnitRecord
+from lookup.domain.trees import dump
+
+
+def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances) -> Plan:
+    verdicts: list[Verdict] = []
+    writes: list[UnitWrite] = []
+    told: defaultdict[CompanyKey, list[Occurrence]] = defaultdict(list)
+    for record in records:
+        verdict, write = _unit(record, known, given)
+        verdicts.append(verdict)
+        if write is None:
+            continue
+        writes.append(write)
+        stored = known.units.get(record.key)
+        # The revision of both companies rises, whether or not there is something to tell.
+        for company in (stored.company if stored else None, record.company):
+            if company is not None:
+                told[company] += ()
+        for company, occurrence in unit_occurrences(
+            _placed(stored), PlacedUnit(record.unit, record.company)
+        ):
+            told[company].append(occurrence)
+    return Plan(
+        tuple(verdicts),
+        bumps=known.bumps(told),
+        units=tuple(writes),
+        announcements=_announced(told, known, given) if given.announces else (),
+    )
+
+
+def _unit(
+    record: UnitRecord, known: Known, given: Circumstances
+) -> tuple[Verdict, UnitWrite | None]:
+    if record.company in known.tombstones:
+        return Verdict.REMOVED, None
+    stored = known.units.get(record.key)
+    core = dump(record.unit)
+    version = record.version or given.file_version
+    if stored is None:
+        verdict = Verdict.NEW
+    else:
+        same = (core, record.company, record.phones) == (stored.core, stored.company, stored.phones)
+        verdict = judge(same=same, stored=stored.version, read=version)
+    if verdict not in WRITTEN:
+        return verdict, None
+    revision = 1 if stored is None else stored.revision + 1
+    state = UnitState(revision, core, record.company, record.phones, version)
+    return verdict, UnitWrite(record.key, None if stored is None else stored.revision, state)
+
+
+def _placed(stored: UnitState | None) -> PlacedUnit | None:
+    if stored is None:
+        return None
+    return PlacedUnit(ProductionUnit.model_validate_json(stored.core), stored.company)
+
+
+def _announced(
+    told: Mapping[CompanyKey, Sequence[Occurrence]], known: Known, given: Circumstances
+) -> tuple[Announcement, ...]:
+    return tuple(
+        announcement
+        for bump in known.bumps(told)
+        for announcement in announce(
+            bump.key,
+            known.companies[bump.key].core,
+            revision=bump.expected + 1,
+            occurrences=told[bump.key],
+            at=given.at,
+        )
+    )

@@ -1,0 +1,105 @@
+"""Suggestions while a name is typed: what it may be the beginning of, and who comes first.
+
+A letter that people write in several ways is looked for in each of them, one way throughout a name:
+`Ærø` is found by `aer`, `aero` and `aro`. Unlike in a search the letters are not collapsed: to who
+has typed `moe`, all that begins with `mo` would be noise.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import product
+from typing import Any, NamedTuple
+
+import orjson
+
+from common.contracts.company import CompanyKey
+from common.contracts.lookup import SuggestReply
+from lookup.domain.answers import shown
+from lookup.domain.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_begun_form
+from lookup.domain.indexed import NameKind
+from lookup.domain.matching import EXACT, KIND_WEIGHT
+
+#: Letters from which on a typed text or word may have one typo, and two.
+_ONE_TYPO_FROM, _TWO_TYPOS_FROM = 4, 8
+
+
+class Fit(IntEnum):
+    """How a name fits what was typed, best first."""
+
+    WHOLE = 0
+    BEGINS = 1
+    #: Each typed word begins one of the name's words, in any order.
+    WORDS_BEGIN = 2
+    ONE_TYPO = 3
+    TWO_TYPOS = 4
+
+
+_SCORE = {
+    Fit.WHOLE: EXACT,
+    Fit.BEGINS: 95.0,
+    Fit.WORDS_BEGIN: 85.0,
+    Fit.ONE_TYPO: 70.0,
+    Fit.TWO_TYPOS: 55.0,
+}
+
+
+class Suggested(NamedTuple):
+    key: CompanyKey
+    #: 0 to 100; 100 exactly when what was typed is the whole name.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """What was typed so far of a name, as it is meant in different ways; often all are the same."""
+
+    #: All of it, a legal form included that may become a word (`Nordisk As`, `Nordisk Asfalt`).
+    beginning: Folded
+    #: Without the legal form at its end.
+    whole: Folded
+    #: Without the legal form at its end, be it only begun.
+    stem: Folded
+
+
+def read_typed(text: str) -> Typed:
+    """Total for any text that is not blank."""
+    return Typed(fold_beginning(text), fold_name(text), without_begun_form(text))
+
+
+def writings(spelled: str) -> list[str]:
+    """A folded text in every way to write its special letters: at most eight."""
+    special = [letter for letter in SPELLINGS if letter in spelled]
+    if not special:
+        return [spelled]
+    found = []
+    for choice in product(*(SPELLINGS[letter] for letter in special)):
+        table = str.maketrans(dict(zip(special, choice, strict=True)))
+        found.append(spelled.translate(table))
+    return found
+
+
+def typos_allowed(letters: int) -> int:
+    """How many typos a text of so many letters may have; in a short one any would be a guess."""
+    return (letters >= _ONE_TYPO_FROM) + (letters >= _TWO_TYPOS_FROM)
+
+
+def score_of(fit: Fit, kind: NameKind) -> float:
+    """What a suggestion is shown with: better fits score higher whatever the kind of the name."""
+    return EXACT if fit is Fit.WHOLE else round(_SCORE[fit] * KIND_WEIGHT[kind], 1)
+
+
+def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
+    """The public answer (`SuggestionList`), from suggested companies with their stored JSON."""
+    suggestions = [_suggestion(one, orjson.loads(core)) for one, core in found]
+    return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))
+
+
+def _suggestion(one: Suggested, company: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "vat": company["vat"],
+        "name": company["name"],
+        "city": (company["address"] or {}).get("city"),
+        "status": company["status"],
+        "score": shown(one.score),
+    }

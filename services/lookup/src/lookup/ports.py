@@ -1,0 +1,137 @@
+"""What the use cases need of the outside, in their own words."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.domain.planning.states import Known, Plan
+from lookup.domain.records import Kind
+from lookup.domain.suggesting import Suggested
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyRow:
+    """What an answer is made of."""
+
+    revision: int
+    core: bytes
+    owners: bytes
+    updated_at: datetime | None
+
+
+class Companies(Protocol):
+    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        """The known ones of `keys`; may raise `Outage`."""
+
+
+class Register(Companies, Protocol):
+    """The stored registers, read in lists. Every method may raise `Outage`."""
+
+    async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
+        """The company of each unit that is stored, or that a company lists as its own."""
+
+    async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
+        """Whose the registered e-invoicing identifiers are."""
+
+    async def companies_of_phones(
+        self, country: Country, phones: Collection[str]
+    ) -> Mapping[str, CompanyKey]:
+        """The best company of each number: companies' own numbers before those of their units."""
+
+    async def units_of(
+        self, companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]: ...
+
+    async def einvoicing_of(
+        self, holders: Collection[CompanyKey | UnitKey]
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[bytes]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    key: CompanyKey
+    #: 0 to 100.
+    score: float
+
+
+class Searches(Protocol):
+    """Search by name and address."""
+
+    async def by_name(self, country: Country, name: str) -> SearchHit | None: ...
+
+    async def by_address(self, country: Country, address: str) -> SearchHit | None: ...
+
+
+class Suggestions(Protocol):
+    """What a name may become."""
+
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
+        """At most `limit` companies, best first, each once; raises `Outage`."""
+
+
+class Conflict(Exception):
+    """Somebody else changed what a plan was made from; nothing of it was written."""
+
+
+class RegisterWriter(Protocol):
+    """The stored registers, for those that load them. Every method may raise `Outage`."""
+
+    async def known(
+        self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
+    ) -> Known:
+        """What is stored of these, of the companies behind the units, and their tombstones."""
+
+    async def known_participants(
+        self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        """What is stored of these identifiers and of all who hold them or are to hold them."""
+
+    async def with_all_participants(self, known: Known, companies: Collection[CompanyKey]) -> Known:
+        """The same, with every identifier of these companies and their units."""
+
+    async def write(self, plan: Plan) -> None:
+        """All of the plan or nothing; raises Conflict when it was made from an older state."""
+
+    async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
+        """Purges a company with all that belongs to it and leaves a tombstone; False if unknown.
+
+        What was to be told of it is forgotten; with `announces` its removal is told instead.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEvent:
+    """An event that is stored and not published yet."""
+
+    id: str
+    company: CompanyKey
+    routing_key: str
+    body: bytes
+
+
+class Outbox(Protocol):
+    async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
+        """The first events to publish, those of one company together and by revision."""
+
+    async def mark(self, events: Collection[str], *, at: datetime) -> None:
+        """Notes that these were published."""
+
+
+class EventBus(Protocol):
+    async def publish(self, event: WaitingEvent) -> None:
+        """Returns when the broker has it; raises `Outage` when it has not."""
+
+
+class LoadStates(Protocol):
+    """How far each kind has been loaded."""
+
+    async def begin(self, kind: Kind, *, at: datetime) -> None:
+        """Notes that a load runs; a kind never loaded to the end is `loading` from now on."""
+
+    async def is_loaded(self, kind: Kind) -> bool:
+        """Whether the kind has once been loaded to the end of a file."""
+
+    async def finish(self, kind: Kind, *, at: datetime, counts: Mapping[str, int]) -> None:
+        """Notes that a file was read to its end: the kind is `loaded` from now on."""

@@ -1,0 +1,226 @@
+"""The sync put together: every source's use case over one database and one set of connections."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Final
+
+from aiohttp import ClientSession, encode_basic_auth
+from pydantic import AnyHttpUrl
+from yarl import URL
+
+from common.contracts.company import Country, company_key, unit_key
+from common.mongo import Client, Database, connected, database
+from common.runtime.backoff import delays
+from lookup.adapters.feeds.brreg import FILES, BrregEntities, BrregRoles, RoleFeed, UpdateFeed
+from lookup.adapters.feeds.cvr import CvrDocuments
+from lookup.adapters.feeds.files import DownloadedFile
+from lookup.adapters.feeds.http import Manners, RegisterClient, sessions
+from lookup.adapters.feeds.journal import PassJournal
+from lookup.adapters.feeds.passes import Passes, Sync
+from lookup.adapters.feeds.peppol import EXPORT
+from lookup.adapters.store.cursors import StoredCursors
+from lookup.adapters.store.keys import MongoKeys
+from lookup.adapters.store.leases import Leases
+from lookup.adapters.store.loads import StoredLoadStates
+from lookup.adapters.store.units import StoredUnitRemover
+from lookup.adapters.store.writes import StoredRegisterWriter
+from lookup.domain.records import Kind
+from lookup.ports import LoadStates, RegisterWriter
+from lookup.settings import SyncSettings
+from lookup.usecases.apply import ApplyRecords
+from lookup.usecases.load import LoadFile
+from lookup.usecases.remove import RemoveCompany
+from lookup.usecases.sync.bring import BringEntities
+from lookup.usecases.sync.companies_first import CompaniesFirst, Records, nothing_first
+from lookup.usecases.sync.denmark import SyncDenmark
+from lookup.usecases.sync.norway import SyncNorway
+from lookup.usecases.sync.peppol import SyncPeppol
+from lookup.usecases.sync.reconcile import Reconcile
+from lookup.usecases.sync.sources import Cursors, Entities, Feed, UnitRemover
+
+#: How long a process that died keeps others from its sources.
+LEASE: Final = timedelta(seconds=30)
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def connect(
+    settings: SyncSettings, stack: AsyncExitStack, *, holder: str, now: Clock = utc_now
+) -> "Wiring":
+    """Connects onto `stack`; `holder` names this process in its leases."""
+    random = Random()  # noqa: S311 (spreads retries, guards nothing)
+    manners = Manners(
+        settings.register_user_agent,
+        partial(delays, random, first=settings.register_delay.total_seconds(), most=60.0),
+        settings.register_timeout,
+        settings.register_tries,
+    )
+    url = settings.mongo_url.get_secret_value()
+    client = await stack.enter_async_context(
+        connected(url, name="lookup-sync", operation_limit=None)
+    )
+    session = await stack.enter_async_context(sessions(manners, ca_file=settings.register_ca_file))
+    register = database(client, settings.register_db)
+    return Wiring(settings, client, register, session, manners, random, holder, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Makes the passes over each source."""
+
+    settings: SyncSettings
+    client: Client
+    register: Database
+    session: ClientSession
+    manners: Manners
+    random: Random
+    holder: str
+    now: Clock
+
+    def passes(self, kind: Kind) -> Passes:
+        journal = PassJournal(kind, self.now)
+        return Passes(
+            source=kind,
+            sync=self._sync(kind, journal),
+            cursors=self.cursors,
+            leases=self.leases,
+            journal=journal,
+            span=LEASE,
+            now=self.now,
+        )
+
+    def _sync(self, kind: Kind, journal: PassJournal) -> Sync:
+        match kind:
+            case Kind.NO_ENTITIES | Kind.NO_UNITS | Kind.NO_ROLES:
+                return self._norway(kind, journal)
+            case Kind.DK_COMPANIES | Kind.DK_UNITS:
+                return self._denmark(kind, journal)
+            case Kind.PEPPOL:
+                return self._peppol(journal)
+
+    def _norway(self, kind: Kind, journal: PassJournal) -> SyncNorway:
+        client = self.way_to(self.settings.brreg_url, "brreg")
+        bring = self._bring(kind, client, journal)
+        return SyncNorway(
+            kind=kind,
+            feed=self._feed(kind, client),
+            whole=self._file(client, kind, FILES[kind]),
+            bring=bring,
+            load=self._load(journal),
+            reconcile=Reconcile(kind, bring, self._apply, MongoKeys(self.register), self.now),
+            cursors=self.cursors,
+            reconcile_every=self.settings.reconcile_interval,
+            now=self.now,
+        )
+
+    def _feed(self, kind: Kind, client: RegisterClient) -> Feed:
+        size = self.settings.sync_page_size
+        if kind is Kind.NO_ROLES:
+            return RoleFeed(client, page_size=size)
+        return UpdateFeed(client, kind, page_size=size)
+
+    def _bring(self, kind: Kind, client: RegisterClient, journal: PassJournal) -> BringEntities:
+        entities: Entities = (
+            BrregRoles(client) if kind is Kind.NO_ROLES else BrregEntities(client, kind)
+        )
+        return BringEntities(
+            kind=kind,
+            entities=entities,
+            writer=self.writer,
+            apply=self._apply,
+            states=self.states,
+            prepare=self._companies_first(kind, Kind.NO_ENTITIES, journal),
+            purge=self._purge(kind),
+            now=self.now,
+        )
+
+    def _purge(self, kind: Kind) -> Callable[[str], Awaitable[bool]]:
+        async def purge(number: str) -> bool:
+            if kind is Kind.NO_UNITS:
+                unit = unit_key(Country.NO, number)
+                return await self.unit_remover.remove_unit(unit, at=self.now())
+            remove = RemoveCompany(self.writer, self.states, self.now)
+            return await remove(company_key(Country.NO, number))
+
+        return purge
+
+    def _companies_first(
+        self, kind: Kind, companies: Kind, journal: PassJournal
+    ) -> Callable[[Records], Awaitable[None]]:
+        if kind is companies:
+            return nothing_first
+        sync = self._sync(companies, journal)
+        return CompaniesFirst(sync, companies, self.writer, self.cursors)
+
+    def _denmark(self, kind: Kind, journal: PassJournal) -> SyncDenmark:
+        password = self.settings.cvr_password.get_secret_value()
+        authorization = encode_basic_auth(self.settings.cvr_user, password)
+        client = self.way_to(self.settings.cvr_url, "cvr", Authorization=authorization)
+        return SyncDenmark(
+            kind=kind,
+            documents=CvrDocuments(client, kind, page_size=self.settings.sync_page_size),
+            apply=self._apply,
+            states=self.states,
+            cursors=self.cursors,
+            prepare=self._companies_first(kind, Kind.DK_COMPANIES, journal),
+            overlap=self.settings.cvr_overlap,
+            now=self.now,
+        )
+
+    def _peppol(self, journal: PassJournal) -> SyncPeppol:
+        client = self.way_to(self.settings.peppol_url, "peppol")
+        return SyncPeppol(
+            export=self._file(client, Kind.PEPPOL, EXPORT),
+            load=self._load(journal),
+            cursors=self.cursors,
+            every=self.settings.peppol_interval,
+            most_a_day=self.settings.peppol_downloads_a_day,
+            now=self.now,
+        )
+
+    def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+        url = URL(str(base).rstrip("/"))
+        return RegisterClient(
+            self.session, url, register=register, manners=self.manners, headers=headers
+        )
+
+    def _file(self, client: RegisterClient, kind: Kind, path: str) -> DownloadedFile:
+        return DownloadedFile(client, kind, path, folder=self.settings.download_dir, now=self.now)
+
+    def _load(self, journal: PassJournal) -> LoadFile:
+        return LoadFile(self._apply, self.states, now=self.now, refuse=journal.refused)
+
+    @property
+    def _apply(self) -> ApplyRecords:
+        waits = partial(delays, self.random, first=0.02, most=1.0)
+        return ApplyRecords(self.writer, self.now, waits)
+
+    # What the use cases write through; a test puts its own in between.
+
+    @property
+    def leases(self) -> Leases:
+        return Leases(self.register, holder=self.holder)
+
+    @property
+    def writer(self) -> RegisterWriter:
+        return StoredRegisterWriter(self.client, self.register)
+
+    @property
+    def unit_remover(self) -> UnitRemover:
+        return StoredUnitRemover(self.client, self.register)
+
+    @property
+    def states(self) -> LoadStates:
+        return StoredLoadStates(self.register)
+
+    @property
+    def cursors(self) -> Cursors:
+        return StoredCursors(self.register)

@@ -1,0 +1,1 @@
+"""What the lookup service does, in terms of its ports."""

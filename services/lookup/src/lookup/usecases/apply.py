@@ -1,0 +1,101 @@
+"""Bringing records into the register: what is stored is read, a plan is made and written whole."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lookup.domain.planning.companies import plan_companies, plan_owners
+from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.states import Circumstances, Plan, Verdict
+from lookup.domain.planning.units import plan_units
+from lookup.domain.records import (
+    CompanyRecord,
+    OwnersRecord,
+    ParticipantRecord,
+    SourceVersion,
+    UnitRecord,
+)
+from lookup.ports import Conflict, RegisterWriter
+
+#: How often a plan is made anew because somebody else changed what it was made from.
+TRIES = 40
+
+Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRecords:
+    """Applies lists of records of one type, in which no record occurs twice."""
+
+    writer: RegisterWriter
+    now: Callable[[], datetime]
+    #: Seconds to wait before each further try of a plan that met another's.
+    waits: Callable[[], Iterator[float]]
+
+    async def __call__(
+        self, batch: Sequence[Stored], file_version: SourceVersion, *, announces: bool
+    ) -> Sequence[Verdict]:
+        """One verdict per record, after all that they change is stored with its events.
+
+        Raises `Outage` when the database is away and Conflict when others never let it through;
+        nothing of the list is written then.
+        """
+        given = Circumstances(file_version, self.now(), announces)
+        for _, wait in zip(range(TRIES), self.waits(), strict=False):
+            plan = await self.plan(batch, given)
+            if not plan.writes:
+                return plan.verdicts
+            try:
+                await self.writer.write(plan)
+            except Conflict:
+                await asyncio.sleep(wait)
+            else:
+                return plan.verdicts
+        raise Conflict(f"somebody else kept changing the same records, {TRIES} times")
+
+    async def plan(self, batch: Sequence[Stored], given: Circumstances) -> Plan:
+        """What applying them would write and say, made from what is stored now."""
+        companies = [record for record in batch if isinstance(record, CompanyRecord)]
+        owners = [record for record in batch if isinstance(record, OwnersRecord)]
+        units = [record for record in batch if isinstance(record, UnitRecord)]
+        participants = [record for record in batch if isinstance(record, ParticipantRecord)]
+        if companies:
+            known = await self.writer.known(companies=[r.key for r in companies])
+            return plan_companies(companies, known, given)
+        if owners:
+            known = await self.writer.known(companies=[r.key for r in owners])
+            return plan_owners(owners, known, given)
+        if units:
+            known = await self.writer.known(
+                units=[r.key for r in units], companies=[r.company for r in units if r.company]
+            )
+            return plan_units(units, known, given)
+        return await self._plan_participants(participants, given)
+
+    async def _plan_participants(
+        self, records: Sequence[ParticipantRecord], given: Circumstances
+    ) -> Plan:
+        known = await self.writer.known_participants(
+            [r.identifier for r in records], [r.holder for r in records if r.holder]
+        )
+        plan = plan_participants(records, known, given)
+        if plan.bumps and given.announces:
+            # A change is told as the company's whole list; only then is all of it read.
+            known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
+            plan = plan_participants(records, known, given)
+        return plan
+
+
+def identity(record: Stored) -> str:
+    """What two records of the same thing have in common."""
+    return record.identifier if isinstance(record, ParticipantRecord) else record.key
+
+
+def touched(record: Stored) -> Iterator[str]:
+    """What a record writes to: itself and the company whose revision it raises."""
+    yield identity(record)
+    if isinstance(record, UnitRecord) and record.company is not None:
+        yield record.company
+    if isinstance(record, ParticipantRecord) and record.holder is not None:
+        yield record.holder

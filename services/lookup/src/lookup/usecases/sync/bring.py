@@ -1,0 +1,103 @@
+"""Bringing the present state of numbers into the register: fetched in lists, stored in lists."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import assert_never
+
+from common.contracts.company import CompanyKey, Country, UnitKey, company_key, unit_key
+from lookup.domain.feeds import Answer, Ended, Gone, Present, Unknown, Unusable, ended_record
+from lookup.domain.planning.states import Known
+from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, SourceVersion, UnitRecord
+from lookup.ports import LoadStates, RegisterWriter
+from lookup.usecases.apply import ApplyRecords
+from lookup.usecases.sync.companies_first import Records
+from lookup.usecases.sync.sources import Entities
+from lookup.usecases.sync.tally import Tally
+
+#: Numbers in one request: with more the address becomes longer than servers take.
+LIST = 200
+
+Versioned = CompanyRecord | UnitRecord | OwnersRecord
+
+
+@dataclass(frozen=True, slots=True)
+class BringEntities:
+    kind: Kind
+    entities: Entities
+    writer: RegisterWriter
+    apply: ApplyRecords
+    states: LoadStates
+    #: Sees to it that the companies of new records are there.
+    prepare: Callable[[Records], Awaitable[None]]
+    #: Purges what has this number; whether it was known.
+    purge: Callable[[str], Awaitable[bool]]
+    now: Callable[[], datetime]
+
+    async def __call__(self, changed: Mapping[str, int], tally: Tally) -> None:
+        """Stores what the register now has of each number, mentioned in its feed at a sequence."""
+        announces = await self.states.is_loaded(self.kind)
+        numbers = list(changed)
+        for start in range(0, len(numbers), LIST):
+            some = numbers[start : start + LIST]
+            # What an answer tells held at some time after this one. It is the record's version:
+            # the entry's own time may be long ago, and older than a file without the change.
+            asked_at = _milliseconds(self.now())
+            answers = await self.entities.fetch(some)
+            records = [
+                replace(record, version=SourceVersion(asked_at, changed[number]))
+                for number, record in await self._records(some, answers, tally)
+            ]
+            if records:
+                if announces:
+                    await self.prepare(records)
+                version = SourceVersion(asked_at)
+                tally.judged(await self.apply(records, version, announces=announces))
+
+    async def remove(self, number: str, tally: Tally) -> None:
+        """The register orders it removed."""
+        was_known = await self.purge(number)
+        tally.results["purged" if was_known else "unknown"] += 1
+
+    async def _records(
+        self, numbers: Sequence[str], answers: Mapping[str, Answer], tally: Tally
+    ) -> list[tuple[str, Versioned]]:
+        ended = [number for number in numbers if isinstance(answers[number], Ended)]
+        known = await self.known(ended) if ended else Known()
+        found: list[tuple[str, Versioned]] = []
+        for number in numbers:
+            record: Versioned | None = None
+            match answers[number]:
+                case Present(present):
+                    record = present
+                case Ended() as end:
+                    record = ended_record(self.kind, self.key(number), end, known)
+                    if record is None:
+                        tally.results["unknown"] += 1
+                case Gone():
+                    await self.remove(number, tally)
+                case Unknown():
+                    tally.results["unknown"] += 1
+                case Unusable(reason):
+                    tally.refused(reason)
+                case unexpected:
+                    assert_never(unexpected)
+            if record is not None:
+                found.append((number, record))
+        return found
+
+    def key(self, number: str) -> CompanyKey | UnitKey:
+        if self.kind is Kind.NO_UNITS:
+            return unit_key(Country.NO, number)
+        return company_key(Country.NO, number)
+
+    async def known(self, numbers: Sequence[str]) -> Known:
+        """What is stored of them."""
+        if self.kind is Kind.NO_UNITS:
+            return await self.writer.known(units=[unit_key(Country.NO, n) for n in numbers])
+        return await self.writer.known(companies=[company_key(Country.NO, n) for n in numbers])
+
+
+def _milliseconds(moment: datetime) -> datetime:
+    """MongoDB keeps milliseconds, and what is compared with it must not have more."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

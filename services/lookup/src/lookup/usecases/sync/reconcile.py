@@ -1,0 +1,101 @@
+"""Comparing all that is stored with a register's whole file, to find what its feed missed.
+
+The file is older than the register. What was stored after it was made is left alone, and every
+other difference, absences included, is confirmed by fetching: no file reverts a newer value.
+"""
+
+import asyncio
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lookup.domain.feeds import is_over
+from lookup.domain.planning.states import WRITTEN, Circumstances
+from lookup.domain.records import (
+    CompanyRecord,
+    Kind,
+    OwnersRecord,
+    Refused,
+    UnitRecord,
+)
+from lookup.usecases.apply import ApplyRecords
+from lookup.usecases.load import BATCH, Item
+from lookup.usecases.sync.bring import LIST, BringEntities, Versioned
+from lookup.usecases.sync.sources import Download, StoredKeys
+from lookup.usecases.sync.tally import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    kind: Kind
+    bring: BringEntities
+    apply: ApplyRecords
+    keys: StoredKeys
+    now: Callable[[], datetime]
+
+    async def __call__(self, file: Download, tally: Tally) -> None:
+        """Raises FileBroken where the file has no sound end: then nothing counts as absent."""
+        in_file = array("I")
+        doubtful: list[str] = []
+        given = Circumstances(file.version, self.now())
+        items = file.records()
+        while batch := await asyncio.to_thread(_next, items, tally):
+            in_file.extend(int(_number(record)) for record in batch)
+            plan = await self.apply.plan(batch, given)
+            pairs = zip(batch, plan.verdicts, strict=True)
+            doubtful += [_number(record) for record, verdict in pairs if verdict in WRITTEN]
+            if len(doubtful) >= LIST:
+                await self._confirm(doubtful, tally)
+                doubtful = []
+        doubtful += await self._absent(array("I", sorted(in_file)), file.version.at)
+        await self._confirm(doubtful, tally)
+        tally.reconciled = True
+
+    async def _confirm(self, numbers: Sequence[str], tally: Tally) -> None:
+        tally.differences += len(numbers)
+        await self.bring(dict.fromkeys(numbers, 0), tally)
+
+    async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
+        """What is stored, was stored before the file was made, and is not in it."""
+        missing: list[str] = []
+        async for keys in self.keys.of(self.kind, until=until):
+            numbers = [key.partition(":")[2] for key in keys]
+            missing += [number for number in numbers if not _holds(in_file, int(number))]
+        return [number for some in _lists(missing) for number in await self._standing(some)]
+
+    async def _standing(self, numbers: Sequence[str]) -> list[str]:
+        """Those that have not ended by what is stored; the files have no ended ones."""
+        known = await self.bring.known(numbers)
+        return [number for number in numbers if not is_over(self.bring.key(number), known)]
+
+
+def _next(items: Iterator[Item], tally: Tally) -> list[Versioned]:
+    """The next list of records; empty at the end. Reads and parses, so it takes its time."""
+    batch: list[Versioned] = []
+    for item in items:
+        tally.read += 1
+        match item:
+            case CompanyRecord() | UnitRecord() | OwnersRecord():
+                batch.append(item)
+            case Refused(reason=reason):
+                tally.refused(reason)
+            case _:
+                tally.results["elsewhere"] += 1
+        if len(batch) == BATCH:
+            break
+    return batch
+
+
+def _number(record: Versioned) -> str:
+    return record.key.partition(":")[2]
+
+
+def _holds(numbers: "array[int]", number: int) -> bool:
+    place = bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
+
+
+def _lists(numbers: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH))

@@ -1,0 +1,30 @@
+"""Test events on their way into the pipeline of every event."""
+
+from dataclasses import dataclass
+
+from common.contracts.events import RegistryEvent, routing_key
+from common.contracts.outage import Outage
+from common.contracts.topology import EVENTS_EXCHANGE
+from common.contracts.webhooks import WebhookId, encode_for
+from common.messaging.publisher import Publisher, Unroutable
+from common.messaging.topology import Topology
+
+TOPOLOGY = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEvents:
+    """`Events` over the broker."""
+
+    publisher: Publisher
+
+    async def publish_for(self, webhook_id: WebhookId, event: RegistryEvent) -> None:
+        try:
+            await self.publisher.publish(
+                encode_for(webhook_id, event),
+                exchange=EVENTS_EXCHANGE,
+                routing_key=routing_key(event.type, event.country),
+            )
+        except Unroutable:
+            # The dispatcher makes its queue when it first starts.
+            raise Outage("no dispatcher has ever been here to take events") from None

@@ -1,0 +1,91 @@
+"""The webhook registry put together; read from top to bottom it is the order of the start."""
+
+import secrets
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from uuid import uuid4
+
+from common.contracts.topology import WEBHOOKS_QUEUE
+from common.contracts.webhooks import WebhookRequest
+from common.messaging.connection import linked
+from common.messaging.publisher import Publisher
+from common.messaging.rpc_server import RpcServer, serving
+from common.mongo import connected, database, ping
+from common.runtime.health import Health
+from webhook_registry.adapters.deliveries import StoredDeliveries
+from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents
+from webhook_registry.adapters.resolver import system_resolver
+from webhook_registry.adapters.rpc import Operations
+from webhook_registry.settings import Settings
+from webhook_registry.usecases.operations import Policy, Surroundings, operations
+from webhook_store.attempts import Attempts
+from webhook_store.idempotency import IdempotencyKeys
+from webhook_store.redelivery import Redelivery
+from webhook_store.registrations import Registrations
+from webhook_store.secrets import SecretKeys, new_secret
+
+#: How long the broker may take for one message, within the time that a client waits.
+PUBLISH_LIMIT = timedelta(seconds=1)
+
+#: Operations at a time: one that waits for a slow name server must not hold up those that do not.
+PREFETCH = 64
+
+
+async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the registry onto `stack`."""
+    keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
+    random = Random()  # noqa: S311 (spreads reconnects and slots, guards nothing)
+    mongo = await stack.enter_async_context(
+        connected(settings.mongo_url.get_secret_value(), name="webhook-registry")
+    )
+    webhooks = database(mongo, settings.webhooks_db)
+    amqp_url = settings.amqp_url.get_secret_value()
+    publishing = await stack.enter_async_context(
+        linked(amqp_url, name="webhook-registry-publish", random=random)
+    )
+    consuming = await stack.enter_async_context(
+        linked(amqp_url, name="webhook-registry-consume", random=random)
+    )
+    publisher = Publisher(
+        publishing, topology=TOPOLOGY, new_id=lambda: uuid4().hex, limit=PUBLISH_LIMIT
+    )
+    await publishing.add(publisher)
+    resolver = await stack.enter_async_context(system_resolver(limit=settings.resolve_limit))
+
+    health.add("broker_publish", publishing.health)
+    health.add("broker_consume", consuming.health)
+    health.add("database", ping(mongo))
+
+    around = Surroundings(
+        registrations=Registrations(webhooks, keys, random),
+        keys=IdempotencyKeys(webhooks),
+        deliveries=StoredDeliveries(Attempts(webhooks), Redelivery(webhooks), publisher),
+        events=BrokerEvents(publisher),
+        resolver=resolver,
+        new_secret=partial(new_secret, secrets.token_bytes),
+        now=now,
+    )
+    use_cases = operations(around, _policy(settings))
+    server = RpcServer(
+        consuming, WEBHOOKS_QUEUE, WebhookRequest, Operations(use_cases), prefetch=PREFETCH
+    )
+    await stack.enter_async_context(
+        serving(consuming, server, drain_limit=settings.stop_limit.total_seconds())
+    )
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        limit=settings.webhook_limit,
+        overlap=settings.webhook_secret_overlap,
+        key_lifetime=settings.idempotency_lifetime,
+        allowed_networks=settings.webhook_extra_allowed_networks,
+    )
+
+
+def now() -> datetime:
+    """The time to the millisecond: what is answered is what the database keeps."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)

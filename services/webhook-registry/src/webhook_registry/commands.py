@@ -1,0 +1,97 @@
+"""`python -m webhook_registry` serves; with a command it does one thing and ends."""
+
+import argparse
+import asyncio
+import secrets
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from random import Random
+from typing import Protocol
+
+from common.contracts.outage import Outage
+from common.mongo import Database, connected, database
+from common.runtime.service import run
+from common.runtime.settings import load
+from webhook_registry.app import build, now
+from webhook_registry.domain.changes import enabled, stopped_by_operator
+from webhook_registry.settings import SealedStoreSettings, Settings, StoreSettings
+from webhook_store.indexes import make_indexes
+from webhook_store.models import Webhook
+from webhook_store.registrations import Registrations
+from webhook_store.resealing import reseal
+from webhook_store.secrets import SecretKeys
+
+
+class Decide(Protocol):
+    def __call__(self, webhook: Webhook, *, at: datetime) -> Webhook: ...
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    chosen = _parser().parse_args(arguments)
+    if chosen.command is None:
+        run("webhook-registry", load(Settings), build)
+        return
+    try:
+        failure = asyncio.run(_command(chosen))
+    except Outage as outage:
+        failure = str(outage)
+    if failure is not None:
+        sys.exit(failure)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="webhook_registry", description="Without a command: serve."
+    )
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    commands.add_parser("indexes", help="make the indexes that the webhooks' collections need")
+    commands.add_parser("reseal", help="seal every secret with the newest key")
+    disable = commands.add_parser(
+        "disable", help="stop a webhook so that its owner cannot start it again"
+    )
+    enable = commands.add_parser("enable", help="start a webhook again, whoever stopped it")
+    for command in (disable, enable):
+        command.add_argument("webhook_id", help="wh_…")
+    return parser
+
+
+async def _command(chosen: argparse.Namespace) -> str | None:
+    """Does it; returns what went wrong, if anything."""
+    # Making indexes opens no secret, so that Job needs no keys.
+    settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
+    url = settings.mongo_url.get_secret_value()
+    async with connected(url, name="webhook-registry-command", operation_limit=None) as mongo:
+        webhooks = database(mongo, settings.webhooks_db)
+        if not isinstance(settings, SealedStoreSettings):
+            await make_indexes(webhooks)
+            return None
+        keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
+        match chosen.command:
+            case "reseal":
+                return await _reseal(webhooks, keys)
+            case "disable":
+                return await _change(webhooks, keys, chosen.webhook_id, stopped_by_operator)
+            case _:
+                return await _change(webhooks, keys, chosen.webhook_id, enabled)
+
+
+async def _reseal(webhooks: Database, keys: SecretKeys) -> str | None:
+    done = await reseal(webhooks, keys, at=now())
+    sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
+    if done.unsealable:
+        return f"none of the keys opens: {', '.join(done.unsealable)}"
+    return None
+
+
+async def _change(
+    webhooks: Database, keys: SecretKeys, webhook_id: str, decide: Decide
+) -> str | None:
+    registrations = Registrations(webhooks, keys, Random())  # noqa: S311 (guards nothing)
+    at = now()
+    owner = await registrations.owner_of(webhook_id)
+    if owner is not None:
+        await registrations.change(owner, webhook_id, lambda webhook: decide(webhook, at=at))
+        return None
+    return f"there is no webhook {webhook_id}"

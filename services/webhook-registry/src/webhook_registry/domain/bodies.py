@@ -1,0 +1,174 @@
+"""What the bodies of requests may say, with every fault named and what would be right."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import orjson
+
+from common.contracts.failures import FieldError
+from common.contracts.webhooks import WebhookStatus
+from webhook_registry.domain.destination import Destination, read_destination
+from webhook_registry.domain.refusals import Refused, Wrong, invalid_body
+from webhook_registry.domain.subscription import read_events, read_filter
+from webhook_store.models import EventFilter
+
+T = TypeVar("T")
+Fields = Mapping[str, Any]
+
+LONGEST_DESCRIPTION = 500
+
+#: How far back deliveries can be recovered.
+RECOVERABLE = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A webhook as its owner wants it."""
+
+    destination: Destination
+    events: tuple[str, ...]
+    filter: EventFilter | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What is to be different; what is not in `given` stays as it is."""
+
+    given: frozenset[str]
+    destination: Destination | None = None
+    events: tuple[str, ...] = ()
+    filter: EventFilter | None = None
+    description: str | None = None
+    status: WebhookStatus | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A span of `occurred_at`, both ends included."""
+
+    since: datetime
+    until: datetime
+
+
+def read_draft(body: bytes) -> Draft:
+    """The webhook to create; raises Refused with every fault."""
+    fields = _fields(body, required=("url", "events"), optional=("filter", "description"))
+    read = _Reader(fields)
+    url, events = read("url", read_destination), read("events", read_events)
+    limits, description = read("filter", read_filter), read("description", _description)
+    if url is None or events is None or read.faults:
+        raise _faulty(read.faults)
+    return Draft(url, events, limits, description)
+
+
+def read_changes(body: bytes) -> Changes:
+    """The changes to make; raises Refused with every fault."""
+    fields = _fields(
+        body, required=(), optional=("url", "events", "filter", "description", "status")
+    )
+    read = _Reader(fields)
+    changes = Changes(
+        given=frozenset(fields),
+        destination=read("url", read_destination),
+        events=read("events", read_events) or (),
+        filter=read("filter", read_filter),
+        description=read("description", _description),
+        status=read("status", _status),
+    )
+    if read.faults:
+        raise _faulty(read.faults)
+    return changes
+
+
+def read_window(body: bytes, *, now: datetime) -> Window:
+    """The span to recover, `until` not after now; raises Refused with every fault."""
+    fields = _fields(body, required=("since",), optional=("until",))
+    read = _Reader(fields)
+    since, until = read("since", _moment), read("until", _moment_or_none)
+    if since is None or read.faults:
+        raise _faulty(read.faults)
+    if since < now - RECOVERABLE:
+        earliest = (now - RECOVERABLE).strftime("%Y-%m-%dT%H:%M:%SZ")
+        raise _faulty([_fault("since", f"give a time at most 30 days back: {earliest} or later")])
+    window = Window(since, min(until or now, now))
+    if window.since >= window.until:
+        raise _faulty([_fault("since", "give a time before `until` and before now")])
+    return window
+
+
+class _Reader:
+    """Reads fields one by one and collects what is wrong with them."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self.faults: list[FieldError] = []
+
+    def __call__(self, name: str, parse: Callable[[object], T]) -> T | None:
+        """None when the field is absent or faulty."""
+        if name not in self._fields:
+            return None
+        try:
+            return parse(self._fields[name])
+        except Wrong as wrong:
+            self.faults.append(_fault(name + wrong.at, str(wrong)))
+            return None
+
+
+def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]) -> Fields:
+    """The body's object, if it has what it must have and nothing that nobody reads."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise invalid_body("the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise invalid_body("the body is not a JSON object")
+    faults = [_fault(name, "is required") for name in required if name not in document]
+    known = (*required, *optional)
+    faults += [
+        _fault(name[:100], f"there is no such field; there are {', '.join(known)}")
+        for name in document
+        if name not in known
+    ]
+    if faults:
+        raise _faulty(faults)
+    return document
+
+
+def _description(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise Wrong("give a string or null")
+    if value is not None and len(value) > LONGEST_DESCRIPTION:
+        raise Wrong(f"give at most {LONGEST_DESCRIPTION} characters")
+    return value
+
+
+def _status(value: object) -> WebhookStatus:
+    for status in WebhookStatus:
+        if value == status:
+            return status
+    raise Wrong(f"give one of {', '.join(WebhookStatus)}")
+
+
+def _moment(value: object) -> datetime:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        if moment is not None and moment.tzinfo is not None:
+            return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise Wrong("give a time with its offset as in RFC 3339, such as 2026-03-02T05:00:00Z")
+
+
+def _moment_or_none(value: object) -> datetime | None:
+    return None if value is None else _moment(value)
+
+
+def _fault(parameter: str, message: str) -> FieldError:
+    return FieldError(parameter=parameter, message=message)
+
+
+def _faulty(faults: list[FieldError]) -> Refused:
+    return invalid_body("the body is not as it should be", *faults)

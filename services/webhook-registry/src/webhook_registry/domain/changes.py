@@ -1,0 +1,74 @@
+"""What a change makes of a webhook."""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from common.contracts.webhooks import DisabledReason, WebhookStatus
+from webhook_registry.domain.bodies import Changes
+from webhook_registry.domain.refusals import disabled_by_operator
+from webhook_store.models import Webhook
+
+
+def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
+    """The webhook with the changes made; the very same when they change nothing.
+
+    Raises Refused when it is the operator who stopped it and it is to be started.
+    """
+    after = replace(webhook, **_fields(changes))
+    match changes.status:
+        case WebhookStatus.ENABLED:
+            if after.disabled_reason is DisabledReason.OPERATOR:
+                raise disabled_by_operator()
+            after = enabled(after, at=at)
+        case WebhookStatus.DISABLED:
+            after = disabled(after, DisabledReason.OWNER, at=at)
+        case None:
+            pass
+    return webhook if after == webhook else replace(after, updated_at=at)
+
+
+def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
+    """Started again, as a new generation: what is in flight cannot stop it."""
+    if webhook.enabled:
+        return webhook
+    return replace(
+        webhook,
+        status=WebhookStatus.ENABLED,
+        disabled_at=None,
+        disabled_reason=None,
+        generation=webhook.generation + 1,
+        updated_at=at,
+    )
+
+
+def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webhook:
+    """Stopped; one that was stopped before keeps its time and reason."""
+    if not webhook.enabled:
+        return webhook
+    return replace(
+        webhook,
+        status=WebhookStatus.DISABLED,
+        disabled_at=at,
+        disabled_reason=reason,
+        generation=webhook.generation + 1,
+        updated_at=at,
+    )
+
+
+def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
+    """Stopped so that its owner cannot start it again, whoever stopped it before."""
+    stopped = disabled(webhook, DisabledReason.OPERATOR, at=at)
+    return replace(stopped, disabled_reason=DisabledReason.OPERATOR)
+
+
+def _fields(changes: Changes) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "events": changes.events,
+        "filter": changes.filter,
+        "description": changes.description,
+    }
+    fields = {name: value for name, value in values.items() if name in changes.given}
+    if changes.destination is not None:
+        fields |= {"url": changes.destination.url, "host": changes.destination.host}
+    return fields

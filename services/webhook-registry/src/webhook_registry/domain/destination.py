@@ -1,0 +1,134 @@
+"""Where deliveries may go: https, to a host that is neither local nor private.
+
+This is checked when a URL is given, so that its owner hears of it. What the name resolves to may
+change afterwards, so the dispatcher checks the address of every connection again.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import SplitResult, urlsplit
+
+from webhook_registry.domain.refusals import Wrong
+from webhook_store.addresses import Address, Network, blocked
+
+LONGEST_URL = 2048
+
+#: What RFC 3986 lets a URL consist of. Anything else is read differently by different parsers.
+_CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+
+_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_LONGEST_HOST = 253
+
+#: A host whose last label looks like this is an address to many programs: `127.1`, `0x7f000001`.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+#: Ends of names that mean something inside of one network only.
+_LOCAL_ENDS = (
+    "localhost",
+    "localdomain",
+    "local",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "home.arpa",
+    "lan",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A URL of the right form, and what there is to check of its host."""
+
+    url: str
+    #: In lower case, without a trailing dot or the brackets of an IPv6 address.
+    host: str
+    port: int
+    #: The host, when it is an address itself.
+    address: Address | None = None
+
+    @property
+    def is_local_name(self) -> bool:
+        """Whether the name says that it is no public host's."""
+        return self.address is None and (
+            "." not in self.host
+            or any(self.host == end or self.host.endswith(f".{end}") for end in _LOCAL_ENDS)
+        )
+
+
+def read_destination(url: object) -> Destination:
+    """The destination that a URL names; raises Wrong when it is not of the right form."""
+    if not isinstance(url, str):
+        raise Wrong("give the URL as a string, such as https://example.com/hooks")
+    if len(url) > LONGEST_URL:
+        raise Wrong(f"give a URL of at most {LONGEST_URL} characters")
+    if not _CHARACTERS.fullmatch(url):
+        raise Wrong(
+            "write the URL in the characters of RFC 3986: percent-encode others, "
+            "and give an international host name in its xn-- form"
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Wrong("give a host, and a port from 1 to 65535 if any") from None
+    if "#" in url:
+        raise Wrong("leave out the fragment (#…): it is never sent")
+    _check_parts(parts, port)
+    host, address = _host(parts)
+    return Destination(url, host, port or 443, address)
+
+
+def refusal(
+    destination: Destination, resolved: Collection[Address], *, allowed: Sequence[Network]
+) -> str | None:
+    """Why nothing may be sent there, and what would be right; None when it may.
+
+    `resolved` is what the name stands for now: nothing, when it does not resolve. `allowed` are
+    networks that may be called although they are private; with any, a local name is judged by
+    its addresses like every other.
+    """
+    addresses = resolved if destination.address is None else (destination.address,)
+    reasons = [word for word in (blocked(one, allowed=allowed) for one in addresses) if word]
+    if destination.is_local_name and not (allowed and addresses):
+        reasons.append("a local name")
+    if not reasons:
+        return None
+    return f"give a host that is reached over the public internet (this one is: {reasons[0]})"
+
+
+def _check_parts(parts: SplitResult, port: int | None) -> None:
+    if parts.scheme != "https":
+        raise Wrong("give a URL that starts with https://")
+    if "@" in parts.netloc:
+        raise Wrong("leave out user name and password: deliveries are signed instead")
+    if port == 0:
+        raise Wrong("give a port from 1 to 65535")
+
+
+def _host(parts: SplitResult) -> tuple[str, Address | None]:
+    written = parts.hostname or ""
+    if parts.netloc.startswith("["):
+        address = _literal(IPv6Address, written)
+        return str(address), address
+    host = written.removesuffix(".")
+    labels = host.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return written, _literal(IPv4Address, written)
+    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in labels):
+        raise Wrong("give a host name, such as example.com")
+    return host, None
+
+
+def _literal(kind: type[IPv4Address] | type[IPv6Address], text: str) -> Address:
+    try:
+        address = kind(text)
+    except ValueError:
+        address = None
+    # A zone (fe80::1%eth0) names an interface of ours.
+    if address is None or "%" in text:
+        raise Wrong("give an IP address in its usual form, such as 192.0.2.7 or [2001:db8::7]")
+    return address

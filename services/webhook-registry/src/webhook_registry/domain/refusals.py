@@ -1,0 +1,80 @@
+"""Why a client does not get what it asked for: one code per cause (spec/decisions.md section 1)."""
+
+from common.contracts.failures import Failure, FailureCode, FieldError
+
+
+class Refused(Exception):
+    """The operation is not done; the failure is in words that its client may read."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.code, failure.detail)
+        self.failure = failure
+
+
+class Wrong(ValueError):
+    """One value is not as it should be; the message says what would be right."""
+
+    def __init__(self, message: str, *, at: str = "") -> None:
+        """`at` is where in the value the fault is, such as `[2]` or `.countries`."""
+        super().__init__(message)
+        self.at = at
+
+
+def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Refused:
+    return Refused(Failure(code=code, detail=detail, errors=errors))
+
+
+def invalid_body(detail: str, *errors: FieldError) -> Refused:
+    return _refused(FailureCode.INVALID_BODY, detail, *errors)
+
+
+def invalid_parameter(name: str, message: str) -> Refused:
+    return _refused(
+        FailureCode.INVALID_PARAMETER,
+        f"{name} is not valid",
+        FieldError(parameter=name, message=message),
+    )
+
+
+def webhook_not_found() -> Refused:
+    # Another owner's webhook is answered the same: nobody learns which ids exist.
+    return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
+
+
+def delivery_not_found() -> Refused:
+    return _refused(FailureCode.DELIVERY_NOT_FOUND, "this webhook has no delivery with this id")
+
+
+def delivery_pending() -> Refused:
+    return _refused(
+        FailureCode.DELIVERY_PENDING,
+        "the delivery is not finished: its next attempt comes by itself",
+    )
+
+
+def webhook_disabled() -> Refused:
+    return _refused(
+        FailureCode.WEBHOOK_DISABLED,
+        'the webhook is disabled; PATCH it with {"status": "enabled"} first',
+    )
+
+
+def disabled_by_operator() -> Refused:
+    return _refused(
+        FailureCode.WEBHOOK_DISABLED,
+        "the operator of this service disabled the webhook; only they can enable it again",
+    )
+
+
+def webhook_limit_reached(limit: int) -> Refused:
+    return _refused(
+        FailureCode.WEBHOOK_LIMIT_REACHED,
+        f"you have {limit} webhooks, the most there can be; delete one first",
+    )
+
+
+def idempotency_conflict() -> Refused:
+    return _refused(
+        FailureCode.IDEMPOTENCY_CONFLICT,
+        "this Idempotency-Key was used for a request with another body; take a new key",
+    )

@@ -1,0 +1,35 @@
+"""Checking where deliveries are to go, when a URL is given."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.contracts.failures import FieldError
+from webhook_registry.domain.destination import Destination, refusal
+from webhook_registry.domain.refusals import invalid_body
+from webhook_registry.ports import Resolver
+from webhook_store.addresses import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    resolver: Resolver
+    #: Networks that may be called although they are private.
+    allowed: Sequence[Network]
+
+    async def check(self, destination: Destination) -> None:
+        """Raises Refused when the host is local or private.
+
+        A name that does not resolve now is taken: receivers are often registered before they are
+        deployed, and each connection is checked again.
+        """
+        resolved = (
+            await self.resolver.addresses(destination.host, destination.port)
+            if destination.address is None
+            else ()
+        )
+        reason = refusal(destination, resolved, allowed=self.allowed)
+        if reason is not None:
+            raise invalid_body(
+                "the URL is not one that deliveries may be sent to",
+                FieldError(parameter="url", message=reason),
+            )

@@ -1,0 +1,83 @@
+"""Requests that carry an `Idempotency-Key`."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from uuid import UUID
+
+from common.contracts.webhooks import WebhookReply, WebhookRequest
+from webhook_registry.domain.answers import repeated
+from webhook_registry.domain.refusals import idempotency_conflict, invalid_parameter
+from webhook_registry.ports import IdempotencyKeys
+from webhook_store.models import KeptAnswer, KeyScope, KeyUse
+
+HEADER = "Idempotency-Key"
+
+Clock = Callable[[], datetime]
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """One request under its key: what it makes is named after `call_id`."""
+
+    call_id: UUID
+    #: Whether the key was used by an earlier request.
+    is_repeat: bool
+    scope: KeyScope | None
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotency:
+    """Finds out whether a request is a repeat, and remembers what it was answered."""
+
+    keys: IdempotencyKeys
+    now: Clock
+    kept: timedelta
+
+    async def repeated(self, request: WebhookRequest, path: str) -> WebhookReply | None:
+        """The stored answer, when the request is a repeat of one that has one.
+
+        Raises Refused for a malformed key, and for another body under a used one.
+        """
+        scope = _scope(request, path)
+        use = None if scope is None else await self.keys.find(scope, at=self.now())
+        return None if use is None else _repeated(request, use)
+
+    async def begin(self, request: WebhookRequest, path: str) -> Once | WebhookReply:
+        """Notes the use of the key, before the work; raises as `repeated`."""
+        scope = _scope(request, path)
+        if scope is None:
+            return Once(request.call_id, is_repeat=False, scope=None)
+        now = self.now()
+        new = KeyUse(request.call_id, sha256(request.body).digest())
+        use = await self.keys.use(scope, new, at=now, until=now + self.kept)
+        return _repeated(request, use) or Once(
+            use.call_id, is_repeat=use.call_id != request.call_id, scope=scope
+        )
+
+    async def end(self, once: Once, reply: WebhookReply, *, body: bytes) -> WebhookReply:
+        """Remembers the answer, with the `body` that repeats are shown. Gives this one's."""
+        if once.scope is not None:
+            await self.keys.answer(once.scope, KeptAnswer(reply.status, body, reply.location))
+        return reply
+
+
+def _scope(request: WebhookRequest, path: str) -> KeyScope | None:
+    if request.idempotency_key is None:
+        return None
+    if not _KEY.fullmatch(request.idempotency_key):
+        raise invalid_parameter(HEADER, "give 1 to 255 visible ASCII characters, such as a UUID")
+    return KeyScope(request.owner, path, request.idempotency_key)
+
+
+def _repeated(request: WebhookRequest, use: KeyUse) -> WebhookReply | None:
+    if use.fingerprint != sha256(request.body).digest():
+        raise idempotency_conflict()
+    # The same call again is no repeat of the client's: its answer may never have arrived.
+    if use.answer is None or use.call_id == request.call_id:
+        return None
+    return repeated(use.answer)

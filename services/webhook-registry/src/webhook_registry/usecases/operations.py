@@ -1,0 +1,81 @@
+"""Every operation with what does it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pydantic import SecretStr
+
+from common.contracts.webhooks import Operation, WebhookReply, WebhookRequest
+from webhook_registry.ports import Deliveries, Events, IdempotencyKeys, Registrations, Resolver
+from webhook_registry.usecases.create import CreateWebhook
+from webhook_registry.usecases.deliveries import (
+    ListDeliveries,
+    RecoverDeliveries,
+    RetryDelivery,
+    SendTest,
+)
+from webhook_registry.usecases.destinations import Destinations
+from webhook_registry.usecases.event_types import ListEventTypes
+from webhook_registry.usecases.idempotent import Clock, Idempotency
+from webhook_registry.usecases.manage import (
+    ChangeWebhook,
+    DeleteWebhook,
+    ListWebhooks,
+    RotateSecret,
+    ShowWebhook,
+)
+from webhook_store.addresses import Network
+
+#: Does one operation; raises Refused or Outage.
+UseCase = Callable[[WebhookRequest], Awaitable[WebhookReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the operations are done with."""
+
+    registrations: Registrations
+    keys: IdempotencyKeys
+    deliveries: Deliveries
+    events: Events
+    resolver: Resolver
+    new_secret: Callable[[], SecretStr]
+    now: Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the settings decide."""
+
+    #: Webhooks that one owner may have.
+    limit: int
+    #: How long a replaced secret signs too.
+    overlap: timedelta
+    #: How long an `Idempotency-Key` is kept.
+    key_lifetime: timedelta
+    allowed_networks: Sequence[Network]
+
+
+def operations(around: Surroundings, policy: Policy) -> Mapping[Operation, UseCase]:
+    """All of them: a client can do these and nothing else."""
+    registrations, deliveries, now = around.registrations, around.deliveries, around.now
+    destinations = Destinations(around.resolver, policy.allowed_networks)
+    idempotency = Idempotency(around.keys, now, policy.key_lifetime)
+    return {
+        Operation.CREATE: CreateWebhook(
+            registrations, destinations, idempotency, around.new_secret, now, policy.limit
+        ),
+        Operation.LIST: ListWebhooks(registrations),
+        Operation.GET: ShowWebhook(registrations),
+        Operation.CHANGE: ChangeWebhook(registrations, destinations, now),
+        Operation.DELETE: DeleteWebhook(registrations),
+        Operation.ROTATE_SECRET: RotateSecret(
+            registrations, around.new_secret, now, policy.overlap
+        ),
+        Operation.TEST: SendTest(registrations, around.events, idempotency, now),
+        Operation.DELIVERIES: ListDeliveries(registrations, deliveries),
+        Operation.RETRY: RetryDelivery(registrations, deliveries, now),
+        Operation.RECOVER: RecoverDeliveries(registrations, deliveries, now),
+        Operation.EVENT_TYPES: ListEventTypes(),
+    }

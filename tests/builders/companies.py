@@ -1,0 +1,103 @@
+"""Companies with defaults for everything; a test names only what matters to it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from common.contracts.company import (
+    Address,
+    Company,
+    Country,
+    EinvoicingEntry,
+    Owner,
+    ProductionUnit,
+    Status,
+    company_key,
+    unit_key,
+)
+from lookup.domain.records import (
+    CompanyRecord,
+    OwnersRecord,
+    ParticipantRecord,
+    SourceVersion,
+    UnitRecord,
+)
+
+MONDAY = SourceVersion(datetime(2026, 3, 2, 5, 0, tzinfo=UTC))
+TUESDAY = SourceVersion(datetime(2026, 3, 3, 5, 0, tzinfo=UTC))
+
+
+def an_address(text: str = "Prøvevej 43, 1112 København K") -> Address:
+    return Address(street=text.partition(",")[0], text=text, country="DK")
+
+
+def a_company(**fields: Any) -> Company:
+    return Company(
+        **{
+            "country": Country.DK,
+            "vat": "12345674",
+            "name": "Prøvefabrikken ApS",
+            "status": Status.ACTIVE,
+            "address": an_address(),
+            **fields,
+        }
+    )
+
+
+def a_company_record(
+    company: Company | None = None, *, version: SourceVersion | None = MONDAY, **fields: Any
+) -> CompanyRecord:
+    company = company or a_company()
+    given = {"phones": (), "units": (), "owners": (), **fields}
+    return CompanyRecord(
+        key=company_key(company.country, company.vat), company=company, version=version, **given
+    )
+
+
+def an_owner(**fields: Any) -> Owner:
+    return Owner(**{"name": "Anna Testesen", "type": "person", **fields})
+
+
+def an_owners_record(
+    *owners: Owner, vat: str = "987654321", version: SourceVersion | None = MONDAY
+) -> OwnersRecord:
+    return OwnersRecord(company_key(Country.NO, vat), owners, version)
+
+
+def a_unit(**fields: Any) -> ProductionUnit:
+    return ProductionUnit(
+        **{
+            "number": "1012345678",
+            "name": "Prøvefabrikken Nord",
+            "status": Status.ACTIVE,
+            **fields,
+        }
+    )
+
+
+def a_unit_record(
+    unit: ProductionUnit | None = None,
+    *,
+    company: str | None = "12345674",
+    country: Country = Country.DK,
+    version: SourceVersion | None = MONDAY,
+    phones: tuple[str, ...] = (),
+) -> UnitRecord:
+    unit = unit or a_unit()
+    return UnitRecord(
+        key=unit_key(country, unit.number),
+        company=None if company is None else company_key(country, company),
+        unit=unit,
+        phones=phones,
+        version=version,
+    )
+
+
+def a_participant_record(
+    identifier: str = "0088:5790000000005",
+    *,
+    holder: Any = "dk:12345674",
+    version: SourceVersion | None = MONDAY,
+    **fields: Any,
+) -> ParticipantRecord:
+    entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
+    return ParticipantRecord(identifier, holder, entry, version)

@@ -1,0 +1,132 @@
+"""Deliveries with defaults for everything; a test names only what matters to it."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from common.contracts.company import Country
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType, RegistryEvent, event_id
+from common.contracts.webhooks import DeliveryId, WebhookId
+from dispatcher.settings import Settings
+from tests.builders.webhooks import NOON, OWNER, URL, encoded_key
+from webhook_store.delivery_models import Attempted, Claimed, NewDelivery
+from webhook_store.models import Match, Sendable, SigningSecrets
+
+WEBHOOK = WebhookId("wh_1")
+SECRET = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyLWI="
+VAT = "12345674"
+
+
+def a_delivery_id(number: int = 1) -> DeliveryId:
+    return DeliveryId(str(UUID(int=number)))
+
+
+def an_event(revision: int | None = 1, **fields: Any) -> RegistryEvent:
+    kind = fields.get("type", EventType.COMPANY_UPDATED)
+    return RegistryEvent(
+        **{
+            "id": event_id(Country.DK, VAT, revision or 0, kind),
+            "type": kind,
+            "occurred_at": "2026-03-02T12:00:00Z",
+            "country": Country.DK,
+            "vat": VAT,
+            "revision": revision,
+            **fields,
+        }
+    )
+
+
+def a_new_delivery(number: int = 1, **fields: Any) -> NewDelivery:
+    return NewDelivery(
+        **{
+            "id": a_delivery_id(number),
+            "webhook_id": WEBHOOK,
+            "generation": 1,
+            "event_id": f"event-{number}",
+            "event_type": EventType.COMPANY_UPDATED,
+            "occurred_at": NOON,
+            **fields,
+        }
+    )
+
+
+def a_task(number: int = 1, *, attempt: int = 1, webhook_id: WebhookId = WEBHOOK) -> DeliveryTask:
+    return DeliveryTask(delivery_id=a_delivery_id(number), webhook_id=webhook_id, attempt=attempt)
+
+
+def a_claimed(number: int = 1, **fields: Any) -> Claimed:
+    return Claimed(
+        **{
+            "id": a_delivery_id(number),
+            "webhook_id": WEBHOOK,
+            "generation": 1,
+            "event_id": f"event-{number}",
+            "event_type": EventType.COMPANY_UPDATED,
+            "occurred_at": NOON,
+            "attempts": 0,
+            "retries": 0,
+            "by_hand": False,
+            "claim": "claim-1",
+            "lease_until": NOON + timedelta(seconds=30),
+            **fields,
+        }
+    )
+
+
+def an_attempted(delivery: Claimed, **fields: Any) -> Attempted:
+    """A success, unless the fields say otherwise."""
+    return Attempted(
+        **{
+            "delivery": delivery,
+            "at": NOON,
+            "duration": timedelta(milliseconds=40),
+            "response_code": 204,
+            "error": None,
+            "next_attempt_at": None,
+            "disable": None,
+            **fields,
+        }
+    )
+
+
+def a_match(webhook_id: WebhookId = WEBHOOK, **fields: Any) -> Match:
+    return Match(
+        **{
+            "webhook_id": webhook_id,
+            "owner": OWNER,
+            "host": "hooks.example.com",
+            "generation": 1,
+            "enabled": True,
+            **fields,
+        }
+    )
+
+
+def a_sendable(webhook_id: WebhookId = WEBHOOK, **fields: Any) -> Sendable:
+    return Sendable(
+        **{
+            "webhook_id": webhook_id,
+            "owner": OWNER,
+            "url": URL,
+            "host": "hooks.example.com",
+            "generation": 1,
+            "enabled": True,
+            "secrets": SigningSecrets(SecretStr(SECRET)),
+            **fields,
+        }
+    )
+
+
+def dispatcher_settings(**given: str) -> Settings:
+    """As the environment gives them: text, under lower-case names."""
+    return Settings.model_validate(
+        {
+            "amqp_url": "amqp://broker.example/",
+            "mongo_url": "mongodb://database.example/?replicaSet=rs0",
+            "webhook_secret_keys": f"k1:{encoded_key('k1')}",
+            **given,
+        }
+    )

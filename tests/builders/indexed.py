@@ -1,0 +1,38 @@
+"""Companies as the search index takes them; a test names only what matters to it."""
+
+from datetime import date
+
+from common.contracts.company import Country, Status, company_key
+from lookup.domain.indexed import (
+    AddressKind,
+    IndexedAddress,
+    IndexedCompany,
+    NameKind,
+    Rank,
+)
+
+
+def an_indexed_company(
+    name: str = "Prøvefabrikken ApS",
+    *,
+    number: int = 12345674,
+    country: Country = Country.DK,
+    trade_names: tuple[str, ...] = (),
+    former_names: tuple[str, ...] = (),
+    addresses: tuple[IndexedAddress, ...] = (),
+    status: Status = Status.ACTIVE,
+    employees: int = 0,
+    founded: date | None = None,
+) -> IndexedCompany:
+    names = [(name, NameKind.CURRENT)]
+    names += [(text, NameKind.TRADE) for text in trade_names]
+    names += [(text, NameKind.FORMER) for text in former_names]
+    rank = Rank(status=status, employees=employees, founded=founded, number=number)
+    return IndexedCompany(company_key(country, str(number)), tuple(names), addresses, rank)
+
+
+def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -> IndexedAddress:
+    """From `<street and dwelling>[, <district>], <postcode> <town>`."""
+    street, _, area = line.rpartition(", ")
+    postal_code, _, city = area.partition(" ")
+    return IndexedAddress(kind, street=street, postal_code=postal_code, city=city)

@@ -1,0 +1,76 @@
+"""Webhooks with defaults for everything; a test names only what matters to it."""
+
+import base64
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import UUID, uuid4
+
+import orjson
+from pydantic import SecretStr
+
+from common.contracts.webhooks import Operation, WebhookId, WebhookRequest
+from webhook_store.models import Registered, Webhook
+from webhook_store.secrets import RandomBytes, SecretKeys
+
+NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+
+OWNER = "prøvefirma"
+SOMEBODY_ELSE = "somebody-else"
+
+URL = "https://hooks.example.com/registry"
+
+
+def a_webhook(**fields: Any) -> Webhook:
+    return Webhook(
+        **{
+            "id": WebhookId(f"wh_{uuid4().hex}"),
+            "owner": OWNER,
+            "url": URL,
+            "host": "hooks.example.com",
+            "events": ("*",),
+            "filter": None,
+            "description": None,
+            "created_at": NOON,
+            "updated_at": NOON,
+            **fields,
+        }
+    )
+
+
+def a_secret(text: str = "whsec_invented") -> SecretStr:
+    return SecretStr(text)
+
+
+def a_registered(secret: SecretStr | None = None, **fields: Any) -> Registered:
+    return Registered(a_webhook(**fields), secret or a_secret())
+
+
+def a_draft(**fields: Any) -> bytes:
+    """The body of a create."""
+    return orjson.dumps({"url": URL, "events": ["*"], **fields})
+
+
+def a_request(operation: Operation, **fields: Any) -> WebhookRequest:
+    return WebhookRequest(**{"operation": operation, "call_id": uuid4(), "owner": OWNER, **fields})
+
+
+def a_call(number: int) -> UUID:
+    return UUID(int=number)
+
+
+def counted_bytes() -> RandomBytes:
+    """Bytes that are no chance at all, and never the same twice."""
+    numbers = count(1)
+    return lambda size: next(numbers).to_bytes(size, "big")
+
+
+def secret_keys(*ids: str, random_bytes: Callable[[int], bytes] | None = None) -> SecretKeys:
+    """Keys of these ids, the newest first; the same id is always the same key."""
+    text = ",".join(f"{key_id}:{encoded_key(key_id)}" for key_id in ids or ("k1",))
+    return SecretKeys.parse(SecretStr(text), random_bytes=random_bytes or counted_bytes())
+
+
+def encoded_key(key_id: str) -> str:
+    return base64.b64encode(key_id.encode().rjust(32, b".")).decode()

@@ -1,0 +1,90 @@
+"""A webhook that is disabled, and enabled again, while its posts are in flight."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from common.contracts.webhooks import DisabledReason, WebhookStatus
+from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.receiver import Received
+from tests.delivery.waiting import eventually
+from webhook_registry.domain.changes import disabled, enabled
+from webhook_store.models import Webhook
+from webhook_store.redelivery import Redelivery
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+
+async def disable_and_enable(pipe: Pipeline, webhook: Webhook) -> Webhook:
+    """As its owner would do it, twice in a row."""
+    at = datetime.now(UTC)
+    after: Webhook | None = None
+    for change in (
+        lambda one: disabled(one, DisabledReason.OWNER, at=at),
+        lambda one: enabled(one, at=at),
+    ):
+        after = await pipe.registrations.change(webhook.owner, webhook.id, change)
+    assert after is not None
+    return after
+
+
+@pytest.mark.parametrize("status", [500, 410])
+async def test_what_was_in_flight_cannot_disable_it_again(pipe: Pipeline, status: int) -> None:
+    webhook = await pipe.webhook("/a")
+    gate = asyncio.Event()
+
+    async def fail_later(_received: Received) -> int:
+        await gate.wait()
+        return status
+
+    pipe.receiver.answer("/a", fail_later)
+    # Without retries every failure is the last, and would disable.
+    await pipe.dispatcher(webhook_retry_delays="")
+    events = [an_event(number) for number in range(4)]
+    await pipe.publish(*events)
+    await pipe.receiver.until_count(len(events))
+
+    again = await disable_and_enable(pipe, webhook)
+    gate.set()
+    for event in events:
+        await pipe.until_row(event, webhook, state="failed")
+
+    state = await pipe.state_of(webhook)
+    assert (state["status"], state["generation"]) == (WebhookStatus.ENABLED, again.generation)
+
+    # And what failed then is sent once it is recovered.
+    pipe.receiver.answer("/a", 200)
+    now = datetime.now(UTC)
+    count = await Redelivery(pipe.webhooks_db, grace=timedelta()).recover(
+        webhook.id,
+        generation=again.generation,
+        since=now - timedelta(days=1),
+        until=now,
+        at=now,
+    )
+    assert count == len(events)
+    for event in events:
+        await pipe.until_row(event, webhook, state="succeeded", attempts=2)
+
+
+async def test_it_is_disabled_once_however_many_fail_at_once(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/a")
+    pipe.receiver.answer("/a", 410)
+    await asyncio.gather(pipe.dispatcher("first"), pipe.dispatcher("second"))
+    events = [an_event(number) for number in range(30)]
+
+    await pipe.publish(*events)
+    rows = pipe.webhooks_db["deliveries"]
+    await eventually(
+        lambda: rows.count_documents({"state": {"$in": ["failed", "cancelled"]}}),
+        lambda ended: ended == len(events),
+    )
+
+    state = await pipe.state_of(webhook)
+    assert (state["status"], state["disabled_reason"]) == ("disabled", "gone")
+    assert state["generation"] == webhook.generation + 1
+    posted = len(pipe.receiver.received)
+    assert posted <= 8  # four in flight of each process
+    assert await rows.count_documents({"state": "failed"}) == posted
+    assert await rows.count_documents({"reason": "webhook_disabled"}) == len(events) - posted

@@ -1,0 +1,138 @@
+"""Receivers that do their worst, all at once; those beside them notice nothing."""
+
+import asyncio
+import gzip
+import socket
+from collections.abc import Awaitable, Callable
+
+import pytest
+from aiohttp import web
+
+from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.receiver import Received
+from tests.delivery.waiting import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+#: Seconds in which a good receiver has a delivery; the bad ones take the two of the post limit.
+AT_ONCE = 1.5
+
+
+async def hang(_received: Received) -> int:
+    await asyncio.Event().wait()
+    return 200
+
+
+async def drip(received: Received) -> web.StreamResponse:
+    response = web.StreamResponse(status=500)
+    await response.prepare(received.request)
+    while True:
+        await response.write(b".")
+        await asyncio.sleep(1)
+
+
+async def pour(received: Received) -> web.StreamResponse:
+    response = web.StreamResponse(status=500)
+    await response.prepare(received.request)
+    while True:
+        await response.write(bytes(100_000))
+
+
+async def bomb(_received: Received) -> web.StreamResponse:
+    packed = gzip.compress(bytes(50_000_000))
+    return web.Response(status=500, body=packed, headers={"Content-Encoding": "gzip"})
+
+
+async def redirect(_received: Received) -> web.StreamResponse:
+    return web.Response(status=302, headers={"Location": "https://169.254.169.254/latest/"})
+
+
+async def busy(_received: Received) -> web.StreamResponse:
+    return web.Response(status=429, headers={"Retry-After": "1"})
+
+
+async def reset(received: Received) -> int:
+    assert received.request.transport is not None
+    received.request.transport.abort()
+    return 200
+
+
+#: Path, behaviour, and what is listed of the first attempt: error and response code.
+RECEIVERS: dict[
+    str, tuple[Callable[[Received], Awaitable[int | web.StreamResponse]], str, int | None]
+] = {
+    "/hangs": (hang, "timeout", None),
+    "/drips": (drip, "http_status", 500),
+    "/pours": (pour, "http_status", 500),
+    "/bombs": (bomb, "http_status", 500),
+    "/redirects": (redirect, "redirect", 302),
+    "/is-busy": (busy, "http_status", 429),
+    "/resets": (reset, "connection_reset", None),
+}
+
+
+async def test_each_gets_its_word_and_no_other_webhook_waits(pipe: Pipeline) -> None:
+    bad = dict(zip(RECEIVERS, await pipe.webhooks(list(RECEIVERS)), strict=True))
+    for path, (behaviour, _, _) in RECEIVERS.items():
+        pipe.receiver.answer(path, behaviour)
+    good = await pipe.webhook("/good", owner="somebody-else")
+    await pipe.dispatcher(webhook_retry_delays="PT1H")
+    events = [an_event(number) for number in range(20)]
+
+    await pipe.publish(*events)
+    for event in events:
+        row = await pipe.until_row(event, good, state="succeeded")
+        late = row["ended_at"] - row["due_at"]
+        assert late.total_seconds() < AT_ONCE
+
+    for path, (_, error, status) in RECEIVERS.items():
+        await pipe.until_row(events[0], bad[path], attempts=1)
+        attempts = pipe.webhooks_db["attempts"].find({"webhook_id": bad[path].id})
+        assert {(one["error"], one["response_code"]) async for one in attempts} == {(error, status)}
+
+
+async def test_a_receiver_that_is_nowhere_or_private_gets_its_word(pipe: Pipeline) -> None:
+    service = await pipe.dispatcher(
+        webhook_retry_delays="PT1H", webhook_post_limit="PT20S", webhook_lease="PT30S"
+    )
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = unused.getsockname()[1]
+    urls = {
+        "https://nowhere.invalid/": "dns",
+        f"https://127.0.0.1:{closed}/": "connection_refused",
+        "https://10.0.0.1/": "blocked_address",
+        "https://[::ffff:169.254.169.254]/": "blocked_address",
+        # There is a server, which speaks no TLS.
+        f"https://127.0.0.1:{service.admin_port}/": "tls",
+    }
+    webhooks = {url: await pipe.webhook_at(url) for url in urls}
+    event = an_event()
+
+    await pipe.publish(event)
+
+    for url, error in urls.items():
+        await pipe.until_row(event, webhooks[url], attempts=1, seconds=40)
+        attempt = await pipe.webhooks_db["attempts"].find_one({"webhook_id": webhooks[url].id})
+        assert attempt is not None
+        assert attempt["error"] == error, url
+
+
+async def test_a_receiver_that_hangs_holds_no_other_for_long_however_much_waits_for_it(
+    pipe: Pipeline,
+) -> None:
+    hanging = await pipe.webhook("/hangs", events=("production_unit.*",))
+    good = await pipe.webhook("/good", events=("company.*",), owner="somebody-else")
+    pipe.receiver.answer("/hangs", hang)
+    service = await pipe.dispatcher(webhook_retry_delays="PT1H")
+    rows = pipe.webhooks_db["deliveries"]
+    await pipe.publish(*(an_event(number, type="production_unit.updated") for number in range(300)))
+    await eventually(lambda: rows.count_documents({"webhook_id": hanging.id}), lambda n: n == 300)
+
+    events = [an_event(number) for number in range(30)]
+    await pipe.publish(*events)
+
+    for event in events:
+        row = await pipe.until_row(event, good, state="succeeded")
+        assert (row["ended_at"] - row["due_at"]).total_seconds() < AT_ONCE
+    assert service.is_ready()

@@ -1,0 +1,87 @@
+"""A dispatcher that dies at the worst moments: every event arrives, few arrive twice."""
+
+import asyncio
+
+import pytest
+
+from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.receiver import Received
+from tests.delivery.waiting import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+#: Posts in flight to one webhook: no more than these can be without their record at a kill.
+IN_FLIGHT = 4
+
+
+async def test_killed_between_post_and_record_it_posts_again_what_it_had_not_recorded(
+    pipe: Pipeline,
+) -> None:
+    webhook = await pipe.webhook("/a")
+    service = await pipe.dispatcher("first")
+    events = [an_event(number) for number in range(20)]
+    killed = asyncio.Event()
+
+    async def kill_at_the_tenth(received: Received) -> int:
+        if len(pipe.receiver.received) == 10:
+            service.process.kill()
+            killed.set()
+        return 200
+
+    pipe.receiver.answer("/a", kill_at_the_tenth)
+    await pipe.publish(*events)
+    await pipe.receiver.until(killed.is_set)
+    rows = [await pipe.row(event, webhook) for event in events]
+    unrecorded = {row["event_id"] for row in rows if row and row["state"] == "waiting"}
+
+    await pipe.dispatcher("second")
+    for event in events:
+        await pipe.until_row(event, webhook, state="succeeded")
+
+    counted = pipe.receiver.counted()
+    repeated = {event_id for event_id, times in counted.items() if times > 1}
+    assert set(counted) == {event.id for event in events}
+    assert 1 <= len(repeated) <= IN_FLIGHT
+    assert repeated <= unrecorded
+    assert max(counted.values()) == 2
+    assert all(one.genuine for one in pipe.receiver.received)
+    ids_by_event = {(one.event["id"], one.delivery_id) for one in pipe.receiver.received}
+    assert len(ids_by_event) == len(events)  # a repeat has the same X-Delivery-Id
+
+
+async def test_killed_in_the_middle_of_fan_out_it_misses_no_webhook(pipe: Pipeline) -> None:
+    paths = [f"/{number}" for number in range(1000)]
+    await pipe.webhooks(paths, of_many_owners=True)
+    service = await pipe.dispatcher("first")
+    rows = pipe.webhooks_db["deliveries"]
+
+    async with rows.watch() as changes:
+        await pipe.publish(an_event())
+        await changes.next()
+        service.process.kill()
+    made_before = await rows.count_documents({})
+    posted_before = len(pipe.receiver.received)
+    await pipe.dispatcher("second")
+    await eventually(
+        lambda: rows.count_documents({"state": "succeeded"}),
+        lambda count: count == len(paths),
+        seconds=60,
+    )
+
+    assert 0 < made_before < len(paths)  # it was the middle
+    times = [len(pipe.receiver.at(path)) for path in paths]
+    assert min(times) == 1
+    assert sum(times) - len(paths) <= posted_before
+
+
+async def test_two_dispatchers_deliver_nothing_twice(pipe: Pipeline) -> None:
+    webhooks = await pipe.webhooks(["/a", "/b", "/c"])
+    await asyncio.gather(pipe.dispatcher("first"), pipe.dispatcher("second"))
+    events = [an_event(number) for number in range(40)]
+
+    await pipe.publish(*events)
+    for event in events:
+        for webhook in webhooks:
+            await pipe.until_row(event, webhook, state="succeeded")
+
+    assert set(pipe.receiver.counted().values()) == {len(webhooks)}

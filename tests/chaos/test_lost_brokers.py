@@ -1,0 +1,93 @@
+"""RabbitMQ goes away, comes back, or loses what it had: deliveries are late, and none is lost."""
+
+import asyncio
+
+import aio_pika
+import pytest
+
+from common.contracts.topology import DEAD_LETTERS_QUEUE
+from local_stack.management import Management
+from local_stack.servers import OwnBroker
+from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.receiver import Received
+from tests.delivery.waiting import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+#: A lease that outlasts what a busy machine adds: within it nothing may be posted twice.
+PATIENT = {"webhook_post_limit": "PT15S", "webhook_lease": "PT20S"}
+
+
+async def test_when_all_connections_are_closed_everything_arrives_once(
+    pipe: Pipeline, broker_management: Management, own_vhost: str
+) -> None:
+    webhooks = await pipe.webhooks(["/a", "/b"])
+    await pipe.dispatcher(**PATIENT)
+    events = [an_event(number) for number in range(60)]
+
+    publishing = asyncio.create_task(pipe.publish(*events))
+    for number in (20, 60):
+        await pipe.receiver.until_count(number)
+        await asyncio.to_thread(broker_management.close_connections, own_vhost)
+    await publishing
+    for event in events:
+        for webhook in webhooks:
+            await pipe.until_row(event, webhook, state="succeeded")
+
+    assert set(pipe.receiver.counted().values()) == {2}
+    assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+async def test_a_retry_that_the_broker_did_not_take_is_made_when_it_is_back(
+    pipe: Pipeline, stoppable_broker: OwnBroker, how: str
+) -> None:
+    webhook = await pipe.webhook("/a")
+    await pipe.dispatcher(**PATIENT)
+
+    async def fail_once_the_broker_is_gone(_received: Received) -> int:
+        await asyncio.to_thread(getattr(stoppable_broker, how))
+        return 500
+
+    pipe.receiver.answer("/a", fail_once_the_broker_is_gone)
+    event = an_event()
+    await pipe.publish(event)
+    # The attempt is recorded without a broker, and only its row says that there is another.
+    await pipe.until_row(event, webhook, attempts=1)
+    pipe.receiver.answer("/a", 200)
+    await asyncio.to_thread(stoppable_broker.start)
+
+    await pipe.until_row(event, webhook, state="succeeded", seconds=60)
+
+    assert pipe.receiver.counted() == {event.id: 2}
+
+
+async def test_what_was_in_a_delay_queue_that_is_purged_is_found_by_the_sweeper(
+    pipe: Pipeline,
+) -> None:
+    webhook = await pipe.webhook("/a")
+    await pipe.dispatcher(webhook_retry_delays="PT3S")
+    pipe.receiver.answer("/a", 500)
+    event = an_event()
+    await pipe.publish(event)
+    row = await pipe.until_row(event, webhook, attempts=1)
+    pipe.receiver.answer("/a", 200)
+
+    await eventually(lambda: purged("deliveries.retry.3000ms", pipe), lambda count: count == 1)
+    after = await pipe.until_row(event, webhook, state="succeeded")
+
+    assert pipe.receiver.counted() == {event.id: 2}
+    assert after["ended_at"] >= row["due_at"]
+
+
+async def messages_in(queue: str, pipe: Pipeline) -> int:
+    async with await aio_pika.connect(pipe.system.amqp_url) as connection:
+        declared = await (await connection.channel()).declare_queue(queue, passive=True)
+        return declared.declaration_result.message_count or 0
+
+
+async def purged(queue: str, pipe: Pipeline) -> int:
+    """How many messages were thrown away."""
+    async with await aio_pika.connect(pipe.system.amqp_url) as connection:
+        found = await (await connection.channel()).get_queue(queue, ensure=False)
+        return (await found.purge()).message_count or 0

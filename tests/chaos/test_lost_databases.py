@@ -1,0 +1,89 @@
+"""MongoDB changes its primary or is away: no attempt is charged, and nothing is lost."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from common.contracts.topology import DEAD_LETTERS_QUEUE
+from local_stack.replica_set import ReplicaSet
+from tests.chaos.test_lost_brokers import messages_in
+from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.receiver import Received
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+#: Seconds without a database: several times as long as a lease and as the sweeper's rest.
+AWAY = 10.0
+
+
+def step_down(members: ReplicaSet) -> None:
+    members.step_down()
+
+
+def kill_and_start(members: ReplicaSet) -> None:
+    former = members.primary()
+    former.kill()
+    members.primary(other_than=former)
+    members.start()
+
+
+@pytest.mark.parametrize("how", [step_down, kill_and_start])
+async def test_through_a_change_of_the_primary_every_event_arrives(
+    pipe_on_three_members: Pipeline,
+    three_members: ReplicaSet,
+    how: Callable[[ReplicaSet], None],
+) -> None:
+    pipe = pipe_on_three_members
+    webhooks = await pipe.webhooks(["/a", "/b"])
+    await pipe.dispatcher(webhook_lease="PT20S")
+    events = [an_event(number) for number in range(200)]
+
+    publishing = asyncio.create_task(pipe.publish(*events))
+    await pipe.receiver.until_count(20)
+    await asyncio.to_thread(how, three_members)
+    await publishing
+    await pipe.receiver.until(
+        lambda: len(pipe.receiver.counted("/a")) == len(pipe.receiver.counted("/b")) == len(events),
+        seconds=90,
+    )
+
+    for event in events:
+        for webhook in webhooks:
+            await pipe.until_row(event, webhook, state="succeeded", attempts=1)
+    # Only what was posted and could not be recorded before its lease was over comes again.
+    repeats = len(pipe.receiver.received) - len(events) * len(webhooks)
+    assert repeats == 0
+    assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
+
+
+async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies(
+    pipe_on_one_member: Pipeline, stoppable_mongo: ReplicaSet
+) -> None:
+    pipe = pipe_on_one_member
+    webhook = await pipe.webhook("/a")
+    await pipe.dispatcher()
+    posted, gone = an_event(1), asyncio.Event()
+
+    async def answer_when_the_database_is_gone(_received: Received) -> int:
+        await gone.wait()
+        return 200
+
+    pipe.receiver.answer("/a", answer_when_the_database_is_gone)
+    await pipe.publish(posted)
+    await pipe.receiver.next("/a")
+    await asyncio.to_thread(stoppable_mongo.kill)
+    gone.set()
+    waiting = [an_event(number) for number in range(2, 20)]
+    await pipe.publish(*waiting)
+    # It has to be away for this long: the one thing here that no effect announces.
+    await asyncio.sleep(AWAY)
+    await asyncio.to_thread(stoppable_mongo.start)
+
+    for event in (posted, *waiting):
+        row = await pipe.until_row(event, webhook, state="succeeded", seconds=60)
+        assert row["attempts"] == 1
+
+    # Even what was posted just before is recorded and not posted again.
+    assert set(pipe.receiver.counted().values()) == {1}
+    assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0

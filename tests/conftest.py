@@ -1,0 +1,224 @@
+"""What every test may use: real servers, and in them a place of its own for each test.
+
+The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are started here once
+(see local_stack.servers). A test shares a server with the others, never a queue or a collection.
+"""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import hypothesis
+import pymongo
+import pytest
+
+from common.mongo import Database, connected
+from common.mongo import database as named_database
+from local_stack import servers
+from local_stack.management import Management
+from local_stack.replica_set import ReplicaSet
+from local_stack.servers import BrokerAddress, OwnBroker
+
+# In CI the same code gives the same verdict; at home every run looks at new examples.
+# No deadline, and no word on slow or large examples: requests made from our OpenAPI document are
+# both, and a busy machine is no fault of the code.
+_LENIENT = hypothesis.settings(
+    deadline=None,
+    suppress_health_check=[
+        hypothesis.HealthCheck.too_slow,
+        hypothesis.HealthCheck.filter_too_much,
+        hypothesis.HealthCheck.data_too_large,
+    ],
+)
+hypothesis.settings.register_profile("local", _LENIENT)
+hypothesis.settings.register_profile(
+    "ci", _LENIENT, derandomize=True, database=None, print_blob=True
+)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseNames:
+    """The three databases of the services, under names that no other test uses."""
+
+    register: str
+    webhooks: str
+    access: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The settings that make a service process use them."""
+        return {
+            "REGISTER_DB": self.register,
+            "WEBHOOKS_DB": self.webhooks,
+            "ACCESS_DB": self.access,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OwnServers:
+    """The servers that this session started itself; None where it needs none."""
+
+    broker: OwnBroker | None
+    replica_set: ReplicaSet | None
+
+
+@pytest.fixture(scope="session")
+def server_folder() -> Iterator[Path]:
+    """Holds the servers' data, and is gone after the session."""
+    with TemporaryDirectory(prefix="servers-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture(scope="session")
+def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator[OwnServers]:
+    """Started side by side, and each only when a collected test needs it."""
+    # An item has `fixturenames` unless it is a doctest or of a plugin's own kind.
+    used = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
+    with ExitStack() as stack:
+        own = OwnServers(
+            _own_broker(used, server_folder / "rabbitmq"),
+            _own_replica_set(used, server_folder / "mongodb"),
+        )
+        for server in (own.replica_set, own.broker):
+            if server is not None:
+                stack.callback(server.close)
+                server.begin()
+        yield own
+
+
+def _own_broker(used: set[str], folder: Path) -> OwnBroker | None:
+    given = servers.given_broker(os.environ) is not None
+    if "stoppable_broker" in used or ("broker" in used and not given):
+        return servers.own_broker(folder, os.environ)
+    return None
+
+
+def _own_replica_set(used: set[str], folder: Path) -> ReplicaSet | None:
+    given = servers.given_database(os.environ) is not None
+    if "stoppable_mongo" in used or ("mongo_url" in used and not given):
+        return servers.own_replica_set(folder, os.environ)
+    return None
+
+
+@pytest.fixture(scope="session")
+def broker(own_servers: OwnServers) -> BrokerAddress:
+    """A running RabbitMQ."""
+    given = servers.given_broker(os.environ)
+    if given is not None:
+        return given
+    own = own_servers.broker
+    assert own is not None
+    own.ready()
+    return BrokerAddress(own.amqp_url, own.management_url)
+
+
+@pytest.fixture(scope="session")
+def management(broker: BrokerAddress) -> Management:
+    """The broker's HTTP API: looks into queues, closes connections."""
+    return Management(broker.management_url)
+
+
+@pytest.fixture
+def vhost(management: Management) -> Iterator[str]:
+    """A virtual host of the test's own; its queues and connections go with it."""
+    name = f"test-{uuid.uuid4().hex}"
+    management.create_vhost(name)
+    yield name
+    management.delete_vhost(name)
+
+
+@pytest.fixture
+def amqp_url(broker: BrokerAddress, vhost: str) -> str:
+    """The URL of the test's own virtual host."""
+    return broker.vhost_url(vhost)
+
+
+@pytest.fixture(scope="session")
+def mongo_url(own_servers: OwnServers) -> str:
+    """A running replica set; take `database_names` for where to write."""
+    given = servers.given_database(os.environ)
+    if given is not None:
+        return given
+    own = own_servers.replica_set
+    assert own is not None
+    own.ready()
+    return own.url
+
+
+@pytest.fixture(scope="session")
+def mongo_admin(mongo_url: str) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
+    """A plain client for preparing and looking; the code under test has its own."""
+    client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
+        mongo_url, tz_aware=True, timeoutMS=30_000
+    )
+    with client:
+        yield client
+
+
+@pytest.fixture
+def database_names(mongo_admin: pymongo.MongoClient[dict[str, Any]]) -> Iterator[DatabaseNames]:
+    """Databases of the test's own, dropped after it."""
+    mark = uuid.uuid4().hex
+    names = DatabaseNames(f"register-{mark}", f"webhooks-{mark}", f"access-{mark}")
+    yield names
+    for name in (names.register, names.webhooks, names.access):
+        mongo_admin.drop_database(name)
+
+
+@pytest.fixture
+async def database(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
+    """The register's database of the test's own, through the driver that the services use."""
+    async with connected(mongo_url, name="test") as client:
+        yield named_database(client, database_names.register)
+
+
+@pytest.fixture
+def stoppable_broker(own_servers: OwnServers) -> Iterator[OwnBroker]:
+    """A broker that the test may stop, kill and start: it keeps its ports, data and vhosts.
+
+    It is the one of `broker`, unless that one was given. Stopping waits, so an asynchronous test
+    calls these in a thread: `await asyncio.to_thread(stoppable_broker.kill)`.
+    """
+    own = own_servers.broker
+    assert own is not None
+    own.ready()
+    yield own
+    if not own.running:
+        own.start()
+
+
+@pytest.fixture
+def stoppable_mongo(own_servers: OwnServers) -> Iterator[ReplicaSet]:
+    """A replica set of one member that the test may stop, kill and start; see stoppable_broker."""
+    own = own_servers.replica_set
+    assert own is not None
+    own.ready()
+    yield own
+    if not own.running:
+        own.start()
+
+
+@pytest.fixture(scope="session")
+def _three_members(server_folder: Path) -> Iterator[ReplicaSet]:
+    members = servers.own_replica_set(
+        server_folder / "three", os.environ, members=3, election_timeout=1
+    )
+    try:
+        members.start()
+        yield members
+    finally:
+        members.close()
+
+
+@pytest.fixture
+def three_members(_three_members: ReplicaSet) -> Iterator[ReplicaSet]:
+    """A replica set of three: a primary that steps down or dies is replaced within 2 s."""
+    yield _three_members
+    if not _three_members.running:
+        _three_members.start()

@@ -1,0 +1,78 @@
+"""The metrics that the code has, and those that an alert's expression asks for."""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from tests.contract.manifests.reading import ROOT
+
+#: What a metric of each class is exposed as, beside its own name.
+_SUFFIXES = {
+    "Counter": ("",),
+    "Gauge": ("",),
+    "Histogram": ("_bucket", "_sum", "_count"),
+    "Summary": ("_sum", "_count"),
+}
+#: Labels that Prometheus adds: where a sample comes from, and a histogram's bound.
+_ADDED = frozenset({"job", "instance", "namespace", "service", "pod", "container", "le"})
+
+_STRING = re.compile(r'"[^"]*"')
+_MATCHERS = re.compile(r"\{([^}]*)\}")
+_GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
+_WORD = re.compile(r"\b([a-zA-Z_:][a-zA-Z0-9_:]*)\b(?!\s*\()")
+_DURATION = re.compile(r"\[[^\]]*\]|\b\d+[smhd]\b")
+_OPERATORS = frozenset({"and", "or", "unless", "bool", "offset"})
+
+
+def exposed_metrics() -> dict[str, frozenset[str]]:
+    """Every series of libs/ and services/ with its labels.
+
+    Read from the source, since some metrics are made when a service starts, not when its module is
+    imported. Names and labels must be literal.
+    """
+    found = {"up": _ADDED}
+    for file in sorted(ROOT.glob("*/*/src/**/*.py")):
+        for name, labels in _metrics_of(file):
+            found[name] = labels | _ADDED
+    return found
+
+
+def asked_for(expression: str) -> dict[str, frozenset[str]]:
+    """The series of an expression, each with all labels that the expression mentions."""
+    bare = _STRING.sub('""', expression)
+    labels = {
+        name
+        for matchers in _MATCHERS.findall(bare)
+        for name in re.findall(r"([a-z_]+)\s*(?:=~|!~|!=|=)", matchers)
+    }
+    for group in _GROUPING.findall(bare):
+        labels |= {name.strip() for name in group.split(",")}
+    bare = _DURATION.sub("", _GROUPING.sub("", _MATCHERS.sub("", bare)))
+    series = {word for word in _WORD.findall(bare) if word not in _OPERATORS}
+    return {name: frozenset(labels) for name in series}
+
+
+def unknown_in(expression: str, exposed: Mapping[str, frozenset[str]]) -> list[str]:
+    """Series that nothing exposes, and labels that none of the expression's series has."""
+    asked = asked_for(expression)
+    unknown = [f"no metric {name}" for name in asked if name not in exposed]
+    if not unknown:
+        known = frozenset[str]().union(*(exposed[name] for name in asked))
+        wanted = frozenset[str]().union(*asked.values())
+        unknown = [f"no label {label}" for label in wanted - known]
+    return sorted(unknown)
+
+
+def _metrics_of(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        match node:
+            # Of prometheus_client: other classes of these names are not given a help text.
+            case ast.Call(
+                ast.Name(kind), [ast.Constant(str(name)), ast.Constant(str()), *rest]
+            ) if kind in _SUFFIXES:
+                labels = ast.literal_eval(rest[0]) if rest else ()
+                for suffix in _SUFFIXES[kind]:
+                    yield name + suffix, frozenset(labels)
+            case _:
+                pass

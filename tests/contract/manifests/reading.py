@@ -1,0 +1,147 @@
+"""The Kubernetes manifests as Python sees them: the files of the base, or what kubectl makes."""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[3]
+KUBERNETES = ROOT / "deploy" / "k8s"
+
+Document = Mapping[str, Any]
+
+
+def base_files() -> list[Document]:
+    """The base without kubectl: its files, and its generated ConfigMaps under their plain names."""
+    folder = KUBERNETES / "base"
+    [kustomization] = _documents((folder / "kustomization.yaml").read_text())
+    documents = [
+        document
+        for name in kustomization["resources"]
+        for document in _documents((folder / name).read_text())
+    ]
+    return documents + [_config_map(entry) for entry in kustomization["configMapGenerator"]]
+
+
+def rendered(folder: str) -> list[Document]:
+    """What `kubectl apply --kustomize` would send of a folder under deploy/k8s.
+
+    A component is rendered as the base has it added.
+    """
+    if not folder.startswith("components/"):
+        return _kustomized(KUBERNETES / folder)
+    with TemporaryDirectory() as name:
+        base, component = (
+            os.path.relpath(KUBERNETES / part, Path(name).resolve()) for part in ("base", folder)
+        )
+        kustomization = {"resources": [base], "components": [component]}
+        (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+        return _kustomized(Path(name))
+
+
+def of_kind(documents: Sequence[Document], *kinds: str) -> list[Document]:
+    return [document for document in documents if document["kind"] in kinds]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Something that runs pods, and the one container of each."""
+
+    document: Document
+
+    @property
+    def name(self) -> str:
+        return str(self.document["metadata"]["name"])
+
+    @property
+    def serves(self) -> bool:
+        """Whether it runs until it is stopped, unlike a Job."""
+        return bool(self.document["kind"] != "Job")
+
+    @property
+    def is_indexes(self) -> bool:
+        """Whether it makes the indexes of a service's collections."""
+        return bool(self.container.get("args") == ["indexes"])
+
+    @property
+    def template(self) -> Mapping[str, Any]:
+        return dict(self.document["spec"]["template"])
+
+    @property
+    def pod(self) -> Mapping[str, Any]:
+        return dict(self.template["spec"])
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return dict(self.template["metadata"]["labels"])
+
+    @property
+    def container(self) -> Mapping[str, Any]:
+        [container] = self.pod["containers"]
+        return dict(container)
+
+    @property
+    def image(self) -> str:
+        return str(self.container["image"])
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        return {port["name"]: port["containerPort"] for port in self.container.get("ports", [])}
+
+
+def workloads(documents: Sequence[Document]) -> list[Workload]:
+    found = of_kind(documents, "Deployment", "StatefulSet", "Job")
+    return [Workload(document) for document in found]
+
+
+def ours(documents: Sequence[Document]) -> list[Workload]:
+    """Those that run an image of this repository."""
+    return [each for each in workloads(documents) if each.image.startswith("company-registry/")]
+
+
+def environment(workload: Workload, documents: Sequence[Document]) -> dict[str, str | None]:
+    """A container's variables; None is the value of one that a Secret holds."""
+    maps = {
+        document["metadata"]["name"]: document["data"]
+        for document in of_kind(documents, "ConfigMap")
+    }
+    values: dict[str, str | None] = {}
+    for source in workload.container.get("envFrom", []):
+        values |= maps[source["configMapRef"]["name"]]
+    for variable in workload.container.get("env", []):
+        values[variable["name"]] = variable.get("value")
+    return values
+
+
+def secrets_of(workload: Workload) -> Iterator[tuple[str, str]]:
+    """Name and key of every Secret that a container's variables come from."""
+    for variable in workload.container.get("env", []):
+        reference = variable.get("valueFrom", {}).get("secretKeyRef")
+        if reference is not None:
+            yield reference["name"], reference["key"]
+
+
+def _kustomized(folder: Path) -> list[Document]:
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return _documents(done.stdout)
+
+
+def _documents(text: str) -> list[Document]:
+    return [document for document in yaml.safe_load_all(text) if document is not None]
+
+
+def _config_map(entry: Mapping[str, Any]) -> Document:
+    data = dict(literal.split("=", 1) for literal in entry["literals"])
+    return {"kind": "ConfigMap", "metadata": {"name": entry["name"]}, "data": data}

@@ -1,0 +1,248 @@
+"""What every manifest must keep to. Each rule answers its faults as sentences; none is none."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+
+from tests.contract.manifests.reading import (
+    KUBERNETES,
+    Document,
+    Workload,
+    environment,
+    of_kind,
+    ours,
+    secrets_of,
+    workloads,
+)
+from tests.contract.manifests.services import service_of, tag_of
+
+Rule = Callable[[Sequence[Document]], list[str]]
+
+#: The only paths that may be probed: liveness must not depend on anything outside the process, or
+#: a broker that is away would have every pod restarted.
+PROBE_PATHS = {
+    "startupProbe": "/healthz",
+    "livenessProbe": "/healthz",
+    "readinessProbe": "/readyz",
+}
+
+
+def variables_are_settings(documents: Sequence[Document]) -> list[str]:
+    """Every variable is a setting, every required setting is given, every value is accepted."""
+    return [
+        f"{workload.name}: {fault}"
+        for workload in ours(documents)
+        for fault in service_of(workload.image).faults(
+            environment(workload, documents), command=not workload.serves
+        )
+    ]
+
+
+def ports_are_those_of_the_code(documents: Sequence[Document]) -> list[str]:
+    faults = []
+    for workload in _servers(documents):
+        expected = service_of(workload.image).ports
+        scraped = workload.template["metadata"]["annotations"]["prometheus.io/port"]
+        if workload.ports != expected:
+            faults.append(f"{workload.name} has ports {workload.ports}, not {expected}")
+        if scraped != str(expected["admin"]):
+            faults.append(f"{workload.name} is scraped at {scraped}")
+    return faults
+
+
+def probes_ask_the_admin_port(documents: Sequence[Document]) -> list[str]:
+    return [
+        f"{workload.name}: {probe} is not {path} on the admin port"
+        for workload in _servers(documents)
+        for probe, path in PROBE_PATHS.items()
+        if workload.container.get(probe, {}).get("httpGet") != {"path": path, "port": "admin"}
+    ]
+
+
+def pods_have_time_to_stop(documents: Sequence[Document]) -> list[str]:
+    faults = []
+    for workload in _servers(documents):
+        service = service_of(workload.image)
+        needed = service.stop_limit(environment(workload, documents)) + _pre_stop(workload)
+        given = timedelta(seconds=workload.pod.get("terminationGracePeriodSeconds", 30))
+        if given <= needed:
+            faults.append(f"{workload.name} has {given} to stop and may need {needed}")
+    return faults
+
+
+def pods_are_restricted(documents: Sequence[Document]) -> list[str]:
+    """Kubernetes' `restricted` profile; ours also write nowhere and hold no API token."""
+    return [
+        f"{workload.name}: {fault}"
+        for workload in workloads(documents)
+        for fault in _unrestricted(workload)
+    ]
+
+
+def memory_is_limited(documents: Sequence[Document]) -> list[str]:
+    """Memory is asked for in full; processors are asked for and not limited (see README.md)."""
+    faults = []
+    for workload in workloads(documents):
+        resources = workload.container.get("resources", {})
+        requests, limits = resources.get("requests", {}), resources.get("limits", {})
+        if "cpu" not in requests:
+            faults.append(f"{workload.name} asks for no processor time")
+        if limits.get("memory") is None or limits["memory"] != requests.get("memory"):
+            faults.append(f"{workload.name} is not limited to the memory that it asks for")
+    return faults
+
+
+def images_are_of_this_version(documents: Sequence[Document]) -> list[str]:
+    faults = []
+    for workload in ours(documents):
+        service = service_of(workload.image)
+        if tag_of(workload.image) != service.version:
+            faults.append(f"{workload.name} runs {workload.image}, the code is {service.version}")
+        if not service.is_runnable:
+            faults.append(f"{workload.name} has no module {service.module} to run")
+    return faults
+
+
+def selectors_find_their_pods(documents: Sequence[Document]) -> list[str]:
+    """Services, disruption budgets and workloads select pods that exist, by a port they have."""
+    faults = []
+    for document in of_kind(
+        documents, "Service", "PodDisruptionBudget", "Deployment", "StatefulSet"
+    ):
+        name = f"{document['kind']} {document['metadata']['name']}"
+        selector = document["spec"]["selector"]
+        labels = selector.get("matchLabels", selector).items()
+        found = [each for each in workloads(documents) if labels <= each.labels.items()]
+        if len(found) != 1:
+            faults.append(f"{name} selects the pods of {len(found)} workloads")
+            continue
+        faults += [
+            f"{name} has a port {port['name']} that no container has"
+            for port in document["spec"].get("ports", [])
+            if port["targetPort"] not in found[0].ports
+        ]
+    return faults
+
+
+def admin_ports_are_not_published(documents: Sequence[Document]) -> list[str]:
+    """The public Service has the public port alone, and an Ingress knows no other Service."""
+    faults = [
+        f"Service {document['metadata']['name']} has an address and the admin port"
+        for document in of_kind(documents, "Service")
+        if document["spec"].get("clusterIP") != "None"
+        and any(port["name"] == "admin" for port in document["spec"]["ports"])
+    ]
+    for ingress in of_kind(documents, "Ingress"):
+        for rule in ingress["spec"]["rules"]:
+            backends = [path["backend"]["service"] for path in rule["http"]["paths"]]
+            if backends != [{"name": "gateway", "port": {"name": "http"}}]:
+                faults.append(f"Ingress {ingress['metadata']['name']} publishes {backends}")
+    return faults
+
+
+def only_the_dispatcher_calls_the_internet(documents: Sequence[Document]) -> list[str]:
+    """All traffic is denied but what is listed, and addresses for the dispatcher alone."""
+    policies = {
+        document["metadata"]["name"]: document["spec"]
+        for document in of_kind(documents, "NetworkPolicy")
+    }
+    deny = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    faults = [] if policies.get("default-deny") == deny else ["what is not listed is let through"]
+    dispatcher = {"matchLabels": {"app.kubernetes.io/name": "dispatcher"}}
+    faults += [
+        f"policy {name} lets more than the dispatcher out to addresses"
+        for name, policy in policies.items()
+        if policy["podSelector"] != dispatcher and _addresses(policy.get("egress", []))
+    ]
+    return faults
+
+
+def rates_are_shared_by_the_replicas(documents: Sequence[Document]) -> list[str]:
+    """GATEWAY_REPLICAS is the number of gateways, or the least number of an autoscaler."""
+    [gateway] = [each for each in _servers(documents) if each.name == "gateway"]
+    scalers = of_kind(documents, "HorizontalPodAutoscaler")
+    least = [
+        scaler["spec"]["minReplicas"]
+        for scaler in scalers
+        if scaler["spec"]["scaleTargetRef"]["name"] == "gateway"
+    ]
+    [replicas] = least or [gateway.document["spec"]["replicas"]]
+    shared = environment(gateway, documents).get("GATEWAY_REPLICAS")
+    return [] if shared == str(replicas) else [f"{replicas} gateways share the rate as {shared}"]
+
+
+def every_server_may_be_drained(documents: Sequence[Document]) -> list[str]:
+    """One pod at a time may be taken away, and replicas are spread over zones and nodes."""
+    budgets = {
+        document["metadata"]["name"]: document["spec"]
+        for document in of_kind(documents, "PodDisruptionBudget")
+    }
+    faults = []
+    for workload in _servers(documents):
+        if budgets.get(workload.name, {}).get("maxUnavailable") != 1:
+            faults.append(f"{workload.name} has no disruption budget of one pod")
+        spread = workload.pod.get("topologySpreadConstraints", [])
+        if len({constraint["topologyKey"] for constraint in spread}) != 2:
+            faults.append(f"{workload.name} is not spread over zones and nodes")
+    return faults
+
+
+def secrets_are_made_or_documented(documents: Sequence[Document]) -> list[str]:
+    """A Secret that pods name is either in the manifests or in the README's list."""
+    made = {document["metadata"]["name"] for document in of_kind(documents, "Secret")}
+    readme = (KUBERNETES / "README.md").read_text()
+    return [
+        f"{workload.name} needs Secret {name} with {key}, of which README.md says nothing"
+        for workload in workloads(documents)
+        for name, key in secrets_of(workload)
+        if name not in made and not (f"`{name}`" in readme and f"`{key}`" in readme)
+    ]
+
+
+RULES: tuple[Rule, ...] = (
+    variables_are_settings,
+    ports_are_those_of_the_code,
+    probes_ask_the_admin_port,
+    pods_have_time_to_stop,
+    pods_are_restricted,
+    memory_is_limited,
+    images_are_of_this_version,
+    selectors_find_their_pods,
+    admin_ports_are_not_published,
+    only_the_dispatcher_calls_the_internet,
+    rates_are_shared_by_the_replicas,
+    every_server_may_be_drained,
+    secrets_are_made_or_documented,
+)
+
+
+def _servers(documents: Sequence[Document]) -> list[Workload]:
+    return [workload for workload in ours(documents) if workload.serves]
+
+
+def _addresses(egress: Sequence[Document]) -> bool:
+    """Whether an egress rule names addresses, or by naming nobody lets everybody be called."""
+    return any(not rule.get("to") or any("ipBlock" in to for to in rule["to"]) for rule in egress)
+
+
+def _pre_stop(workload: Workload) -> timedelta:
+    command = workload.container.get("lifecycle", {}).get("preStop", {}).get("exec", {})
+    return timedelta(seconds=int(command["command"][1])) if command else timedelta()
+
+
+def _unrestricted(workload: Workload) -> Iterator[str]:
+    pod, container = workload.pod, workload.container
+    identity, rights = pod.get("securityContext", {}), container.get("securityContext", {})
+    if not identity.get("runAsNonRoot") or not identity.get("runAsUser"):
+        yield "may run as root"
+    if identity.get("seccompProfile") != {"type": "RuntimeDefault"}:
+        yield "may use any system call"
+    if rights.get("allowPrivilegeEscalation") is not False:
+        yield "may gain privileges"
+    if rights.get("capabilities") != {"drop": ["ALL"]}:
+        yield "keeps capabilities"
+    if workload.image.startswith("company-registry/") and not rights.get("readOnlyRootFilesystem"):
+        yield "may write to its image"
+    if pod.get("automountServiceAccountToken") is not False:
+        yield "holds a token of the cluster"
+    if pod.get("enableServiceLinks") is not False:
+        yield "is given variables of other Services, which it would read as settings"

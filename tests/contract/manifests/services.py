@@ -1,0 +1,123 @@
+"""What the code says about the services that the manifests, images and compose file run."""
+
+import importlib.util
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+
+import dispatcher.settings
+import gateway.settings
+import lookup.settings
+import webhook_registry.settings
+from common.runtime.settings import ServiceSettings
+from tests.contract.manifests.reading import ROOT
+
+#: Stands for what a Secret holds when settings are made from a manifest's variables.
+EXAMPLES = {
+    "AMQP_URL": "amqps://user:password@rabbitmq.example:5671/",
+    "MONGO_URL": "mongodb://mongodb.example:27017/?replicaSet=rs0",
+    "WEBHOOK_SECRET_KEYS": "example:dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
+}
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service of this repository: its folder is `name`."""
+
+    name: str
+    settings: type[ServiceSettings]
+    #: What its commands read.
+    command_settings: type[BaseSettings]
+
+    @property
+    def module(self) -> str:
+        return self.name.replace("-", "_")
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / "services" / self.name
+
+    @property
+    def is_runnable(self) -> bool:
+        """Whether `python -m <module>` exists."""
+        return importlib.util.find_spec(f"{self.module}.__main__") is not None
+
+    @cached_property
+    def project(self) -> Mapping[str, Any]:
+        return dict(tomllib.loads((self.folder / "pyproject.toml").read_text())["project"])
+
+    @property
+    def version(self) -> str:
+        return str(self.project["version"])
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """The ports it listens on by default, by the names that the manifests give them."""
+        fields = self.settings.model_fields
+        names = {"http": "http_port", "admin": "admin_port"}
+        return {name: fields[field].default for name, field in names.items() if field in fields}
+
+    def stop_limit(self, values: Mapping[str, str | None]) -> timedelta:
+        """How long it may take to stop with these variables."""
+        limit: timedelta = getattr(self.configured(values), "stop_limit")  # noqa: B009 (of each class)
+        return limit
+
+    def configured(self, values: Mapping[str, str | None]) -> ServiceSettings:
+        """Its settings out of variables; raises ValidationError for bad values."""
+        given: dict[str, Any] = {
+            name.lower(): EXAMPLES[name] if value is None else value
+            for name, value in values.items()
+        }
+        return self.settings(**given)
+
+    def faults(self, values: Mapping[str, str | None], *, command: bool) -> list[str]:
+        """What is wrong with variables: unknown, missing or bad ones."""
+        wanted = self.command_settings if command else self.settings
+        known = {name.upper() for name in self.settings.model_fields}
+        required = {
+            name.upper() for name, field in wanted.model_fields.items() if field.is_required()
+        }
+        found = [f"{name} is no setting of {self.module}" for name in values.keys() - known]
+        found += [f"{name} is missing" for name in required - values.keys()]
+        if not found and not command:
+            try:
+                self.configured(values)
+            except ValidationError as error:
+                found = [str(fault["loc"]) + fault["msg"] for fault in error.errors()]
+        return sorted(found)
+
+
+SERVICES = {
+    service.name: service
+    for service in (
+        Service("gateway", gateway.settings.Settings, gateway.settings.KeySettings),
+        Service("lookup", lookup.settings.Settings, lookup.settings.StoreSettings),
+        Service(
+            "webhook-registry",
+            webhook_registry.settings.Settings,
+            webhook_registry.settings.StoreSettings,
+        ),
+        Service("dispatcher", dispatcher.settings.Settings, dispatcher.settings.BrokerSettings),
+    )
+}
+
+_IMAGE = re.compile(r"company-registry/(?P<name>[a-z-]+?)(?P<samples>-samples)?:(?P<tag>[^:]+)")
+
+
+def service_of(image: str) -> Service:
+    """The service whose image this is; the image of the samples is the lookup service's."""
+    match = _IMAGE.fullmatch(image)
+    assert match is not None, image
+    return SERVICES[match["name"]]
+
+
+def tag_of(image: str) -> str:
+    return image.rpartition(":")[2]

@@ -1,0 +1,109 @@
+"""Wake-ups: what registry and dispatcher put into the queues of deliveries.
+
+Changing the golden file is changing the interface between processes of different versions.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import ValidationError
+
+from common.contracts.deliveries import LONGEST_LIST, DeliveryTasks, encode_tasks
+from common.contracts.topology import (
+    DEAD_LETTERS_QUEUE,
+    RETRIES_QUEUE,
+    WORK_ARGUMENTS,
+    delay_arguments,
+    delay_queue,
+)
+from common.messaging.delivery_topology import delivery_topology
+from tests.builders.deliveries import a_task
+
+GOLDEN = Path(__file__).parent / "golden" / "delivery_tasks.json"
+
+DELAYS = [timedelta(minutes=minutes) for minutes in (1, 5, 30, 120)]
+
+
+def golden() -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(GOLDEN.read_bytes())
+    return document
+
+
+def test_a_message_is_read_and_written_back_the_same() -> None:
+    message = DeliveryTasks.model_validate(golden())
+
+    assert message.model_dump(mode="json") == golden()
+
+
+def test_a_field_of_a_newer_version_is_ignored() -> None:
+    newer = {**golden(), "added_later": 1}
+
+    assert DeliveryTasks.model_validate(newer) == DeliveryTasks.model_validate(golden())
+
+
+def test_another_version_is_not_understood() -> None:
+    with pytest.raises(ValidationError, match="v"):
+        DeliveryTasks.model_validate({**golden(), "v": 2})
+
+
+def test_a_message_carries_ids_and_nothing_else() -> None:
+    [task] = golden()["tasks"]
+
+    assert set(task) == {"delivery_id", "webhook_id", "attempt"}
+
+
+def test_long_lists_are_cut_into_messages() -> None:
+    tasks = [a_task(number) for number in range(2 * LONGEST_LIST + 1)]
+
+    messages = [DeliveryTasks.model_validate_json(body) for body in encode_tasks(tasks)]
+
+    assert [len(message.tasks) for message in messages] == [LONGEST_LIST, LONGEST_LIST, 1]
+    assert [task for message in messages for task in message.tasks] == tasks
+
+
+def test_nothing_to_wake_is_no_message() -> None:
+    assert list(encode_tasks([])) == []
+
+
+def test_each_delay_has_a_queue_with_its_milliseconds_in_its_name() -> None:
+    names = [delay_queue(delay) for delay in DELAYS]
+
+    assert names == [
+        "deliveries.retry.60000ms",
+        "deliveries.retry.300000ms",
+        "deliveries.retry.1800000ms",
+        "deliveries.retry.7200000ms",
+    ]
+
+
+def test_a_delay_queue_hands_over_what_is_due_and_loses_nothing() -> None:
+    assert delay_arguments(DELAYS[0]) == {
+        "x-queue-type": "quorum",
+        "x-message-ttl": 60_000,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": RETRIES_QUEUE,
+        "x-dead-letter-strategy": "at-least-once",
+        "x-overflow": "reject-publish",
+    }
+
+
+def test_every_queue_that_is_worked_off_sends_poison_to_the_dead_letters() -> None:
+    topology = delivery_topology(DELAYS)
+
+    worked_off = [queue for queue in topology.queues if queue.arguments == WORK_ARGUMENTS]
+    assert {queue.name for queue in worked_off} == {
+        "dispatcher.events",
+        "deliveries",
+        "deliveries.retries",
+    }
+    assert WORK_ARGUMENTS["x-dead-letter-routing-key"] == DEAD_LETTERS_QUEUE
+    assert DEAD_LETTERS_QUEUE in {queue.name for queue in topology.queues}
+
+
+def test_the_same_delay_twice_is_one_queue() -> None:
+    names = [queue.name for queue in delivery_topology([DELAYS[0], DELAYS[0]]).queues]
+
+    assert len(names) == len(set(names))

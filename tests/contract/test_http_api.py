@@ -1,0 +1,597 @@
+"""Every public path as clients see it: status, headers, body; fakes stand behind the ports."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from ipaddress import ip_network
+from typing import Any
+from xml.etree import ElementTree
+
+import orjson
+import pytest
+from aiohttp import ClientResponse
+from structlog.testing import capture_logs
+
+from common.contracts.lookup import LookupReply
+from gateway.adapters.http.openapi.examples import COMPANY
+from gateway.domain.keys import Scope
+from gateway.domain.problems import (
+    CompanyNotFound,
+    InternalError,
+    LookupTimeout,
+    ServiceUnavailable,
+)
+from gateway.domain.rates import Rate
+from tests.builders.keys import NOON
+from tests.fakes.gateway import A_REPLY, Gateway, database_away
+from tests.fakes.gateway import gateway as a_gateway
+
+LOOKUP = "/api?country=dk&vat=12345674"
+TYPED = ["vat", "name", "produ", "phone", "ean", "address"]
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    async with a_gateway() as running:
+        yield running
+
+
+async def problem(answer: ClientResponse) -> dict[str, Any]:
+    assert answer.content_type == "application/problem+json"
+    body: dict[str, Any] = orjson.loads(await answer.read())
+    assert body["status"] == answer.status
+    assert body["type"] == "urn:problem:" + body["code"].replace("_", "-")
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+    assert body["title"]
+    assert body["detail"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    return body
+
+
+async def code(answer: ClientResponse) -> tuple[int, str]:
+    return answer.status, (await problem(answer))["code"]
+
+
+class TestLookups:
+    async def test_the_company_is_passed_on_byte_by_byte(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP)
+
+        assert answer.status == 200
+        assert answer.headers["Content-Type"] == "application/json"
+        assert await answer.read() == A_REPLY.body
+
+    async def test_the_lookup_service_gets_clean_questions(self, gateway: Gateway) -> None:
+        await gateway.get("/api?country=dk&search=12+34+56+74&include=owners")
+
+        assert gateway.lookups.terms() == [[("vat", "12345674"), ("phone", "12345674")]]
+        assert gateway.lookups.asked[0].include == ("owners",)
+
+    @pytest.mark.parametrize("kind", TYPED)
+    async def test_a_typed_endpoint_asks_for_its_own_kind(
+        self, gateway: Gateway, kind: str
+    ) -> None:
+        terms = {"vat": "12345674", "produ": "1000000001", "ean": "5790000000005"}
+        term = terms.get(kind, "12345678")
+
+        answer = await gateway.get(f"/api/{kind}", params={"country": "dk", "q": term})
+
+        assert answer.status == 200
+        assert gateway.lookups.terms()[0][0][0] == kind
+
+    async def test_an_address_may_be_written_in_a_query_as_forms_write_it(
+        self, gateway: Gateway
+    ) -> None:
+        await gateway.client.get(
+            "/api/address?country=dk&q=Pr%C3%B8vevej+43%2C+1112+K%C3%B8benhavn"
+        )
+
+        assert gateway.lookups.terms() == [[("address", "Prøvevej 43, 1112 København")]]
+
+    async def test_the_same_company_in_xml(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP + "&format=xml")
+
+        document = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own)
+        assert answer.headers["Content-Type"] == "application/xml; charset=utf-8"
+        assert document.tag == "company"
+        assert document.findtext("name") == COMPANY["name"]
+        assert [name.text for name in document.iter("trade_name")] == COMPANY["trade_names"]
+
+    async def test_head_answers_the_same_without_a_body(self, gateway: Gateway) -> None:
+        whole = await gateway.get(LOOKUP)
+        head = await gateway.client.head(LOOKUP)
+
+        assert head.status == 200
+        assert await head.read() == b""
+        for header in ("Content-Length", "Content-Type", "ETag", "Cache-Control"):
+            assert head.headers[header] == whole.headers[header]
+
+    @pytest.mark.parametrize(
+        "failure,status,expected",
+        [
+            (CompanyNotFound("no company in dk has vat 12345674"), 404, "company_not_found"),
+            (ServiceUnavailable("the lookup service is away"), 503, "service_unavailable"),
+            (LookupTimeout("no answer in time"), 504, "lookup_timeout"),
+            (InternalError("an internal error"), 500, "internal_error"),
+        ],
+    )
+    async def test_what_the_lookup_service_reports_reaches_the_client(
+        self, gateway: Gateway, failure: Exception, status: int, expected: str
+    ) -> None:
+        gateway.lookups.answer = failure
+
+        answer = await gateway.get(LOOKUP)
+
+        assert await code(answer) == (status, expected)
+
+    async def test_a_fault_of_ours_shows_nothing_of_itself(self, gateway: Gateway) -> None:
+        gateway.lookups.answer = RuntimeError("secret words")
+
+        with capture_logs() as lines:
+            answer = await gateway.get(LOOKUP, headers={"Accept": "text/html"})
+
+        assert await code(answer) == (500, "internal_error")
+        assert "secret" not in await answer.text()
+        assert [line["event"] for line in lines] == ["request.failed", "request.done"]
+
+    async def test_when_something_is_away_the_client_is_told_when_to_come_again(
+        self, gateway: Gateway
+    ) -> None:
+        gateway.lookups.answer = ServiceUnavailable("the lookup service is away")
+
+        answer = await gateway.get(LOOKUP)
+
+        assert int(answer.headers["Retry-After"]) > 0
+
+
+class TestCaching:
+    async def test_a_company_may_be_kept_for_a_minute_by_its_client(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP)
+
+        assert answer.headers["Cache-Control"] == "private, max-age=60"
+
+    @pytest.mark.parametrize("prefix", ["", "W/", '"another", '])
+    async def test_a_company_the_client_has_is_not_sent_again(
+        self, gateway: Gateway, prefix: str
+    ) -> None:
+        tag = (await gateway.get(LOOKUP)).headers["ETag"]
+
+        answer = await gateway.get(LOOKUP, headers={"If-None-Match": prefix + tag})
+
+        assert answer.status == 304
+        assert await answer.read() == b""
+        assert answer.headers["ETag"] == tag
+        assert answer.headers["Cache-Control"] == "private, max-age=60"
+        assert "Content-Type" not in answer.headers
+
+    async def test_any_company_will_do_for_a_client_that_says_so(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP, headers={"If-None-Match": "*"})
+
+        assert answer.status == 304
+
+    async def test_the_formats_have_tags_of_their_own(self, gateway: Gateway) -> None:
+        tag = (await gateway.get(LOOKUP)).headers["ETag"]
+
+        answer = await gateway.get(LOOKUP + "&format=xml", headers={"If-None-Match": tag})
+
+        assert answer.status == 200
+        assert answer.headers["ETag"] != tag
+
+    async def test_a_changed_company_is_sent(self, gateway: Gateway) -> None:
+        tag = (await gateway.get(LOOKUP)).headers["ETag"]
+        gateway.lookups.answer = LookupReply(body=b"{}", tag="another")
+
+        answer = await gateway.get(LOOKUP, headers={"If-None-Match": tag})
+
+        assert answer.status == 200
+        assert await answer.read() == b"{}"
+
+
+class TestProblems:
+    async def test_every_fault_of_a_query_is_listed(self, gateway: Gateway) -> None:
+        answer = await gateway.get("/api?vat=1&include=x")
+
+        body = await problem(answer)
+        assert answer.status == 400
+        assert body["code"] == "missing_parameter"
+        assert [error["parameter"] for error in body["errors"]] == ["country", "include", "vat"]
+        assert all(error["message"] for error in body["errors"])
+        assert gateway.lookups.asked == []
+
+    async def test_a_problem_without_faulty_input_has_no_errors(self, gateway: Gateway) -> None:
+        gateway.lookups.answer = CompanyNotFound("nobody")
+
+        body = await problem(await gateway.get(LOOKUP))
+
+        assert "errors" not in body
+
+    async def test_a_lookups_problem_comes_in_the_format_asked_for(self, gateway: Gateway) -> None:
+        answer = await gateway.get("/api?format=xml&country=dk&vat=1")
+
+        document = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own)
+        assert answer.status == 400
+        assert answer.content_type == "application/problem+xml"
+        assert document.tag == "problem"
+        assert document.findtext("type") == "urn:problem:invalid-parameter"
+        assert document.findtext("code") == "invalid_parameter"
+        assert document.findtext("status") == "400"
+        assert document.findtext("request_id") == answer.headers["X-Request-Id"]
+        assert document.findtext("errors/error/parameter") == "vat"
+
+    @pytest.mark.parametrize("path", ["/nothing", "/api/", "/api/webhook", "/API", "/api/vat/1"])
+    async def test_other_paths_are_not_found(self, gateway: Gateway, path: str) -> None:
+        answer = await gateway.get(path)
+
+        assert await code(answer) == (404, "not_found")
+
+    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+    async def test_other_methods_are_not_allowed(self, gateway: Gateway, method: str) -> None:
+        answer = await gateway.client.request(method, LOOKUP, data=b"x" * 100_000)
+
+        assert await code(answer) == (405, "method_not_allowed")
+        assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+    @pytest.mark.parametrize("query", ["name=%ff%fe", "name=%00", "a;b=1", "=x&country=dk", "%"])
+    async def test_a_hostile_query_is_a_problem_or_a_lookup_and_never_a_fault(
+        self, gateway: Gateway, query: str
+    ) -> None:
+        answer = await gateway.get(f"/api?{query}")
+
+        assert answer.status == 400
+
+    async def test_what_a_client_expects_of_a_lookup_is_ignored(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP, headers={"Expect": "miracles"})
+
+        assert answer.status == 200
+
+
+class TestRequestIds:
+    async def test_a_callers_own_id_is_kept_and_passed_on(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP, headers={"X-Request-Id": "order-17/4"})
+
+        assert answer.headers["X-Request-Id"] == "order-17/4"
+        assert gateway.lookups.request_ids == ["order-17/4"]
+
+    @pytest.mark.parametrize("given", ["", "x" * 129, "two words", "sØren"])
+    async def test_an_id_that_is_not_sane_is_replaced(self, gateway: Gateway, given: str) -> None:
+        answer = await gateway.get(LOOKUP, headers={"X-Request-Id": given})
+
+        assert answer.headers["X-Request-Id"] == "id-1"
+
+    @pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/nothing", "/api"])
+    async def test_every_answer_carries_an_id_and_the_rate(
+        self, gateway: Gateway, path: str
+    ) -> None:
+        answer = await gateway.get(path)
+
+        assert answer.headers["X-Request-Id"] == "id-1"
+        assert answer.headers["RateLimit-Policy"] == '"anonymous";q=1000;w=60'
+        assert answer.headers["RateLimit"].startswith('"anonymous";r=')
+        assert "aiohttp" not in answer.headers["Server"]
+
+
+class TestKeys:
+    @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
+    async def test_a_key_may_be_sent_as_bearer_or_in_a_header_of_its_own(
+        self, gateway: Gateway, scheme: str
+    ) -> None:
+        header = gateway.issue()
+        bearer = {"Authorization": f"{scheme} {header['X-API-Key']}"}
+
+        for headers in (header, bearer):
+            answer = await gateway.get(LOOKUP, headers=headers)
+            assert answer.status == 200
+            assert answer.headers["RateLimit-Policy"] == '"key";q=1000;w=60'
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"X-API-Key": ""},
+            {"X-API-Key": "x"},
+            {"X-API-Key": "0" * 24 + "." + "s" * 43},
+            {"Authorization": "Bearer"},
+            {"Authorization": "Bearer x"},
+            {"Authorization": "Basic dXNlcjpwYXNz"},
+        ],
+    )
+    async def test_a_bad_key_is_unauthorized(
+        self, gateway: Gateway, headers: dict[str, str]
+    ) -> None:
+        answer = await gateway.get(LOOKUP, headers=headers)
+
+        assert await code(answer) == (401, "unauthorized")
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+        assert gateway.lookups.asked == []
+
+    async def test_a_right_id_with_a_wrong_secret_is_unauthorized(self, gateway: Gateway) -> None:
+        key = gateway.issue()["X-API-Key"]
+
+        answer = await gateway.get(LOOKUP, headers={"X-API-Key": key[:-1] + "x"})
+
+        assert await code(answer) == (401, "unauthorized")
+
+    async def test_a_revoked_key_is_unauthorized(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP, headers=gateway.issue(revoked_at=NOON))
+
+        assert await code(answer) == (401, "unauthorized")
+
+    async def test_a_key_without_the_scope_is_forbidden(self, gateway: Gateway) -> None:
+        header = gateway.issue(scopes=frozenset({Scope.WEBHOOKS}))
+
+        answer = await gateway.get(LOOKUP, headers=header)
+
+        assert await code(answer) == (403, "forbidden")
+
+    async def test_when_keys_cannot_be_checked_the_service_is_unavailable(
+        self, gateway: Gateway
+    ) -> None:
+        header = gateway.issue()
+        gateway.keys.fault = database_away()
+
+        answer = await gateway.get(LOOKUP, headers=header)
+
+        assert await code(answer) == (503, "service_unavailable")
+        assert "Retry-After" in answer.headers
+
+    async def test_without_a_key_lookups_go_on_when_keys_cannot_be_checked(
+        self, gateway: Gateway
+    ) -> None:
+        gateway.keys.fault = database_away()
+
+        assert (await gateway.get(LOOKUP)).status == 200
+
+    async def test_a_fault_in_checking_keys_is_a_problem_as_well(self, gateway: Gateway) -> None:
+        header = gateway.issue()
+        gateway.keys.fault = RuntimeError("secret words")
+
+        answer = await gateway.get(LOOKUP, headers=header)
+
+        assert await code(answer) == (500, "internal_error")
+
+    async def test_where_keys_are_needed_none_is_unauthorized(self) -> None:
+        async with a_gateway(anonymous_lookups=False) as gateway:
+            without = await gateway.get(LOOKUP)
+            with_key = await gateway.get(LOOKUP, headers=gateway.issue())
+
+            assert await code(without) == (401, "unauthorized")
+            assert with_key.status == 200
+
+    async def test_where_keys_are_needed_the_documentation_is_open(self) -> None:
+        async with a_gateway(anonymous_lookups=False) as gateway:
+            assert (await gateway.get("/docs")).status == 200
+
+
+class TestRates:
+    async def test_beyond_the_rate_the_client_is_told_when_to_come_again(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
+            answers = [await gateway.get(LOOKUP) for _ in range(3)]
+
+            assert [answer.status for answer in answers] == [200, 200, 429]
+            assert [answer.headers["RateLimit"] for answer in answers] == [
+                '"anonymous";r=1;t=60',
+                '"anonymous";r=0;t=60',
+                '"anonymous";r=0;t=60',
+            ]
+            assert answers[2].headers["Retry-After"] == "60"
+            assert (await problem(answers[2]))["code"] == "rate_limited"
+
+    async def test_after_the_window_the_client_is_served_again(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            await gateway.get(LOOKUP)
+            gateway.clock.now += 60
+
+            assert (await gateway.get(LOOKUP)).status == 200
+
+    async def test_a_key_has_a_rate_of_its_own_wherever_it_is_used(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60), key_rate=Rate(2, 60)) as gateway:
+            header, other = gateway.issue(), gateway.issue()
+            await gateway.get(LOOKUP)
+
+            answers = [await gateway.get(LOOKUP, headers=header) for _ in range(3)]
+            another = await gateway.get(LOOKUP, headers=other)
+
+            assert [answer.status for answer in answers] == [200, 200, 429]
+            assert another.status == 200
+
+    async def test_bad_keys_use_up_the_anonymous_rate(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
+            statuses = [
+                (await gateway.get(LOOKUP, headers={"X-API-Key": "guess"})).status for _ in range(3)
+            ]
+            good = await gateway.get(LOOKUP, headers=gateway.issue())
+
+            assert statuses == [401, 401, 429]
+            assert good.status == 200
+
+    async def test_faulty_and_misdirected_requests_count_too(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
+            paths = ["/api", "/nothing", LOOKUP]
+
+            assert [(await gateway.get(path)).status for path in paths] == [400, 404, 429]
+
+    async def test_documentation_and_preflights_do_not_count(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            for path in ("/", "/docs", "/openapi.json", "/docs/style.css"):
+                await gateway.get(path)
+            await gateway.client.options(LOOKUP)
+
+            assert (await gateway.get(LOOKUP)).status == 200
+
+    async def test_a_limited_lookup_in_xml_is_a_problem_in_xml(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            await gateway.get(LOOKUP)
+
+            answer = await gateway.get(LOOKUP + "&format=xml")
+
+            assert answer.status == 429
+            assert answer.content_type == "application/problem+xml"
+
+    async def test_behind_a_trusted_proxy_its_clients_are_counted_apart(self) -> None:
+        proxies = (ip_network("127.0.0.0/8"),)
+        async with a_gateway(anonymous_rate=Rate(1, 60), trusted_proxies=proxies) as gateway:
+            hops = ["192.0.2.7", "192.0.2.8", "203.0.113.9, 192.0.2.7"]
+
+            statuses = [
+                (await gateway.get(LOOKUP, headers={"X-Forwarded-For": hop})).status for hop in hops
+            ]
+
+            assert statuses == [200, 200, 429]
+
+    async def test_anybody_else_cannot_choose_an_address(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            statuses = [
+                (await gateway.get(LOOKUP, headers={"X-Forwarded-For": f"192.0.2.{n}"})).status
+                for n in range(2)
+            ]
+
+            assert statuses == [200, 429]
+
+
+class TestBrowsers:
+    async def test_scripts_of_any_site_may_look_up(self, gateway: Gateway) -> None:
+        answer = await gateway.get(LOOKUP, headers={"Origin": "https://shop.example"})
+
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert "RateLimit" in answer.headers["Access-Control-Expose-Headers"]
+
+    async def test_scripts_may_read_problems(self, gateway: Gateway) -> None:
+        answer = await gateway.get("/api", headers={"Origin": "https://shop.example"})
+
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+    async def test_a_preflight_needs_no_key(self) -> None:
+        async with a_gateway(anonymous_lookups=False) as gateway:
+            answer = await gateway.client.options(
+                "/api/vat",
+                headers={
+                    "Origin": "https://shop.example",
+                    "Access-Control-Request-Method": "GET",
+                    "Access-Control-Request-Headers": "authorization",
+                },
+            )
+
+            assert answer.status == 204
+            assert "GET" in answer.headers["Access-Control-Allow-Methods"]
+            assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
+            assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+    async def test_one_origin_alone_may_be_allowed(self) -> None:
+        async with a_gateway(cors_origin="https://shop.example") as gateway:
+            answer = await gateway.get(LOOKUP)
+
+            assert answer.headers["Access-Control-Allow-Origin"] == "https://shop.example"
+            assert answer.headers["Vary"] == "Origin"
+
+    async def test_or_none(self) -> None:
+        async with a_gateway(cors_origin="") as gateway:
+            answer = await gateway.get(LOOKUP)
+            preflight = await gateway.client.options(LOOKUP)
+
+            assert not any(name.startswith("Access-Control") for name in answer.headers)
+            assert not any(name.startswith("Access-Control") for name in preflight.headers)
+
+
+class TestDocumentation:
+    async def test_the_root_leads_to_it(self, gateway: Gateway) -> None:
+        answer = await gateway.get("/")
+
+        assert answer.status == 302
+        assert answer.headers["Location"] == "docs"
+        assert (await gateway.client.get("/")).url.path == "/docs"
+
+    async def test_it_needs_no_other_host(self, gateway: Gateway) -> None:
+        answer = await gateway.get("/docs")
+
+        page = await answer.text()
+        policy = answer.headers["Content-Security-Policy"]
+        assert answer.content_type == "text/html"
+        assert "default-src 'none'" in policy
+        assert "http" not in policy
+        assert 'src="http' not in page
+        assert 'href="http' not in page
+        assert "<style" not in page
+
+    @pytest.mark.parametrize(
+        "part,media_type",
+        [
+            ("style.css", "text/css"),
+            ("script.js", "text/javascript"),
+            ("icon.svg", "image/svg+xml"),
+        ],
+    )
+    async def test_its_parts_are_served_here(
+        self, gateway: Gateway, part: str, media_type: str
+    ) -> None:
+        page = await (await gateway.get("/docs")).text()
+        answer = await gateway.get(f"/docs/{part}")
+
+        assert f'"docs/{part}"' in page
+        assert answer.status == 200
+        assert answer.content_type == media_type
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+class TestObservation:
+    async def test_a_request_is_one_log_line(self, gateway: Gateway) -> None:
+        header = gateway.issue()
+
+        with capture_logs() as lines:
+            await gateway.get(LOOKUP, headers={**header, "X-Request-Id": "mine"})
+
+        (line,) = lines
+        assert line.pop("duration_ms") >= 0
+        assert line == {
+            "event": "request.done",
+            "log_level": "info",
+            "request_id": "mine",
+            "method": "GET",
+            "route": "/api",
+            "status": 200,
+            "search_type": "vat",
+            "key_id": header["X-API-Key"].partition(".")[0],
+        }
+
+    async def test_neither_key_nor_search_term_reaches_the_log(self, gateway: Gateway) -> None:
+        key = gateway.issue()["X-API-Key"]
+
+        with capture_logs() as lines:
+            await gateway.get("/api/name?country=dk&q=Testesen", headers={"X-API-Key": key})
+            await gateway.get(LOOKUP, headers={"X-API-Key": key[:-1] + "x"})
+
+        assert "Testesen" not in str(lines)
+        assert key.partition(".")[2][:20] not in str(lines)
+
+    async def test_requests_are_counted_by_route_status_and_search_type(
+        self, gateway: Gateway
+    ) -> None:
+        for path in (LOOKUP, LOOKUP, "/api/name?country=dk&q=x", "/nothing/12345674"):
+            await gateway.get(path)
+
+        assert counted(gateway, route="/api", status="200", search_type="vat") == 2
+        assert counted(gateway, route="/api/name", status="400", search_type="none") == 1
+        assert counted(gateway, route="unmatched", status="404", search_type="none") == 1
+        assert gateway.registry.get_sample_value("http_requests_in_flight") == 0
+        seconds = gateway.registry.get_sample_value("http_request_seconds_count", {"route": "/api"})
+        assert seconds == 2
+
+    async def test_limited_requests_are_counted(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            for _ in range(3):
+                await gateway.get(LOOKUP)
+
+            sample = gateway.registry.get_sample_value(
+                "http_rate_limited_total", {"policy": "anonymous"}
+            )
+            assert sample == 2
+
+    async def test_requests_under_way_are_shown(self, gateway: Gateway) -> None:
+        gateway.lookups.gate.clear()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(gateway.get(LOOKUP))
+            await gateway.lookups.reached.wait()
+            under_way = gateway.registry.get_sample_value("http_requests_in_flight")
+            gateway.lookups.gate.set()
+
+        assert under_way == 1
+
+
+def counted(gateway: Gateway, **labels: str) -> float | None:
+    return gateway.registry.get_sample_value("http_requests_total", labels)

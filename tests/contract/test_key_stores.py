@@ -1,0 +1,85 @@
+"""One suite for both stores of API keys: the fake keeps the promises of the real one."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from common.mongo import connected, database
+from gateway.adapters.keys import MongoKeys
+from gateway.domain.keys import ApiKey, Scope
+from gateway.ports import KeyStore
+from tests.builders.keys import NOON, a_presented_key, an_api_key
+from tests.conftest import DatabaseNames
+from tests.fakes.gateway import FakeKeyStore
+
+LATER = NOON + timedelta(hours=1)
+
+
+class Promises:
+    """What every `KeyStore` keeps."""
+
+    async def test_a_key_comes_back_as_it_was_added(self, store: KeyStore) -> None:
+        key = an_api_key(scopes=frozenset({Scope.WEBHOOKS}))
+
+        await store.add(key)
+
+        assert await store.find(key.id) == key
+
+    async def test_there_may_be_no_such_key(self, store: KeyStore) -> None:
+        assert await store.find("0" * 24) is None
+
+    async def test_keys_are_listed_newest_first(self, store: KeyStore) -> None:
+        older = numbered(1)
+        newer = replace(numbered(2), created_at=LATER)
+        await store.add(older)
+        await store.add(newer)
+
+        assert list(await store.all()) == [newer, older]
+
+    async def test_a_revoked_key_is_still_found_with_the_time_of_its_end(
+        self, store: KeyStore
+    ) -> None:
+        key = an_api_key()
+        await store.add(key)
+
+        found = await store.revoke(key.id, at=NOON)
+
+        assert found
+        assert await store.find(key.id) == replace(key, revoked_at=NOON)
+
+    async def test_revoking_again_changes_nothing(self, store: KeyStore) -> None:
+        key = an_api_key()
+        await store.add(key)
+        await store.revoke(key.id, at=NOON)
+
+        found = await store.revoke(key.id, at=LATER)
+
+        assert found
+        assert await store.find(key.id) == replace(key, revoked_at=NOON)
+
+    async def test_what_is_not_there_cannot_be_revoked(self, store: KeyStore) -> None:
+        assert not await store.revoke("0" * 24, at=NOON)
+
+
+class TestFake(Promises):
+    @pytest.fixture(name="store")
+    def _store(self) -> KeyStore:
+        return FakeKeyStore()
+
+
+@pytest.mark.integration
+class TestMongo(Promises):
+    @pytest.fixture(name="store")
+    async def _store(
+        self, mongo_url: str, database_names: DatabaseNames
+    ) -> AsyncIterator[KeyStore]:
+        async with connected(mongo_url, name="test") as client:
+            keys = MongoKeys(database(client, database_names.access))
+            await keys.create_indexes()
+            yield keys
+
+
+def numbered(number: int) -> ApiKey:
+    return an_api_key(a_presented_key(number))

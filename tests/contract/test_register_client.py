@@ -1,0 +1,227 @@
+"""The clients of the registers keep their manners, against a server that speaks the interfaces."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import repeat
+from pathlib import Path
+
+import pytest
+import trustme
+from yarl import URL
+
+from lookup.adapters.feeds.brreg import BrregEntities, UpdateFeed
+from lookup.adapters.feeds.http import (
+    Call,
+    Manners,
+    RegisterClient,
+    retry_after,
+    sessions,
+)
+from lookup.domain.feeds import Ended, Gone, Position, Present, Unknown
+from lookup.domain.records import Kind
+from lookup.usecases.sync.sources import RegisterAway, RegisterFault
+from register_samples.server import (
+    BrokenOff,
+    Failure,
+    Registers,
+    Served,
+    Slow,
+    TooManyRequests,
+    serving,
+)
+from register_samples.server.faults import Fault
+
+NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+ENTITY = "/enheter/310345679"
+
+
+@dataclass
+class Register:
+    """A served register, a client of it, and how long that has waited between its tries."""
+
+    served: Served
+    client: RegisterClient
+    waited: list[float] = field(default_factory=list)
+
+    def ask(self, path: str = "enheter/310345679", *, repeatable: bool = True) -> Call:
+        return Call("GET", self.client.url(path), repeatable=repeatable)
+
+
+def manners(waited: list[float]) -> Manners:
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+
+    def waits() -> Iterator[float]:
+        return repeat(0.5)
+
+    return Manners(
+        "company-registry-lookup/0.1 (data@example.com)",
+        waits,
+        timeout=timedelta(milliseconds=300),
+        tries=3,
+        patience=timedelta(minutes=1),
+        sleep=wait,
+    )
+
+
+@pytest.fixture
+async def register() -> AsyncIterator[Register]:
+    waited: list[float] = []
+    async with serving(Registers(companies=12)) as served, sessions(manners(waited)) as session:
+        client = RegisterClient(session, served.brreg, register="brreg", manners=manners(waited))
+        yield Register(served, client, waited)
+
+
+async def test_a_register_is_told_who_asks(register: Register) -> None:
+    await register.client.ask(register.ask())
+
+    assert register.served.agents == ["company-registry-lookup/0.1 (data@example.com)"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [TooManyRequests(), Failure(500), Failure(503), Slow(1.0), BrokenOff(), BrokenOff(told=True)],
+)
+async def test_what_may_pass_is_tried_again(register: Register, fault: Fault) -> None:
+    register.served.faults.plan(ENTITY, fault)
+
+    answer = await register.client.ask(register.ask())
+
+    assert answer.content["organisasjonsnummer"] == "310345679"
+    assert register.waited == [0.5]
+
+
+async def test_the_wait_that_a_register_asks_for_is_kept(register: Register) -> None:
+    register.served.faults.plan(ENTITY, TooManyRequests(retry_after=7))
+
+    await register.client.ask(register.ask())
+
+    assert register.waited == [7.0]
+
+
+async def test_a_register_that_wants_to_be_left_alone_for_long_is_left_alone(
+    register: Register,
+) -> None:
+    register.served.faults.plan(ENTITY, TooManyRequests(retry_after=3600))
+
+    with pytest.raises(RegisterAway) as away:
+        await register.client.ask(register.ask())
+
+    assert away.value.retry_after == timedelta(hours=1)
+    assert register.waited == []
+
+
+async def test_a_register_that_keeps_failing_is_given_up(register: Register) -> None:
+    register.served.faults.plan(ENTITY, *[Failure(502)] * 3)
+
+    with pytest.raises(RegisterAway, match="it answered 502"):
+        await register.client.ask(register.ask())
+
+    assert len(register.served.requests) == 3
+
+
+async def test_what_must_not_be_repeated_is_repeated_only_where_it_was_not_done(
+    register: Register,
+) -> None:
+    register.served.faults.plan(ENTITY, TooManyRequests(), Failure(500))
+
+    with pytest.raises(RegisterAway):
+        await register.client.ask(register.ask(repeatable=False))
+
+    assert len(register.served.requests) == 2
+
+
+async def test_a_request_that_is_refused_is_not_made_again(register: Register) -> None:
+    with pytest.raises(RegisterFault, match="it answered 400"):
+        await register.client.ask(register.ask("enheter/12"))
+
+    assert len(register.served.requests) == 1
+
+
+async def test_a_register_that_is_not_there_is_away(register: Register) -> None:
+    async with sessions(manners([])) as session:
+        nowhere = RegisterClient(
+            session, URL("http://127.0.0.1:1"), register="brreg", manners=manners([])
+        )
+
+        with pytest.raises(RegisterAway, match="no connection"):
+            await nowhere.ask(Call("GET", nowhere.url("enheter")))
+
+
+async def test_numbers_are_fetched_in_one_list_and_one_by_one_where_that_leaves_them_out(
+    register: Register,
+) -> None:
+    entities = register.served.registers.no.entities
+    entities.remove("310345717")
+    wanted = ["310345679", "310345717", "310345792", "987654321"]
+
+    answers = await BrregEntities(register.client, Kind.NO_ENTITIES).fetch(wanted)
+
+    assert isinstance(answers["310345679"], Present)
+    assert answers["310345717"] == Gone()
+    assert answers["310345792"] == Ended("2023-11-27")
+    assert answers["987654321"] == Unknown()
+    assert len(register.served.requests) == 4
+
+
+async def test_a_feed_page_begins_after_the_last_entry_that_was_read(register: Register) -> None:
+    entities = register.served.registers.no.entities
+    for turn in range(5):
+        entities.change("310345679", {"hjemmeside": f"www{turn}.example.com"})
+    feed = UpdateFeed(register.client, Kind.NO_ENTITIES, page_size=3)
+
+    first = await feed.page(Position(NOON - timedelta(days=9999)))
+    second = await feed.page(first.position)
+    third = await feed.page(second.position)
+
+    ids = [update["oppdateringsid"] for update in entities.updates]
+    assert [m.sequence for page in (first, second, third) for m in page.mentions] == ids
+    assert (first.is_last, second.is_last) == (False, True)
+    assert third.position == second.position
+
+
+async def test_requests_of_one_client_are_made_one_at_a_time(register: Register) -> None:
+    await asyncio.gather(*(register.client.ask(register.ask()) for _ in range(5)))
+
+    assert register.served.most_at_once == 1
+
+
+async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    trusted = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    async with serving(Registers(companies=1), tls=context) as served:
+        statuses = []
+        for ca_file in (None, trusted):
+            async with sessions(manners([]), ca_file=ca_file) as session:
+                client = RegisterClient(
+                    session, served.brreg, register="brreg", manners=manners([])
+                )
+                call = Call("GET", client.url("enheter"))
+                try:
+                    statuses.append(str((await client.ask(call)).status))
+                except RegisterFault as fault:
+                    statuses.append(str(fault).partition(":")[0])
+
+    assert statuses == ["its certificate is not trusted", "200"]
+
+
+@pytest.mark.parametrize(
+    "text,wait",
+    [
+        ("120", timedelta(minutes=2)),
+        ("Mon, 02 Nov 2026 12:05:00 GMT", timedelta(minutes=5)),
+        ("Mon, 02 Nov 2026 11:00:00 GMT", timedelta()),
+        ("soon", None),
+        (None, None),
+    ],
+)
+def test_the_wait_of_a_header_is_in_seconds_or_until_a_time(
+    text: str | None, wait: timedelta | None
+) -> None:
+    assert retry_after(text, NOON) == wait

@@ -1,0 +1,538 @@
+"""One suite for both senders, and what a receiver can do to the real one."""
+
+import asyncio
+import errno
+import gzip
+import socket
+import ssl
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+from aiohttp.abc import ResolveResult
+
+from common.contracts.outage import Outage
+from dispatcher.adapters.guard import Lookup, system_lookup
+from dispatcher.adapters.http_sender import HttpSender, SenderLimits, http_sender
+from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
+from dispatcher.ports import Post, Sender
+from tests.fakes.dispatcher import FakeSender
+
+LOOPBACK = IPv4Network("127.0.0.0/8")
+LIMITS = SenderLimits(total=timedelta(seconds=2), connect=timedelta(seconds=1))
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+#: What a receiver does on one connection.
+Behaviour = Callable[["Connection"], Awaitable[None]]
+
+
+@dataclass
+class Connection:
+    """One connection to a receiver, as its bytes."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    requests: list[bytes] = field(default_factory=list)
+
+    async def request(self) -> bytes:
+        """The next request, whole."""
+        head = await self.reader.readuntil(b"\r\n\r\n")
+        length = next(
+            int(line.partition(b":")[2])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length:")
+        )
+        request = head + await self.reader.readexactly(length)
+        self.requests.append(request)
+        return request
+
+    async def send(self, data: bytes) -> None:
+        self.writer.write(data)
+        await self.writer.drain()
+
+    def reset(self) -> None:
+        """Breaks it off without a goodbye."""
+        self.writer.transport.abort()
+
+
+@dataclass
+class RawReceiver:
+    """A receiver that may do anything."""
+
+    port: int = 0
+    connections: list[Connection] = field(default_factory=list)
+
+    def url(self, host: str = "127.0.0.1") -> str:
+        return f"https://{host}:{self.port}/hook"
+
+    @property
+    def requests(self) -> int:
+        return sum(len(connection.requests) for connection in self.connections)
+
+
+@pytest.fixture(name="authority", scope="module")
+def _authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@asynccontextmanager
+async def receiving(
+    behaviour: Behaviour, certificate: trustme.LeafCert | None
+) -> AsyncIterator[RawReceiver]:
+    """A receiver for the body's time; without a certificate it speaks no TLS."""
+    receiver = RawReceiver()
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        connection = Connection(reader, writer)
+        receiver.connections.append(connection)
+        with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            await behaviour(connection)
+        writer.close()
+
+    context = None
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        certificate.configure_cert(context)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    receiver.port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield receiver
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks)
+
+
+def answering(*answers: bytes) -> Behaviour:
+    """Answers the requests of a connection with these, in order."""
+
+    async def behave(connection: Connection) -> None:
+        for answer in answers:
+            await connection.request()
+            await connection.send(answer)
+        await connection.reader.read()
+
+    return behave
+
+
+def a_post(url: str) -> Post:
+    return Post(url, {"Content-Type": "application/json", "X-Delivery-Id": "an-id"}, b'{"id":1}')
+
+
+class Promises:
+    """What a sender tells of a receiver."""
+
+    @pytest.mark.parametrize("status", [200, 204, 302, 410, 429, 500])
+    async def test_an_answer_is_its_status(self, senders: "Senders", status: int) -> None:
+        async with senders.to_receiver(status) as (sender, post):
+            assert await sender.send(post) == Answered(status)
+
+    async def test_no_answer_is_a_word(self, senders: "Senders") -> None:
+        async with senders.to_receiver(None) as (sender, post):
+            assert await sender.send(post) == Unanswered(Cause.CONNECTION_REFUSED)
+
+    async def test_one_post_after_another(self, senders: "Senders") -> None:
+        async with senders.to_receiver(200) as (sender, post):
+            outcomes = [await sender.send(post) for _ in range(3)]
+
+        assert outcomes == [Answered(200)] * 3
+
+    async def test_many_at_once(self, senders: "Senders") -> None:
+        async with senders.to_receiver(200) as (sender, post):
+            outcomes = await asyncio.gather(*(sender.send(post) for _ in range(20)))
+
+        assert outcomes == [Answered(200)] * 20
+
+
+class Senders:
+    """A kind of sender, and receivers that answer with a status, or refuse (None)."""
+
+    def to_receiver(self, status: int | None) -> Any:
+        """Gives a sender and a post that reaches the receiver."""
+        raise NotImplementedError
+
+
+class FakeSenders(Senders):
+    @asynccontextmanager
+    async def to_receiver(self, status: int | None) -> AsyncIterator[tuple[Sender, Post]]:
+        post = a_post("https://hooks.example.com/hook")
+        outcome: Outcome = (
+            Unanswered(Cause.CONNECTION_REFUSED) if status is None else Answered(status)
+        )
+        yield FakeSender(by_url={post.url: outcome}), post
+
+
+@dataclass
+class HttpSenders(Senders):
+    authority: trustme.CA
+    folder: Path
+
+    @property
+    def ca_file(self) -> Path:
+        path = self.folder / "ca.pem"
+        self.authority.cert_pem.write_to_path(str(path))
+        return path
+
+    @asynccontextmanager
+    async def to_receiver(self, status: int | None) -> AsyncIterator[tuple[Sender, Post]]:
+        line = b"HTTP/1.1 %d Status\r\nContent-Length: 0\r\n\r\n" % (status or 0)
+        async with self.to(answering(*[line] * 20)) as (sender, receiver):
+            url = receiver.url() if status else f"https://127.0.0.1:{a_closed_port()}/hook"
+            yield sender, a_post(url)
+
+    @asynccontextmanager
+    async def to(
+        self, behaviour: Behaviour, *, lookup: Lookup = system_lookup, tls: bool = True
+    ) -> AsyncIterator[tuple[HttpSender, RawReceiver]]:
+        """A sender that may call loopback, and a receiver that behaves so."""
+        certificate = self.authority.issue_cert("127.0.0.1", "receiver.example")
+        async with AsyncExitStack() as stack:
+            receiver = await stack.enter_async_context(
+                receiving(behaviour, certificate if tls else None)
+            )
+            sender = await stack.enter_async_context(self.sender(lookup=lookup))
+            yield sender, receiver
+
+    def sender(
+        self,
+        *,
+        lookup: Lookup = system_lookup,
+        allowed: Sequence[IPv4Network] = (LOOPBACK,),
+        trusting: bool = True,
+    ) -> Any:
+        ca_file = self.ca_file if trusting else None
+        return http_sender(LIMITS, allowed=allowed, ca_file=ca_file, lookup=lookup)
+
+
+def a_closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@pytest.fixture(name="real")
+def _real(authority: trustme.CA, tmp_path: Path) -> HttpSenders:
+    return HttpSenders(authority, tmp_path)
+
+
+class TestFakeSender(Promises):
+    @pytest.fixture(name="senders")
+    def _senders(self) -> Senders:
+        return FakeSenders()
+
+
+class TestHttpSender(Promises):
+    @pytest.fixture(name="senders")
+    def _senders(self, real: HttpSenders) -> Senders:
+        return real
+
+
+class TestWhatIsSent:
+    async def test_the_body_and_headers_are_what_was_given(self, real: HttpSenders) -> None:
+        async with real.to(answering(OK)) as (sender, receiver):
+            await sender.send(a_post(receiver.url()))
+
+            [request] = receiver.connections[0].requests
+        head, _, body = request.partition(b"\r\n\r\n")
+        assert body == b'{"id":1}'
+        assert head.startswith(b"POST /hook HTTP/1.1\r\n")
+        assert b"X-Delivery-Id: an-id" in head
+        # A packed answer is nothing that we would unpack.
+        assert b"Accept-Encoding: identity" in head
+
+    async def test_cookies_are_never_sent_back(self, real: HttpSenders) -> None:
+        cookie = b"HTTP/1.1 200 OK\r\nSet-Cookie: who=you\r\nContent-Length: 0\r\n\r\n"
+        async with real.to(answering(cookie, OK)) as (sender, receiver):
+            await sender.send(a_post(receiver.url("receiver.example")))
+            await sender.send(a_post(receiver.url()))
+            await sender.send(a_post(receiver.url()))
+
+            requests = [r for each in receiver.connections for r in each.requests]
+        assert not any(b"cookie" in request.lower() for request in requests)
+
+    async def test_a_proxy_of_the_environment_is_not_asked(
+        self, real: HttpSenders, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{a_closed_port()}")
+        async with real.to(answering(OK)) as (sender, receiver):
+            assert await sender.send(a_post(receiver.url())) == Answered(200)
+
+    async def test_a_connection_is_used_again(self, real: HttpSenders) -> None:
+        async with real.to(answering(OK, OK)) as (sender, receiver):
+            for _ in range(2):
+                await sender.send(a_post(receiver.url()))
+
+            assert len(receiver.connections) == 1
+
+
+class TestHostileReceivers:
+    async def test_one_that_never_answers_is_a_timeout(self, real: HttpSenders) -> None:
+        started = time.monotonic()
+        async with real.to(answering()) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.TIMEOUT)
+        assert time.monotonic() - started < LIMITS.total.total_seconds() + 1
+
+    async def test_one_that_never_finishes_the_handshake_is_a_timeout(
+        self, real: HttpSenders
+    ) -> None:
+        async def say_nothing(connection: Connection) -> None:
+            await connection.reader.read()
+
+        async with real.to(say_nothing, tls=False) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.TIMEOUT)
+
+    async def test_one_whose_status_drips_is_a_timeout(self, real: HttpSenders) -> None:
+        async def drip(connection: Connection) -> None:
+            await connection.request()
+            for byte in OK:
+                await connection.send(bytes([byte]))
+                await asyncio.sleep(0.5)
+
+        async with real.to(drip) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.TIMEOUT)
+
+    async def test_a_body_that_drips_is_not_waited_for(self, real: HttpSenders) -> None:
+        async def drip(connection: Connection) -> None:
+            await connection.request()
+            await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+            while True:
+                await connection.send(b".")
+                await asyncio.sleep(0.2)
+
+        started = time.monotonic()
+        async with real.to(drip) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Answered(200)
+        assert time.monotonic() - started < LIMITS.total.total_seconds()
+
+    async def test_of_an_endless_body_little_is_read(self, real: HttpSenders) -> None:
+        sent = Counter[str]()
+
+        async def pour(connection: Connection) -> None:
+            await connection.request()
+            await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            while True:
+                await connection.send(b"10000\r\n" + bytes(0x10000) + b"\r\n")
+                sent["bytes"] += 0x10000
+
+        async with real.to(pour) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Answered(200)
+        assert sent["bytes"] < 50_000_000
+
+    async def test_a_zip_bomb_is_not_unpacked(self, real: HttpSenders) -> None:
+        bomb = gzip.compress(bytes(20_000_000))
+        head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+        started = time.process_time()
+        async with real.to(answering(head % len(bomb) + bomb)) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Answered(200)
+        assert time.process_time() - started < 1
+
+    async def test_a_redirect_is_not_followed(self, real: HttpSenders) -> None:
+        there = (
+            b"HTTP/1.1 302 Found\r\nLocation: https://169.254.169.254/\r\nContent-Length: 0\r\n\r\n"
+        )
+        async with real.to(answering(there, OK)) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+            assert receiver.requests == 1
+        assert outcome == Answered(302)
+
+    async def test_what_is_not_http_is_an_invalid_response(self, real: HttpSenders) -> None:
+        async with real.to(answering(b"220 mail.example ESMTP\r\n\r\n")) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    async def test_headers_without_end_are_an_invalid_response(self, real: HttpSenders) -> None:
+        endless = b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000
+        async with real.to(answering(endless)) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    async def test_a_reset_is_told_and_not_tried_again(self, real: HttpSenders) -> None:
+        async def reset(connection: Connection) -> None:
+            await connection.request()
+            connection.reset()
+
+        async with real.to(reset) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+            assert receiver.requests == 1
+        assert outcome == Unanswered(Cause.CONNECTION_RESET)
+
+    async def test_a_kept_connection_that_is_closed_costs_nothing(self, real: HttpSenders) -> None:
+        turns = Counter[str]()
+
+        async def close_on_the_second_request(connection: Connection) -> None:
+            turns["connections"] += 1
+            await connection.request()
+            await connection.send(OK)
+            await connection.request()
+            if turns["connections"] == 1:
+                connection.reset()
+
+        async with real.to(close_on_the_second_request) as (sender, receiver):
+            outcomes = [await sender.send(a_post(receiver.url())) for _ in range(2)]
+
+            assert [len(each.requests) for each in receiver.connections] == [2, 1]
+        assert outcomes == [Answered(200)] * 2
+
+
+class TestTls:
+    async def test_without_tls_nothing_is_sent(self, real: HttpSenders) -> None:
+        async def answer_in_plain(connection: Connection) -> None:
+            await connection.reader.read(100)
+            await connection.send(OK)
+
+        async with real.to(answer_in_plain, tls=False) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+            assert receiver.requests == 0
+        assert outcome == Unanswered(Cause.TLS)
+
+    async def test_an_unknown_authority_is_not_believed(self, real: HttpSenders) -> None:
+        async with (
+            real.to(answering(OK)) as (_, receiver),
+            real.sender(trusting=False) as sender,
+        ):
+            assert await sender.send(a_post(receiver.url())) == Unanswered(Cause.TLS)
+
+    async def test_a_certificate_for_another_name_is_not_believed(self, real: HttpSenders) -> None:
+        async with real.to(answering(OK), lookup=to_loopback) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url("other.example")))
+
+        assert outcome == Unanswered(Cause.TLS)
+
+
+def a_result(host: str, address: str, port: int) -> ResolveResult:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return ResolveResult(hostname=host, host=address, port=port, family=family, proto=0, flags=0)
+
+
+def to_loopback(host: str, port: int, _family: int) -> list[ResolveResult]:
+    return [a_result(host, "127.0.0.1", port)]
+
+
+def to_these(*addresses: str) -> Lookup:
+    return lambda host, port, _family: [a_result(host, each, port) for each in addresses]
+
+
+class TestAddressGuard:
+    @pytest.mark.parametrize(
+        "host", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]"]
+    )
+    async def test_an_address_in_the_url_is_checked(self, real: HttpSenders, host: str) -> None:
+        async with real.sender(allowed=()) as sender:
+            outcome = await sender.send(a_post(f"https://{host}/hook"))
+
+        assert outcome == Unanswered(Cause.BLOCKED_ADDRESS)
+
+    @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "fd00::1", "64:ff9b::7f00:1"])
+    async def test_every_address_of_a_name_is_checked(
+        self, real: HttpSenders, address: str
+    ) -> None:
+        async with real.sender(allowed=(), lookup=to_these(address, address)) as sender:
+            outcome = await sender.send(a_post("https://receiver.example/hook"))
+
+        assert outcome == Unanswered(Cause.BLOCKED_ADDRESS)
+
+    async def test_a_name_is_called_at_those_of_its_addresses_that_may_be(
+        self, real: HttpSenders
+    ) -> None:
+        lookup = to_these("10.0.0.1", "127.0.0.1")
+        async with real.to(answering(OK), lookup=lookup) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url("receiver.example")))
+
+        assert outcome == Answered(200)
+
+    async def test_a_name_that_changes_is_checked_again(self, real: HttpSenders) -> None:
+        answers = [["127.0.0.1"], ["10.0.0.1"]]
+
+        def rebinding(host: str, port: int, _family: int) -> list[ResolveResult]:
+            return [a_result(host, each, port) for each in answers.pop(0)]
+
+        goodbye = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        async with real.to(answering(goodbye), lookup=rebinding) as (sender, receiver):
+            first = await sender.send(a_post(receiver.url("receiver.example")))
+            # Another port is another question, as it is when the answer's time is over.
+            second = await sender.send(a_post("https://receiver.example/hook"))
+
+        assert (first, second) == (Answered(200), Unanswered(Cause.BLOCKED_ADDRESS))
+
+    @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f.1", "0177.0.0.1"])
+    async def test_odd_spellings_of_addresses_reach_nothing(
+        self, real: HttpSenders, host: str
+    ) -> None:
+        async with real.sender(allowed=()) as sender:
+            outcome = await sender.send(a_post(f"https://{host}/hook"))
+
+        assert outcome in (
+            Unanswered(Cause.BLOCKED_ADDRESS),
+            Unanswered(Cause.INVALID_RESPONSE),
+            Unanswered(Cause.DNS),
+        )
+
+    async def test_a_name_without_addresses_is_dns(self, real: HttpSenders) -> None:
+        def nothing(_host: str, _port: int, _family: int) -> list[ResolveResult]:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+        async with real.sender(lookup=nothing) as sender:
+            outcome = await sender.send(a_post("https://receiver.example/hook"))
+
+        assert outcome == Unanswered(Cause.DNS)
+
+    async def test_names_that_resolve_slowly_hold_up_no_other(self, real: HttpSenders) -> None:
+        release = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow_but_for_one(host: str, port: int, _family: int) -> list[ResolveResult]:
+            if host != "receiver.example":
+                asyncio.run_coroutine_threadsafe(release.wait(), loop).result()
+            return [a_result(host, "127.0.0.1", port)]
+
+        async with real.to(answering(OK), lookup=slow_but_for_one) as (sender, receiver):
+            slow = [
+                asyncio.create_task(sender.send(a_post(f"https://slow-{number}.example/")))
+                for number in range(40)
+            ]
+            await asyncio.sleep(0)
+            outcome = await sender.send(a_post(receiver.url("receiver.example")))
+            release.set()
+            await asyncio.gather(*slow)
+
+        assert outcome == Answered(200)
+
+    async def test_when_we_are_out_of_sockets_it_is_nobodys_failure(
+        self, real: HttpSenders
+    ) -> None:
+        def out_of_files(_host: str, _port: int, _family: int) -> list[ResolveResult]:
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        async with real.sender(lookup=out_of_files) as sender:
+            with pytest.raises(Outage):
+                await sender.send(a_post("https://receiver.example/hook"))

@@ -1,0 +1,141 @@
+"""Suggestions as clients see them: status, headers, body; a fake stands behind them."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import ClientResponse
+from structlog.testing import capture_logs
+
+from common.contracts.lookup import SuggestReply, SuggestRequest
+from gateway.domain.keys import Scope
+from gateway.domain.problems import InternalError, LookupTimeout, ServiceUnavailable
+from gateway.domain.rates import Rate
+from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import gateway as a_gateway
+
+SUGGEST = "/api/suggest?country=dk&q=Pr%C3%B8v"
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    async with a_gateway() as running:
+        yield running
+
+
+async def code(answer: ClientResponse) -> tuple[int, str]:
+    assert answer.content_type == "application/problem+json"
+    body: dict[str, Any] = orjson.loads(await answer.read())
+    return answer.status, body["code"]
+
+
+async def test_the_list_is_passed_on_byte_by_byte(gateway: Gateway) -> None:
+    gateway.suggestions.answer = SuggestReply(body=b'{"suggestions" : []}')
+
+    answer = await gateway.get(SUGGEST)
+
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "private, max-age=60"
+    assert await answer.read() == b'{"suggestions" : []}'
+
+
+async def test_the_lookup_service_is_asked_what_was_typed(gateway: Gateway) -> None:
+    await gateway.get(SUGGEST + "&limit=5", headers={"X-Request-Id": "mine"})
+
+    assert gateway.suggestions.asked == [SuggestRequest(country="dk", text="Prøv", limit=5)]
+    assert gateway.suggestions.request_ids == ["mine"]
+
+
+@pytest.mark.parametrize("parameter", ["format=xml", "vat=12345674", "unknown=1"])
+async def test_other_parameters_are_ignored(gateway: Gateway, parameter: str) -> None:
+    answer = await gateway.get(f"{SUGGEST}&{parameter}")
+
+    assert answer.status == 200
+    assert answer.content_type == "application/json"
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("q=ab", "missing_parameter"),
+        ("country=dk", "missing_parameter"),
+        ("country=dk&q=a", "invalid_parameter"),
+        ("country=dk&q=ab&q=cd", "invalid_parameter"),
+        ("country=se&q=ab", "invalid_parameter"),
+        ("country=dk&q=ab&limit=21", "invalid_parameter"),
+        ("country=dk&q=%ff%fe", "invalid_parameter"),
+        ("country=dk&q=a&format=xml", "invalid_parameter"),
+    ],
+)
+async def test_a_faulty_question_is_a_problem_in_json(
+    gateway: Gateway, query: str, expected: str
+) -> None:
+    answer = await gateway.get(f"/api/suggest?{query}")
+
+    assert await code(answer) == (400, expected)
+    assert gateway.suggestions.asked == []
+
+
+@pytest.mark.parametrize(
+    "failure, expected",
+    [
+        (ServiceUnavailable("the lookup service is away"), (503, "service_unavailable")),
+        (LookupTimeout("no answer in time"), (504, "lookup_timeout")),
+        (InternalError("an internal error"), (500, "internal_error")),
+    ],
+)
+async def test_what_the_lookup_service_reports_reaches_the_client(
+    gateway: Gateway, failure: Exception, expected: tuple[int, str]
+) -> None:
+    gateway.suggestions.answer = failure
+
+    assert await code(await gateway.get(SUGGEST)) == expected
+
+
+async def test_head_answers_the_same_without_a_body(gateway: Gateway) -> None:
+    whole = await gateway.get(SUGGEST)
+    head = await gateway.client.head(SUGGEST)
+
+    assert head.status == 200
+    assert head.headers["Content-Length"] == whole.headers["Content-Length"]
+
+
+async def test_a_search_box_of_another_site_may_ask(gateway: Gateway) -> None:
+    answer = await gateway.get(SUGGEST, headers={"Origin": "https://shop.example"})
+    preflight = await gateway.client.options("/api/suggest")
+
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert preflight.status == 204
+    assert "GET" in preflight.headers["Access-Control-Allow-Methods"]
+
+
+async def test_every_keystroke_counts_as_one_request() -> None:
+    async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
+        answers = [await gateway.get(f"{SUGGEST}&limit=20") for _ in range(3)]
+
+        assert [answer.status for answer in answers] == [200, 200, 429]
+        assert answers[0].headers["RateLimit"] == '"anonymous";r=1;t=60'
+        assert answers[2].headers["Retry-After"] == "60"
+
+
+async def test_whoever_may_look_up_may_ask_for_suggestions() -> None:
+    async with a_gateway(anonymous_lookups=False) as gateway:
+        without = await gateway.get(SUGGEST)
+        other = await gateway.get(
+            SUGGEST, headers=gateway.issue(scopes=frozenset({Scope.WEBHOOKS}))
+        )
+        good = await gateway.get(SUGGEST, headers=gateway.issue())
+
+        assert await code(without) == (401, "unauthorized")
+        assert await code(other) == (403, "forbidden")
+        assert good.status == 200
+
+
+async def test_what_was_typed_is_not_logged(gateway: Gateway) -> None:
+    with capture_logs() as lines:
+        await gateway.get("/api/suggest?country=dk&q=Testesen")
+
+    assert [(line["event"], line["route"]) for line in lines] == [("request.done", "/api/suggest")]
+    assert "Testesen" not in str(lines)

@@ -1,0 +1,90 @@
+"""What gateway, registry and dispatcher send each other about webhooks.
+
+Changing a golden file is changing the interface between services that run in different versions.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import ormsgpack
+import pytest
+
+from common.contracts.contract import Contract
+from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.webhooks import (
+    PublicAttempt,
+    WebhookId,
+    WebhookReply,
+    WebhookRequest,
+    WebhookWithSecret,
+    decode_addressed,
+    encode_for,
+)
+
+GOLDEN = Path(__file__).parent / "golden"
+
+MESSAGES: dict[str, type[Contract]] = {
+    "webhook_request": WebhookRequest,
+    "webhook_reply": WebhookReply,
+    "webhook_answer": WebhookWithSecret,
+    "webhook_attempt": PublicAttempt,
+}
+
+
+def golden(name: str) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads((GOLDEN / f"{name}.json").read_bytes())
+    return document
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_message_is_read_and_written_back_the_same(name: str) -> None:
+    message = MESSAGES[name].model_validate(golden(name))
+
+    assert message.model_dump(mode="json") == golden(name)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_a_field_of_a_newer_version_is_ignored(name: str) -> None:
+    message = MESSAGES[name].model_validate({**golden(name), "added_later": 1})
+
+    assert message == MESSAGES[name].model_validate(golden(name))
+
+
+@pytest.mark.parametrize("name", ["webhook_request", "webhook_reply"])
+def test_a_message_crosses_the_broker_unchanged(name: str) -> None:
+    message = MESSAGES[name].model_validate(golden(name))
+
+    crossed = ormsgpack.unpackb(ormsgpack.packb(message.model_dump()))
+
+    assert MESSAGES[name].model_validate(crossed) == message
+
+
+def test_a_test_event_is_addressed_beside_what_its_receiver_is_sent() -> None:
+    facts = golden("webhook_test_event")
+    webhook_id = WebhookId(facts.pop("webhook_id"))
+    sent = RegistryEvent(id=facts["id"], type=facts["type"], occurred_at=facts["occurred_at"])
+
+    message = encode_for(webhook_id, sent)
+    event, public = decode_addressed(message)
+
+    assert orjson.loads(message) == golden("webhook_test_event")
+    assert event.webhook_id == webhook_id
+    assert public == encode_event(sent) == orjson.dumps(facts)
+
+
+def test_an_event_for_all_is_stored_just_as_it_came() -> None:
+    message = encode_event(RegistryEvent.model_validate(golden("webhook_test_event")))
+
+    event, public = decode_addressed(message)
+
+    assert event.webhook_id is None
+    assert public == message
+
+
+@pytest.mark.parametrize("name", ["webhook_answer", "webhook_reply"])
+def test_a_message_that_may_hold_a_secret_shows_none_of_it_in_a_text(name: str) -> None:
+    message = MESSAGES[name].model_validate(golden(name))
+
+    assert "whsec_" not in repr(message)
+    assert "delivery_id" not in repr(message)

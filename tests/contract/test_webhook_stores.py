@@ -1,0 +1,278 @@
+"""One suite for both stores of webhooks and of idempotency keys: the fakes keep the promises."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.webhooks import DisabledReason, WebhookStatus
+from common.mongo import connected, database
+from tests.builders.webhooks import (
+    NOON,
+    OWNER,
+    SOMEBODY_ELSE,
+    a_call,
+    a_registered,
+    a_secret,
+    secret_keys,
+)
+from tests.conftest import DatabaseNames
+from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
+from webhook_registry.ports import IdempotencyKeys, Registrations
+from webhook_store import idempotency, registrations
+from webhook_store.indexes import make_indexes
+from webhook_store.models import (
+    EventFilter,
+    KeptAnswer,
+    KeyScope,
+    KeyUse,
+    MadeBefore,
+    NewSecret,
+    OwnerIsFull,
+    Webhook,
+)
+
+LATER = NOON + timedelta(hours=1)
+SCOPE = KeyScope(OWNER, "/api/webhooks", "k")
+
+
+@dataclass(frozen=True)
+class Stores:
+    webhooks: Registrations
+    keys: IdempotencyKeys
+
+
+def a_new_secret(number: int) -> NewSecret:
+    return NewSecret(a_secret(f"whsec_{number}"), a_call(number), at=LATER, previous_until=LATER)
+
+
+class Promises:
+    """What the stores of the registry keep."""
+
+    async def test_a_webhook_comes_back_as_it_was_created(self, stores: Stores) -> None:
+        limits = EventFilter((Country.DK,), (CompanyKey("dk:01234567"),))
+        new = a_registered(filter=limits, description="ours", events=("company.*", "*"))
+
+        made = await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+
+        assert made == new
+        assert await stores.webhooks.find(OWNER, new.webhook.id) == new.webhook
+
+    async def test_a_disabled_webhook_comes_back_as_it_was(self, stores: Stores) -> None:
+        new = a_registered(
+            status=WebhookStatus.DISABLED,
+            disabled_at=LATER,
+            disabled_reason=DisabledReason.GONE,
+            generation=2,
+        )
+
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+
+        assert await stores.webhooks.find(OWNER, new.webhook.id) == new.webhook
+
+    async def test_a_webhook_that_is_there_already_is_not_made_again(self, stores: Stores) -> None:
+        first = a_registered(a_secret("whsec_first"))
+        second = replace(first, secret=a_secret("whsec_second"))
+        await stores.webhooks.create(first, call_id=a_call(1), limit=1)
+
+        made = await stores.webhooks.create(second, call_id=a_call(2), limit=1)
+
+        assert made == MadeBefore(first, a_call(1))
+
+    async def test_an_owner_who_has_as_many_as_may_be_gets_no_more(self, stores: Stores) -> None:
+        for number in range(2):
+            await stores.webhooks.create(a_registered(), call_id=a_call(number), limit=2)
+
+        made = await stores.webhooks.create(a_registered(), call_id=a_call(3), limit=2)
+
+        assert made == OwnerIsFull()
+        assert len(await stores.webhooks.of_owner(OWNER)) == 2
+
+    async def test_a_limit_that_was_lowered_lets_nothing_in(self, stores: Stores) -> None:
+        for number in range(3):
+            await stores.webhooks.create(a_registered(), call_id=a_call(number), limit=3)
+
+        made = await stores.webhooks.create(a_registered(), call_id=a_call(4), limit=2)
+
+        assert made == OwnerIsFull()
+
+    async def test_a_deleted_webhook_leaves_its_place(self, stores: Stores) -> None:
+        first, second = a_registered(), a_registered()
+        await stores.webhooks.create(first, call_id=a_call(1), limit=1)
+
+        assert await stores.webhooks.delete(OWNER, first.webhook.id)
+
+        assert await stores.webhooks.find(OWNER, first.webhook.id) is None
+        assert await stores.webhooks.create(second, call_id=a_call(2), limit=1) == second
+
+    async def test_an_owners_webhooks_come_newest_first(self, stores: Stores) -> None:
+        older, newer = a_registered(), a_registered(created_at=LATER)
+        for number, one in enumerate((older, newer, a_registered(owner=SOMEBODY_ELSE))):
+            await stores.webhooks.create(one, call_id=a_call(number), limit=50)
+
+        assert list(await stores.webhooks.of_owner(OWNER)) == [newer.webhook, older.webhook]
+
+    async def test_another_owner_finds_changes_deletes_and_rotates_nothing(
+        self, stores: Stores
+    ) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+        webhook_id = new.webhook.id
+
+        assert await stores.webhooks.find(SOMEBODY_ELSE, webhook_id) is None
+        assert await stores.webhooks.change(SOMEBODY_ELSE, webhook_id, described) is None
+        assert not await stores.webhooks.delete(SOMEBODY_ELSE, webhook_id)
+        assert await stores.webhooks.rotate(SOMEBODY_ELSE, webhook_id, a_new_secret(2)) is None
+        assert await stores.webhooks.find(OWNER, webhook_id) == new.webhook
+
+    async def test_what_is_not_there_cannot_be_changed_deleted_or_rotated(
+        self, stores: Stores
+    ) -> None:
+        assert await stores.webhooks.find(OWNER, "wh_unknown") is None
+        assert await stores.webhooks.change(OWNER, "wh_unknown", described) is None
+        assert not await stores.webhooks.delete(OWNER, "wh_unknown")
+        assert await stores.webhooks.rotate(OWNER, "wh_unknown", a_new_secret(1)) is None
+
+    async def test_a_change_is_kept(self, stores: Stores) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+
+        changed = await stores.webhooks.change(OWNER, new.webhook.id, described)
+
+        assert changed == described(new.webhook)
+        assert await stores.webhooks.find(OWNER, new.webhook.id) == changed
+
+    async def test_a_rotation_gives_the_new_secret(self, stores: Stores) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+
+        rotated = await stores.webhooks.rotate(OWNER, new.webhook.id, a_new_secret(2))
+
+        assert rotated is not None
+        assert rotated.secret == a_secret("whsec_2")
+        assert rotated.webhook == replace(new.webhook, updated_at=LATER)
+
+    async def test_the_same_rotation_again_gives_the_same_secret(self, stores: Stores) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+        first = await stores.webhooks.rotate(OWNER, new.webhook.id, a_new_secret(2))
+
+        other = replace(a_new_secret(2), secret=a_secret("whsec_other"))
+        second = await stores.webhooks.rotate(OWNER, new.webhook.id, other)
+
+        assert second == first
+
+    async def test_a_use_is_kept_until_its_time(self, stores: Stores) -> None:
+        use = KeyUse(a_call(1), b"body")
+
+        assert await stores.keys.find(SCOPE, at=NOON) is None
+        assert await stores.keys.use(SCOPE, use, at=NOON, until=LATER) == use
+        assert await stores.keys.find(SCOPE, at=NOON) == use
+        assert await stores.keys.find(SCOPE, at=LATER) is None
+
+    async def test_the_first_use_counts(self, stores: Stores) -> None:
+        first, second = KeyUse(a_call(1), b"body"), KeyUse(a_call(2), b"other")
+        await stores.keys.use(SCOPE, first, at=NOON, until=LATER)
+
+        assert await stores.keys.use(SCOPE, second, at=NOON, until=LATER) == first
+
+    async def test_a_use_whose_time_is_over_gives_way(self, stores: Stores) -> None:
+        first, second = KeyUse(a_call(1), b"body"), KeyUse(a_call(2), b"other")
+        await stores.keys.use(SCOPE, first, at=NOON, until=LATER)
+        await stores.keys.answer(SCOPE, KeptAnswer(201, b"{}", None))
+
+        noted = await stores.keys.use(SCOPE, second, at=LATER, until=LATER + timedelta(hours=1))
+
+        assert noted == second
+        assert await stores.keys.find(SCOPE, at=LATER) == second
+
+    async def test_an_answer_is_kept_with_its_use(self, stores: Stores) -> None:
+        use, answer = KeyUse(a_call(1), b"body"), KeptAnswer(201, b'{"id":"$x"}', "/api/x")
+        await stores.keys.use(SCOPE, use, at=NOON, until=LATER)
+
+        await stores.keys.answer(SCOPE, answer)
+
+        assert await stores.keys.find(SCOPE, at=NOON) == replace(use, answer=answer)
+
+    async def test_of_many_at_once_just_as_many_are_created_as_may_be(self, stores: Stores) -> None:
+        made = await asyncio.gather(
+            *(
+                stores.webhooks.create(a_registered(), call_id=a_call(number), limit=10)
+                for number in range(30)
+            )
+        )
+
+        assert made.count(OwnerIsFull()) == 20
+        assert len(await stores.webhooks.of_owner(OWNER)) == 10
+
+    async def test_of_many_that_make_the_same_webhook_at_once_one_does(
+        self, stores: Stores
+    ) -> None:
+        new = a_registered()
+
+        made = await asyncio.gather(
+            *(
+                stores.webhooks.create(
+                    replace(new, secret=a_secret(f"whsec_{number}")),
+                    call_id=a_call(number),
+                    limit=10,
+                )
+                for number in range(10)
+            )
+        )
+
+        before = {one for one in made if isinstance(one, MadeBefore)}
+        [first] = (one for one in made if not isinstance(one, MadeBefore))
+        assert [one.registered for one in before] == [first]
+
+    async def test_of_many_changes_at_once_none_is_lost(self, stores: Stores) -> None:
+        new = a_registered(description="")
+        await stores.webhooks.create(new, call_id=a_call(1), limit=1)
+
+        def longer(webhook: Webhook) -> Webhook:
+            return replace(webhook, description=f"{webhook.description}x")
+
+        await asyncio.gather(
+            *(stores.webhooks.change(OWNER, new.webhook.id, longer) for _ in range(5))
+        )
+
+        found = await stores.webhooks.find(OWNER, new.webhook.id)
+        assert found is not None
+        assert found.description == "xxxxx"
+
+    async def test_of_many_uses_at_once_one_is_noted(self, stores: Stores) -> None:
+        uses = await asyncio.gather(
+            *(
+                stores.keys.use(SCOPE, KeyUse(a_call(number), b"body"), at=NOON, until=LATER)
+                for number in range(20)
+            )
+        )
+
+        assert len({use.call_id for use in uses}) == 1
+
+
+def described(webhook: Webhook) -> Webhook:
+    return replace(webhook, description="changed", events=("owners.*",), updated_at=LATER)
+
+
+class TestFakes(Promises):
+    @pytest.fixture
+    def stores(self) -> Stores:
+        return Stores(FakeRegistrations(), FakeIdempotencyKeys())
+
+
+@pytest.mark.integration
+class TestMongo(Promises):
+    @pytest.fixture
+    async def stores(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Stores]:
+        async with connected(mongo_url, name="test") as client:
+            webhooks = database(client, database_names.webhooks)
+            await make_indexes(webhooks)
+            yield Stores(
+                registrations.Registrations(webhooks, secret_keys(), Random(1)),
+                idempotency.IdempotencyKeys(webhooks),
+            )

@@ -1,0 +1,293 @@
+"""Webhooks as clients see them over HTTP: status, headers, body; a fake stands for the registry."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+from aiohttp import ClientResponse
+from structlog.testing import capture_logs
+
+from common.contracts.webhooks import Operation, WebhookReply
+from gateway.adapters.http.errors import STATUS
+from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
+from gateway.domain import problems
+from gateway.domain.keys import Scope
+from gateway.domain.problems import Problem
+from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import gateway as a_gateway
+
+BODY = b'{"url": "https://hooks.example.com/", "events": ["*"]}'
+JSON = {"Content-Type": "application/json"}
+
+PRIVATE = [endpoint for endpoint in ENDPOINTS if endpoint.path.startswith("/api/webhooks")]
+WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_json]
+WITH_KEY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_key]
+
+
+@pytest.fixture(name="gateway")
+async def _gateway() -> AsyncIterator[Gateway]:
+    async with a_gateway() as running:
+        yield running
+
+
+def named(endpoint: Endpoint) -> str:
+    return endpoint.operation.value
+
+
+def path_of(endpoint: Endpoint) -> str:
+    return endpoint.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
+
+
+async def send(
+    gateway: Gateway, endpoint: Endpoint, *, headers: dict[str, str] | None = None, **options: Any
+) -> ClientResponse:
+    """The endpoint's request as it should be, with a good key, but for what is given."""
+    given = {**gateway.issue(), **(JSON if endpoint.takes_json else {}), **(headers or {})}
+    if endpoint.takes_json:
+        options.setdefault("data", BODY)
+    return await gateway.client.request(
+        endpoint.method, path_of(endpoint), headers=given, **options
+    )
+
+
+async def problem(answer: ClientResponse) -> dict[str, Any]:
+    assert answer.content_type == "application/problem+json"
+    body: dict[str, Any] = orjson.loads(await answer.read())
+    return body
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=named)
+async def test_each_method_and_path_is_one_operation(gateway: Gateway, endpoint: Endpoint) -> None:
+    await send(gateway, endpoint, headers={"X-Request-Id": "mine"})
+
+    [asked] = gateway.webhooks.asked
+    assert asked.operation is endpoint.operation
+    assert asked.owner == "acme"
+    assert asked.webhook_id == ("wh_1" if "{id}" in endpoint.path else "")
+    assert asked.delivery_id == ("d-1" if "{delivery_id}" in endpoint.path else "")
+    assert asked.body == (BODY if endpoint.takes_json else b"")
+    assert gateway.webhooks.request_ids == ["mine"]
+
+
+def test_every_operation_has_a_path() -> None:
+    assert {endpoint.operation for endpoint in ENDPOINTS} == set(Operation)
+
+
+async def test_each_request_is_a_call_of_its_own_whatever_its_id(gateway: Gateway) -> None:
+    for _ in range(2):
+        await send(gateway, ENDPOINTS[0], headers={"X-Request-Id": "the-same"})
+
+    calls = [request.call_id for request in gateway.webhooks.asked]
+    assert calls == [UUID(int=1), UUID(int=2)]
+
+
+@pytest.mark.parametrize("endpoint", PRIVATE, ids=named)
+async def test_webhooks_need_a_key(gateway: Gateway, endpoint: Endpoint) -> None:
+    answer = await gateway.client.request(endpoint.method, path_of(endpoint), data=BODY)
+
+    assert (answer.status, (await problem(answer))["code"]) == (401, "unauthorized")
+    assert gateway.webhooks.asked == []
+
+
+@pytest.mark.parametrize("endpoint", PRIVATE, ids=named)
+async def test_webhooks_need_a_key_that_is_good_for_them(
+    gateway: Gateway, endpoint: Endpoint
+) -> None:
+    key = gateway.issue(scopes=frozenset({Scope.LOOKUP}))
+
+    answer = await send(gateway, endpoint, headers=key)
+
+    assert (answer.status, (await problem(answer))["code"]) == (403, "forbidden")
+    assert gateway.webhooks.asked == []
+
+
+async def test_the_kinds_of_events_need_no_key(gateway: Gateway) -> None:
+    answer = await gateway.get("/api/event-types")
+
+    assert answer.status == 200
+    assert answer.headers["Cache-Control"] == "public, max-age=300"
+    assert gateway.webhooks.asked[0].owner == ""
+
+
+async def test_an_answer_is_passed_on_with_its_headers(gateway: Gateway) -> None:
+    gateway.webhooks.answer = WebhookReply(
+        status=201, body=b'{"id":"wh_1"}', location="/api/webhooks/wh_1", replayed=True
+    )
+
+    answer = await send(gateway, ENDPOINTS[0])
+
+    assert answer.status == 201
+    assert await answer.read() == b'{"id":"wh_1"}'
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Location"] == "/api/webhooks/wh_1"
+    assert answer.headers["Idempotency-Replayed"] == "true"
+    assert answer.headers["Cache-Control"] == "no-store"
+
+
+async def test_an_answer_without_a_body_has_none(gateway: Gateway) -> None:
+    gateway.webhooks.answer = WebhookReply(status=204)
+
+    answer = await gateway.client.delete("/api/webhooks/wh_1", headers=gateway.issue())
+
+    assert answer.status == 204
+    assert await answer.read() == b""
+    assert "Content-Type" not in answer.headers
+    assert "Idempotency-Replayed" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        problems.InvalidBody("faulty"),
+        problems.InvalidParameter("faulty"),
+        problems.WebhookNotFound("unknown"),
+        problems.DeliveryNotFound("unknown"),
+        problems.WebhookDisabled("disabled"),
+        problems.WebhookLimitReached("full"),
+        problems.DeliveryPending("pending"),
+        problems.IdempotencyConflict("used"),
+        problems.ServiceUnavailable("away"),
+        problems.InternalError("a fault"),
+    ],
+    ids=lambda failure: failure.code,
+)
+async def test_what_the_registry_reports_reaches_the_client(
+    gateway: Gateway, failure: Problem
+) -> None:
+    gateway.webhooks.answer = failure
+
+    answer = await send(gateway, ENDPOINTS[0])
+
+    assert answer.status == STATUS[type(failure)]
+    assert (await problem(answer))["code"] == failure.code
+
+
+@pytest.mark.parametrize("endpoint", WITH_BODY, ids=named)
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "json"]
+)
+async def test_a_body_of_another_type_is_refused(
+    gateway: Gateway, endpoint: Endpoint, content_type: str
+) -> None:
+    answer = await send(gateway, endpoint, headers={"Content-Type": content_type})
+
+    assert (answer.status, (await problem(answer))["code"]) == (415, "unsupported_media_type")
+    assert gateway.webhooks.asked == []
+
+
+async def test_a_charset_is_no_other_type(gateway: Gateway) -> None:
+    content_type = "application/json; charset=utf-8"
+
+    answer = await send(gateway, ENDPOINTS[0], headers={"Content-Type": content_type})
+
+    assert answer.status == 200
+
+
+async def test_a_missing_body_is_the_registrys_to_refuse(gateway: Gateway) -> None:
+    await gateway.client.post("/api/webhooks/wh_1/recover", headers=gateway.issue())
+
+    assert gateway.webhooks.asked[0].body == b""
+
+
+@pytest.mark.parametrize("endpoint", {*WITH_BODY, *WITH_KEY}, ids=named)
+async def test_a_body_over_64_kib_is_refused(gateway: Gateway, endpoint: Endpoint) -> None:
+    largest = await send(gateway, endpoint, data=b" " * 64 * 1024)
+    larger = await send(gateway, endpoint, data=b" " * (64 * 1024 + 1))
+
+    assert largest.status == 200
+    assert (larger.status, (await problem(larger))["code"]) == (413, "body_too_large")
+    assert len(gateway.webhooks.asked) == 1
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=named)
+async def test_an_idempotency_key_goes_with_creations_and_tests_alone(
+    gateway: Gateway, endpoint: Endpoint
+) -> None:
+    await send(gateway, endpoint, headers={"Idempotency-Key": "k-1"})
+
+    expected = "k-1" if endpoint.takes_key else None
+    assert gateway.webhooks.asked[0].idempotency_key == expected
+
+
+async def test_what_is_no_text_reaches_the_registry_as_something_that_it_refuses(
+    gateway: Gateway,
+) -> None:
+    [(name, key)] = gateway.issue().items()
+    host, port = gateway.client.server.host, gateway.client.server.port
+    reader, writer = await asyncio.open_connection(host, port)
+
+    writer.write(
+        b"POST /api/webhooks/wh_1/test HTTP/1.1\r\nHost: test\r\nConnection: close\r\n"
+        b"Idempotency-Key: k\xff\r\n" + f"{name}: {key}\r\n\r\n".encode()
+    )
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert gateway.webhooks.asked[0].idempotency_key == "k\ufffd"
+
+
+async def test_two_keys_are_none_that_a_client_can_mean(gateway: Gateway) -> None:
+    headers = [("Idempotency-Key", "k-1"), ("Idempotency-Key", "k-2"), *gateway.issue().items()]
+
+    await gateway.client.post("/api/webhooks/wh_1/test", headers=headers)
+
+    assert gateway.webhooks.asked[0].idempotency_key == "k-1, k-2"
+
+
+@pytest.mark.parametrize(
+    "query, status", [("", None), ("?status=cancelled", "cancelled"), ("?other=1", None)]
+)
+async def test_deliveries_are_listed_by_status(
+    gateway: Gateway, query: str, status: str | None
+) -> None:
+    await gateway.get(f"/api/webhooks/wh_1/deliveries{query}", headers=gateway.issue())
+
+    assert gateway.webhooks.asked[0].status == status
+
+
+@pytest.mark.parametrize("query", ["status=", "status=failed", "status=cancelled&status=cancelled"])
+async def test_a_faulty_status_is_refused(gateway: Gateway, query: str) -> None:
+    answer = await gateway.get(f"/api/webhooks/wh_1/deliveries?{query}", headers=gateway.issue())
+
+    body = await problem(answer)
+    assert (answer.status, body["code"]) == (400, "invalid_parameter")
+    assert [error["parameter"] for error in body["errors"]] == ["status"]
+
+
+async def test_another_method_is_refused_with_those_there_are(gateway: Gateway) -> None:
+    answer = await gateway.client.put("/api/webhooks/wh_1", headers=gateway.issue())
+
+    assert (answer.status, (await problem(answer))["code"]) == (405, "method_not_allowed")
+    assert answer.headers["Allow"] == "DELETE, GET, HEAD, PATCH"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/webhooks/", "/api/webhooks/wh_1/", "/api/webhooks/wh_1/secret", "/api/event-type"],
+)
+async def test_other_paths_are_not_found(gateway: Gateway, path: str) -> None:
+    answer = await gateway.get(path, headers=gateway.issue())
+
+    assert (answer.status, (await problem(answer))["code"]) == (404, "not_found")
+
+
+async def test_head_answers_what_get_does_without_a_body(gateway: Gateway) -> None:
+    answer = await gateway.client.head("/api/webhooks", headers=gateway.issue())
+
+    assert answer.status == 200
+    assert await answer.read() == b""
+
+
+async def test_a_secret_is_not_logged(gateway: Gateway) -> None:
+    gateway.webhooks.answer = WebhookReply(status=201, body=b'{"secret":"whsec_invented"}')
+
+    with capture_logs() as lines:
+        await send(gateway, ENDPOINTS[0])
+
+    assert lines
+    assert "whsec_" not in str(lines)

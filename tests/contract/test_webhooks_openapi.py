@@ -1,0 +1,338 @@
+"""The description of webhooks says what gateway and registry together really answer.
+
+The registry's operations run in this process, among stand-ins for its database and broker.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from aiohttp import ClientResponse
+
+from common.contracts.events import EventType
+from common.contracts.webhooks import AttemptStatus, PublicAttempt
+from gateway.adapters.http.openapi.document import openapi_document
+from gateway.adapters.http.openapi.webhook_examples import ATTEMPT, DELIVERY_ID, NEW_WEBHOOK
+from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
+from gateway.domain.keys import Scope
+from gateway.domain.problems import InternalError, ServiceUnavailable
+from gateway.domain.rates import Rate
+from tests.builders.webhooks import NOON, OWNER
+from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import gateway as a_gateway
+from tests.fakes.webhooks import Registrar
+from webhook_registry.domain.bodies import (
+    LONGEST_DESCRIPTION,
+    read_changes,
+    read_draft,
+    read_window,
+)
+from webhook_registry.domain.changes import stopped_by_operator
+from webhook_registry.domain.destination import LONGEST_URL
+from webhook_registry.domain.subscription import MOST_COMPANIES, PATTERNS
+from webhook_registry.ports import Retried
+
+DOCUMENT = openapi_document()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Service:
+    gateway: Gateway
+    registrar: Registrar
+
+    async def send(self, method: str, path: str, **options: Any) -> ClientResponse:
+        headers = {**self.gateway.issue(owner=OWNER), **JSON, **options.pop("headers", {})}
+        return await self.gateway.client.request(method, path, headers=headers, **options)
+
+    async def created(self) -> str:
+        """The id of a new webhook."""
+        answer = await self.send("POST", "/api/webhooks", data=orjson.dumps(NEW_WEBHOOK))
+        document: dict[str, Any] = await answer.json()
+        return str(document["id"])
+
+    async def disabled(self) -> str:
+        """The id of a new webhook that its owner has disabled."""
+        webhook_id = await self.created()
+        await self.send("PATCH", f"/api/webhooks/{webhook_id}", data=b'{"status":"disabled"}')
+        return webhook_id
+
+
+@pytest.fixture(name="service")
+async def _service() -> AsyncIterator[Service]:
+    registrar = Registrar()
+    async with a_gateway(registrar=registrar) as gateway:
+        yield Service(gateway, registrar)
+
+
+def described(endpoint: Endpoint, status: int) -> dict[str, Any]:
+    node: dict[str, Any] = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+    answer: dict[str, Any] = node["responses"][str(status)]
+    return answer
+
+
+def check(value: Any, schema: dict[str, Any]) -> None:
+    whole = {**schema, "components": DOCUMENT["components"]}
+    jsonschema.validate(value, whole, format_checker=jsonschema.FormatChecker())
+
+
+def of_operation(name: str) -> Endpoint:
+    [endpoint] = (each for each in ENDPOINTS if each.operation == name)
+    return endpoint
+
+
+async def check_answer(answer: ClientResponse, endpoint: Endpoint, status: int) -> None:
+    """The answer has that status and is as the document describes it."""
+    body = await answer.read()
+    assert answer.status == status, body
+    expected = described(endpoint, status)
+    for name, header in expected.get("headers", {}).items():
+        is_needed = resolved(header).get("required", True)
+        assert name in answer.headers or not is_needed, name
+    if "content" not in expected:
+        assert body == b""
+        return
+    check(orjson.loads(body), expected["content"][answer.content_type]["schema"])
+
+
+def resolved(node: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" not in node:
+        return node
+    found: Any = DOCUMENT
+    for step in node["$ref"].removeprefix("#/").split("/"):
+        found = found[step]
+    return dict(found)
+
+
+Story = Callable[[Service], Awaitable[ClientResponse]]
+
+
+async def _create(service: Service) -> ClientResponse:
+    return await service.send("POST", "/api/webhooks", data=orjson.dumps(NEW_WEBHOOK))
+
+
+async def _repeat(service: Service) -> ClientResponse:
+    headers = {"Idempotency-Key": "k"}
+    for _ in range(2):
+        answer = await service.send(
+            "POST", "/api/webhooks", data=orjson.dumps(NEW_WEBHOOK), headers=headers
+        )
+    assert answer.headers["Idempotency-Replayed"] == "true"
+    return answer
+
+
+async def _conflict(service: Service) -> ClientResponse:
+    for description in ("one", "another"):
+        body = orjson.dumps({**NEW_WEBHOOK, "description": description})
+        answer = await service.send(
+            "POST", "/api/webhooks", data=body, headers={"Idempotency-Key": "k"}
+        )
+    return answer
+
+
+async def _full(service: Service) -> ClientResponse:
+    for _ in range(51):
+        answer = await _create(service)
+    return answer
+
+
+def _of_new(method: str, path: str, **options: Any) -> Story:
+    async def story(service: Service) -> ClientResponse:
+        webhook_id = await service.created()
+        return await service.send(method, path.format(id=webhook_id), **options)
+
+    return story
+
+
+def _of_disabled(method: str, path: str, **options: Any) -> Story:
+    async def story(service: Service) -> ClientResponse:
+        webhook_id = await service.disabled()
+        return await service.send(method, path.format(id=webhook_id), **options)
+
+    return story
+
+
+def _plain(method: str, path: str, **options: Any) -> Story:
+    async def story(service: Service) -> ClientResponse:
+        return await service.send(method, path, **options)
+
+    return story
+
+
+async def _enable_what_the_operator_disabled(service: Service) -> ClientResponse:
+    webhook_id = await service.created()
+    stored = service.registrar.world.registrations.stored[webhook_id]
+    stored.webhook = stopped_by_operator(stored.webhook, at=NOON)
+    return await service.send("PATCH", f"{HOOKS}/{webhook_id}", data=b'{"status": "enabled"}')
+
+
+async def _list_attempts(service: Service) -> ClientResponse:
+    service.registrar.world.deliveries.listed = (
+        PublicAttempt.model_validate(ATTEMPT),
+        PublicAttempt.model_validate(
+            {
+                **ATTEMPT,
+                "attempt": 0,
+                "status": AttemptStatus.CANCELLED,
+                "response_code": None,
+                "error": "webhook_disabled",
+                "duration_ms": None,
+                "attempted_at": None,
+                "next_attempt_at": None,
+            }
+        ),
+    )
+    return await _of_new("GET", "/api/webhooks/{id}/deliveries")(service)
+
+
+async def _retry_pending(service: Service) -> ClientResponse:
+    service.registrar.world.deliveries.retried = Retried.PENDING
+    return await _of_new("POST", RETRY)(service)
+
+
+async def _retry_unknown(service: Service) -> ClientResponse:
+    service.registrar.world.deliveries.retried = Retried.NOT_FOUND
+    return await _of_new("POST", RETRY)(service)
+
+
+HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"
+RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
+WINDOW = b'{"since": "2026-03-01T00:00:00Z"}'
+LARGE = b" " * (64 * 1024 + 1)
+TEXT = {"headers": {"Content-Type": "text/plain"}, "data": b"text"}
+
+#: What leads to each answer that is described: operation, status, and how.
+STORIES: list[tuple[str, int, Story]] = [
+    ("create", 201, _create),
+    ("create", 201, _repeat),
+    ("create", 400, _plain("POST", HOOKS, data=b"{}")),
+    ("create", 409, _conflict),
+    ("create", 409, _full),
+    ("create", 413, _plain("POST", HOOKS, data=LARGE)),
+    ("create", 415, _plain("POST", HOOKS, **TEXT)),
+    ("list", 200, _of_new("GET", HOOKS)),
+    ("get", 200, _of_new("GET", ONE)),
+    ("get", 404, _plain("GET", NONE)),
+    ("change", 200, _of_new("PATCH", ONE, data=b'{"status": "disabled"}')),
+    ("change", 400, _of_new("PATCH", ONE, data=b'{"url": "http://a.example"}')),
+    ("change", 404, _plain("PATCH", NONE, data=b"{}")),
+    ("change", 409, _enable_what_the_operator_disabled),
+    ("change", 413, _of_new("PATCH", ONE, data=LARGE)),
+    ("change", 415, _of_new("PATCH", ONE, **TEXT)),
+    ("delete", 204, _of_new("DELETE", ONE)),
+    ("delete", 404, _plain("DELETE", NONE)),
+    ("rotate_secret", 200, _of_new("POST", f"{ONE}/rotate-secret")),
+    ("rotate_secret", 404, _plain("POST", f"{NONE}/rotate-secret")),
+    ("test", 202, _of_new("POST", f"{ONE}/test")),
+    ("test", 400, _of_new("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),
+    ("test", 404, _plain("POST", f"{NONE}/test")),
+    ("test", 409, _of_disabled("POST", f"{ONE}/test")),
+    ("test", 413, _of_new("POST", f"{ONE}/test", data=LARGE)),
+    ("deliveries", 200, _list_attempts),
+    ("deliveries", 400, _of_new("GET", f"{ONE}/deliveries?status=lost")),
+    ("deliveries", 404, _plain("GET", f"{NONE}/deliveries")),
+    ("retry", 202, _of_new("POST", RETRY)),
+    ("retry", 404, _retry_unknown),
+    ("retry", 409, _retry_pending),
+    ("retry", 409, _of_disabled("POST", RETRY)),
+    ("recover", 202, _of_new("POST", f"{ONE}/recover", data=WINDOW)),
+    ("recover", 400, _of_new("POST", f"{ONE}/recover", data=b"{}")),
+    ("recover", 404, _plain("POST", f"{NONE}/recover", data=WINDOW)),
+    ("recover", 409, _of_disabled("POST", f"{ONE}/recover", data=WINDOW)),
+    ("recover", 413, _of_new("POST", f"{ONE}/recover", data=LARGE)),
+    ("recover", 415, _of_new("POST", f"{ONE}/recover", **TEXT)),
+    ("event_types", 200, _plain("GET", "/api/event-types")),
+]
+#: Statuses that every operation comes to in the same way.
+COMMON = {401, 403, 429, 500, 503}
+
+
+@pytest.mark.parametrize(
+    "name, status, story", STORIES, ids=[f"{name}-{status}" for name, status, _ in STORIES]
+)
+async def test_an_answer_is_as_it_is_described(
+    service: Service, name: str, status: int, story: Story
+) -> None:
+    answer = await story(service)
+
+    await check_answer(answer, of_operation(name), status)
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation.value)
+async def test_what_any_operation_may_end_in_is_as_it_is_described(
+    service: Service, endpoint: Endpoint
+) -> None:
+    async def send(**options: Any) -> ClientResponse:
+        path = endpoint.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
+        return await service.send(endpoint.method, path, data=b"{}", **options)
+
+    await check_answer(await send(headers={"X-API-Key": "bad"}), endpoint, 401)
+    if endpoint.operation != "event_types":
+        key = service.gateway.issue(scopes=frozenset({Scope.LOOKUP}))
+        await check_answer(await send(headers=key), endpoint, 403)
+    service.registrar.fault = ServiceUnavailable("away")
+    await check_answer(await send(), endpoint, 503)
+    service.registrar.fault = InternalError("a fault")
+    await check_answer(await send(), endpoint, 500)
+
+
+async def test_too_many_requests_are_answered_as_it_is_described() -> None:
+    async with a_gateway(registrar=Registrar(), key_rate=Rate(1, 60)) as gateway:
+        key = gateway.issue()
+        for _ in range(2):
+            answer = await gateway.get("/api/webhooks", headers=key)
+
+        await check_answer(answer, of_operation("list"), 429)
+
+
+def test_every_described_status_has_a_story() -> None:
+    for endpoint in ENDPOINTS:
+        responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        told = {status for name, status, _ in STORIES if name == endpoint.operation}
+        assert {int(status) for status in responses} - COMMON == told
+
+
+def test_every_example_is_as_its_schema_says() -> None:
+    for endpoint in ENDPOINTS:
+        node = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+        for part in (*node["responses"].values(), node.get("requestBody", {})):
+            for content in part.get("content", {}).values():
+                for example in examples_of(content):
+                    check(example, content["schema"])
+
+
+def examples_of(content: dict[str, Any]) -> list[Any]:
+    named = [example["value"] for example in content.get("examples", {}).values()]
+    return named or [content["example"]]
+
+
+def test_the_registry_takes_the_example_bodies() -> None:
+    def example(name: str) -> bytes:
+        endpoint = of_operation(name)
+        node = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+        return orjson.dumps(node["requestBody"]["content"]["application/json"]["example"])
+
+    assert read_draft(example("create")).description == NEW_WEBHOOK["description"]
+    assert read_changes(example("change")).given == {"status"}
+    assert read_window(example("recover"), now=NOON).until == NOON
+
+
+def test_the_limits_described_are_those_that_hold() -> None:
+    fields = SCHEMAS["NewWebhook"]["properties"]
+
+    assert fields["url"]["maxLength"] == LONGEST_URL
+    assert fields["description"]["maxLength"] == LONGEST_DESCRIPTION
+    assert fields["filter"]["properties"]["companies"]["maxItems"] == MOST_COMPANIES
+    assert set(fields["events"]["items"]["enum"]) == PATTERNS
+
+
+def test_the_delivery_is_described_with_its_example() -> None:
+    node = DOCUMENT["webhooks"]["delivery"]["post"]
+    content = node["requestBody"]["content"]["application/json"]
+
+    check(content["example"], content["schema"])
+    assert content["example"]["type"] == EventType.WEBHOOK_TEST

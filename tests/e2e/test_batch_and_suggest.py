@@ -1,0 +1,163 @@
+"""Many companies at once, and suggestions while a name is typed, through the whole system."""
+
+import asyncio
+import time
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.e2e.conftest import Running
+from tests.e2e.test_lookup import QUESTIONS
+
+pytestmark = pytest.mark.e2e
+
+#: In any spelling, with a legal form begun, with a typo, by a former name, in another order.
+TYPED = [
+    ("dk", "Prøvefab", "12345674"),
+    ("dk", "proevefabrikken a", "12345674"),
+    ("dk", "PRØVEFABRIK", "12345674"),
+    ("dk", "prøvefabirk", "12345674"),
+    ("dk", "kbil 17", "12345674"),
+    ("no", "norg prøvefab", "310345679"),
+    ("no", "fjordprøv", "310345679"),
+]
+
+
+async def batch(client: aiohttp.ClientSession, *lookups: dict[str, Any]) -> list[dict[str, Any]]:
+    async with client.post("/api/batch", json={"lookups": lookups}) as answer:
+        body: dict[str, Any] = await answer.json()
+        assert answer.status == 200, body
+        results: list[dict[str, Any]] = body["results"]
+        return results
+
+
+async def suggestions(client: aiohttp.ClientSession, **query: str) -> list[dict[str, Any]]:
+    async with client.get("/api/suggest", params=query) as answer:
+        body: dict[str, Any] = await answer.json()
+        assert answer.status == 200, body
+        found: list[dict[str, Any]] = body["suggestions"]
+        return found
+
+
+async def messages_sent(running: Running, queue: str) -> float:
+    """How many messages with lookups the gateway has sent to a queue."""
+    gateway = running.system.services["gateway"]
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{gateway.admin_url}/metrics") as answer,
+    ):
+        text = await answer.text()
+    samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
+    return sum(
+        sample.value
+        for sample in samples
+        if sample.name == "rpc_client_list_size_count" and sample.labels["queue"] == queue
+    )
+
+
+async def test_a_batch_has_the_companies_that_lookups_by_themselves_have(
+    client: aiohttp.ClientSession,
+) -> None:
+    lookups = [{"country": country, kind: term} for country, kind, term, _ in QUESTIONS]
+    singly = []
+    for lookup in lookups:
+        async with client.get("/api", params={**lookup, "include": "owners"}) as answer:
+            singly.append(await answer.json())
+
+    results = await batch(client, *({**lookup, "include": ["owners"]} for lookup in lookups))
+
+    assert [result["company"] for result in results] == singly
+    assert [result["company"]["vat"] for result in results] == [vat for *_, vat in QUESTIONS]
+
+
+async def test_a_faulty_lookup_and_one_that_finds_nothing_leave_the_others_alone(
+    client: aiohttp.ClientSession,
+) -> None:
+    good = {"country": "dk", "vat": "12345674"}
+
+    found, faulty, nobody, again = await batch(
+        client, good, {"country": "dk", "vat": "1"}, {"country": "dk", "vat": "99999999"}, good
+    )
+
+    assert found["company"]["vat"] == "12345674"
+    assert found == again
+    assert (faulty["problem"]["status"], faulty["problem"]["code"]) == (400, "invalid_parameter")
+    assert (nobody["problem"]["status"], nobody["problem"]["code"]) == (404, "company_not_found")
+
+
+async def test_a_hundred_numbers_share_a_few_messages(
+    client: aiohttp.ClientSession, running: Running
+) -> None:
+    before = await messages_sent(running, "rpc.lookup.dk")
+
+    results = await batch(client, *[{"country": "dk", "vat": "12345674"}] * 100)
+
+    sent = await messages_sent(running, "rpc.lookup.dk") - before
+    assert [result["company"]["vat"] for result in results] == ["12345674"] * 100
+    assert 1 <= sent <= 3
+
+
+async def test_a_hundred_names_are_answered_in_time(client: aiohttp.ClientSession) -> None:
+    started = time.monotonic()
+
+    results = await batch(client, *[{"country": "dk", "name": "Prøvefabrikken"}] * 100)
+
+    assert [result["company"]["vat"] for result in results] == ["12345674"] * 100
+    assert time.monotonic() - started < 3.0
+
+
+@pytest.mark.parametrize("country, typed, vat", TYPED)
+async def test_a_company_is_suggested_while_its_name_is_typed(
+    client: aiohttp.ClientSession, country: str, typed: str, vat: str
+) -> None:
+    found = await suggestions(client, country=country, q=typed)
+
+    assert vat in [one["vat"] for one in found]
+
+
+async def test_a_suggestion_shows_what_is_needed_to_choose(client: aiohttp.ClientSession) -> None:
+    [first, *others] = await suggestions(client, country="dk", q="prøvefabrikken")
+
+    assert first == {
+        "vat": "12345674",
+        "name": "Prøvefabrikken ApS",
+        "city": "København K",
+        "status": "active",
+        "score": 100,
+    }
+    assert all(one["score"] < 100 for one in others)
+
+
+@pytest.mark.parametrize("limit", [1, 20])
+async def test_two_letters_and_a_limit_are_enough(
+    client: aiohttp.ClientSession, limit: int
+) -> None:
+    found = await suggestions(client, country="no", q="st", limit=str(limit))
+
+    numbers = [one["vat"] for one in found]
+    scores = [one["score"] for one in found]
+    assert 1 <= len(numbers) <= limit
+    assert len(set(numbers)) == len(numbers)
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_nonsense_suggests_nothing(client: aiohttp.ClientSession) -> None:
+    assert await suggestions(client, country="dk", q="qzxwvq jkhgfq") == []
+
+
+@pytest.mark.chaos
+async def test_without_a_lookup_process_both_say_so_at_once(
+    client: aiohttp.ClientSession, running: Running
+) -> None:
+    await asyncio.to_thread(running.system.services["lookup"].process.stop)
+    results = await batch(client, *[{"country": "dk", "vat": "12345674"}] * 5)
+    async with client.get("/api/suggest", params={"country": "dk", "q": "ab"}) as answer:
+        status = answer.status
+
+    restarted = running.system.start("lookup")
+    await asyncio.to_thread(restarted.wait_until_ready)
+
+    assert [result["problem"]["code"] for result in results] == ["service_unavailable"] * 5
+    assert status == 503

@@ -1,0 +1,176 @@
+"""`python -m lookup import`: what it says and how it ends; a kill at any moment does no harm."""
+
+import asyncio
+import gzip
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pymongo
+import pytest
+from pymongo.database import Database
+
+from local_stack.system import System
+from register_samples import companies_no, write_registers
+from tests.conftest import DatabaseNames
+
+pytestmark = pytest.mark.e2e
+
+NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
+
+
+@pytest.fixture
+def system(mongo_url: str, database_names: DatabaseNames, tmp_path: Path) -> Iterator[System]:
+    """For its commands only: no service runs."""
+    made = System(tmp_path, "amqp://127.0.0.1:1", mongo_url, database_names.environment)
+    status, _, _ = made.run("lookup", "indexes")
+    assert status == 0
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def register(
+    mongo_admin: pymongo.MongoClient[dict[str, Any]], database_names: DatabaseNames
+) -> Database[dict[str, Any]]:
+    return mongo_admin[database_names.register]
+
+
+def a_file(folder: Path, text: str | bytes, name: str = "no-enheter.json") -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def entities(count: int) -> list[Any]:
+    return list(companies_no(count, 1))
+
+
+def test_every_kind_of_sample_loads_and_loading_it_again_changes_nothing(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    files = write_registers(tmp_path / "registers", 120, 1)
+
+    first = {kind: system.run("lookup", "import", str(kind), str(files[kind])) for kind in files}
+    before = list(register["companies"].find(sort=[("_id", 1)]))
+    second = {kind: system.run("lookup", "import", str(kind), str(files[kind])) for kind in files}
+
+    assert {status for status, _, _ in (*first.values(), *second.values())} == {0}
+    assert all(" 0 new, 0 changed" in said for _, _, said in second.values())
+    assert list(register["companies"].find(sort=[("_id", 1)])) == before
+
+
+def test_broken_records_are_named_with_their_place_and_the_rest_is_loaded(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    good, other = entities(2)
+    nameless = {"navn": "UTEN NUMMER AS"}
+    text = f"[{json.dumps(good)},\n{{broken}},\n{json.dumps(nameless)},\n{json.dumps(other)}]"
+
+    status, _, said = system.run("lookup", "import", "no-enheter", str(a_file(tmp_path, text)))
+
+    assert status == 1
+    assert "4 read, 2 new" in said
+    assert "2 refused" in said
+    assert "record 2 at byte" in said
+    assert "organisasjonsnummer" in said
+    assert register["companies"].count_documents({}) == 2
+
+
+@pytest.mark.parametrize("cut", [0.3, 0.9])
+def test_a_truncated_file_loads_what_is_whole_and_says_where_it_broke(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path, cut: float
+) -> None:
+    packed = gzip.compress(json.dumps(entities(1000)).encode())
+    file = a_file(tmp_path, packed[: int(len(packed) * cut)], "no-enheter.json.gz")
+
+    status, _, said = system.run("lookup", "import", "no-enheter", str(file))
+
+    loaded = register["companies"].count_documents({})
+    assert status == 3
+    assert "NOT READ TO ITS END" in said
+    assert 0 < loaded < 1000
+    assert register["loads"].find_one({"_id": "no-enheter"})["state"] == "loading"  # type: ignore[index]
+
+
+def test_a_file_that_is_not_there_is_wrong_use(system: System, tmp_path: Path) -> None:
+    status, _, said = system.run("lookup", "import", "no-enheter", str(tmp_path / "missing.json"))
+
+    assert status == 2
+    assert "missing.json" in said
+
+
+def test_a_folder_in_place_of_a_file_is_wrong_use(system: System, tmp_path: Path) -> None:
+    status, _, said = system.run("lookup", "import", "no-enheter", str(tmp_path))
+
+    assert status == 2
+    assert said == f"{tmp_path}: Is a directory\n"
+
+
+def test_a_file_of_another_kind_leaves_its_kind_unloaded(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    file = a_file(tmp_path, json.dumps(entities(3)))
+
+    status, _, said = system.run("lookup", "import", "no-underenheter", str(file))
+
+    assert status == 1
+    assert "3 read, 0 new" in said
+    assert register["loads"].find_one({"_id": "no-underenheter"})["state"] == "loading"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "country, number", [("dk", "DK12345674"), ("dk", "310345679"), ("no", "12345674")]
+)
+def test_what_is_no_registration_number_is_not_said_to_be_removed(
+    system: System, register: Database[dict[str, Any]], country: str, number: str
+) -> None:
+    status, _, said = system.run("lookup", "remove", country, number)
+
+    assert status == 2
+    assert number in said
+    assert register["tombstones"].count_documents({}) == 0
+
+
+def test_without_a_database_it_says_so_and_ends(system: System, tmp_path: Path) -> None:
+    file = a_file(tmp_path, json.dumps(entities(1)))
+    away = System(tmp_path, system.amqp_url, NOWHERE, system.environment)
+
+    status, _, said = away.run("lookup", "import", "no-enheter", str(file))
+
+    assert status == 4
+    assert "the database cannot be reached" in said
+
+
+async def test_an_import_that_is_killed_and_started_again_loses_and_doubles_nothing(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    count = 6000
+    file = a_file(tmp_path, json.dumps(entities(count)))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "lookup", "import", "no-enheter", str(file)),
+        env=system.full_environment(),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    async with asyncio.timeout(60):
+        while await asyncio.to_thread(register["companies"].count_documents, {}) == 0:
+            pass
+        os.kill(process.pid, signal.SIGKILL)
+        await process.wait()
+    written = register["companies"].count_documents({})
+
+    status, _, said = await asyncio.to_thread(
+        system.run, "lookup", "import", "no-enheter", str(file)
+    )
+
+    assert 0 < written < count
+    assert written % 500 == 0  # whole lists, or nothing of them
+    assert status == 0
+    assert f"{count - written:,} new" in said
+    assert f"{written:,} unchanged" in said
+    assert register["companies"].count_documents({"revision": 1}) == count

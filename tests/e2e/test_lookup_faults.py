@@ -1,0 +1,151 @@
+"""What a client sees while parts of the system are away, and that all is well again by itself."""
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from local_stack.replica_set import ReplicaSet
+from local_stack.servers import OwnBroker
+from tests.e2e.conftest import Running
+
+pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
+
+#: Seconds in which a client has its answer, and in which the system is well again (issue 2).
+ANSWERED, RECOVERED = 2.0, 10.0
+#: What a busy machine may add to the first.
+GRACE = 1.0
+
+QUERY = {"country": "dk", "vat": "12345674"}
+
+
+async def status_of(client: aiohttp.ClientSession, **query: str) -> tuple[int, str | None]:
+    """The answer's status and problem code; it has to come in time."""
+    started = time.monotonic()
+    async with client.get("/api", params=query or QUERY) as answer:
+        body = await answer.json()
+    assert time.monotonic() - started < ANSWERED + GRACE
+    return answer.status, body.get("code")
+
+
+async def eventually(
+    expected: tuple[int, str | None], ask: Callable[[], Awaitable[tuple[int, str | None]]]
+) -> None:
+    """Asks until the answer is the expected one."""
+    async with asyncio.timeout(RECOVERED + GRACE):
+        while await ask() != expected:
+            pass
+
+
+async def test_without_a_broker_clients_get_503_and_answers_when_it_is_back(
+    client: aiohttp.ClientSession, stoppable_broker: OwnBroker
+) -> None:
+    before = await status_of(client)
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(stoppable_broker.stop)
+        stack.push_async_callback(asyncio.to_thread, _ensure_started, stoppable_broker)
+        away = await status_of(client)
+        again = await status_of(client)
+
+    await eventually((200, None), partial(status_of, client))
+    assert before == (200, None)
+    assert away == again == (503, "service_unavailable")
+
+
+async def test_a_broker_that_dies_is_no_different(
+    client: aiohttp.ClientSession, stoppable_broker: OwnBroker
+) -> None:
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(stoppable_broker.kill)
+        stack.push_async_callback(asyncio.to_thread, _ensure_started, stoppable_broker)
+        away = await status_of(client)
+
+    await eventually((200, None), partial(status_of, client))
+    assert away == (503, "service_unavailable")
+
+
+async def test_without_a_database_clients_get_503_and_answers_when_it_is_back(
+    client: aiohttp.ClientSession, stoppable_mongo: ReplicaSet
+) -> None:
+    async with AsyncExitStack() as stack:
+        await asyncio.to_thread(stoppable_mongo.stop)
+        stack.push_async_callback(asyncio.to_thread, _ensure_started, stoppable_mongo)
+        away = await status_of(client)
+
+    await eventually((200, None), partial(status_of, client))
+    assert away == (503, "service_unavailable")
+
+
+async def test_without_a_lookup_process_the_answer_is_503_at_once(
+    client: aiohttp.ClientSession, running: Running
+) -> None:
+    lookup = running.system.services["lookup"]
+    lookup.process.kill()
+    started = time.monotonic()
+    away = await status_of(client)
+    waited = time.monotonic() - started
+
+    restarted = running.system.start("lookup")
+    await asyncio.to_thread(restarted.wait_until_ready)
+    await eventually((200, None), partial(status_of, client))
+
+    assert away == (503, "service_unavailable")
+    assert waited < ANSWERED
+
+
+async def test_a_company_loaded_while_the_system_runs_is_found_by_name_and_address(
+    client: aiohttp.ClientSession, running: Running, tmp_path: Path
+) -> None:
+    entity = {
+        "organisasjonsnummer": "310999993",
+        "navn": "NYSTIFTET PRØVEKVARTETT AS",
+        "organisasjonsform": {"kode": "AS", "beskrivelse": "Aksjeselskap", "links": []},
+        "forretningsadresse": {
+            "adresse": ["Kvartettgata 44"],
+            "postnummer": "0159",
+            "poststed": "OSLO",
+            "landkode": "NO",
+            "land": "Norge",
+        },
+    }
+    name = {"country": "no", "name": "nystiftet prøvekvartett"}
+    address = {"country": "no", "address": "Kvartettgata 44, 0159 Oslo"}
+    before = await status_of(client, **name)
+    file = tmp_path / "no-enheter.json"
+    file.write_text(json.dumps([entity]))
+
+    status, _, _ = await asyncio.to_thread(
+        running.system.run, "lookup", "import", "no-enheter", str(file)
+    )
+
+    assert status == 0
+    assert before == (404, "company_not_found")
+    for query in (name, address):
+        await eventually((200, None), partial(status_of, client, **query))
+
+
+async def test_a_removed_company_is_found_by_nothing_any_more(
+    client: aiohttp.ClientSession, running: Running
+) -> None:
+    queries = [
+        {"country": "no", "vat": "310345814"},
+        {"country": "no", "name": "Prøvevik idrettslag"},
+    ]
+    before = [await status_of(client, **query) for query in queries]
+
+    await asyncio.to_thread(running.system.run, "lookup", "remove", "no", "310345814")
+
+    assert before == [(200, None)] * 2
+    for query in queries:
+        await eventually((404, "company_not_found"), partial(status_of, client, **query))
+
+
+def _ensure_started(server: OwnBroker | ReplicaSet) -> None:
+    if not server.running:
+        server.start()

@@ -1,0 +1,180 @@
+"""`make run`, as a person starts and ends it."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_stack.alone import start_of
+from local_stack.ports import free_ports, is_free
+from local_stack.processes import wait_for
+
+pytestmark = pytest.mark.e2e
+
+#: Seconds from nothing to an answer, and from Ctrl-C to the end.
+READY, ENDED = 120, 60
+
+ADMIN_URLS = ("LOOKUP_ADMIN_URL", "REGISTRY_ADMIN_URL", "DISPATCHER_ADMIN_URL", "GATEWAY_ADMIN_URL")
+
+_PORTS = (
+    *("HTTP_PORT", "GATEWAY_ADMIN_PORT", "LOOKUP_ADMIN_PORT", "MONGO_PORT"),
+    *("REGISTRY_ADMIN_PORT", "DISPATCHER_ADMIN_PORT"),
+    *("AMQP_PORT", "AMQP_MANAGEMENT_PORT", "AMQP_DISTRIBUTION_PORT", "AMQP_MAPPER_PORT"),
+)
+
+
+class Run:
+    """One `make run` in a folder of its own, beside whatever else runs on this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        ports = dict(zip(_PORTS, map(str, free_ports(len(_PORTS))), strict=True))
+        given = {"AMQP_URL", "MONGO_URL"}
+        inherited = {name: value for name, value in os.environ.items() if name not in given}
+        self.environment = {
+            **inherited,
+            **ports,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "RUN_DIR": str(folder),
+            "SAMPLE_COMPANIES": "50",
+        }
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Returns when everything is ready."""
+        env = self.folder / "env"
+        # One that a killed run has left tells nothing of this one.
+        env.unlink(missing_ok=True)
+        log = (self.folder.parent / "run.log").open("wb")
+        with log:
+            self.process = self._popen("run", output=log.fileno())
+        process = self.process
+        assert wait_for(lambda: env.exists() or process.poll() is not None, seconds=READY)
+        assert process.poll() is None, Path(log.name).read_text()
+
+    def end(self, number: int) -> int:
+        """Sends a signal and answers the exit status."""
+        assert self.process is not None
+        self.process.send_signal(number)
+        return self.process.wait(ENDED)
+
+    def stop(self) -> int:
+        """`make stop`."""
+        return self._popen("stop").wait(ENDED)
+
+    def env(self) -> dict[str, str]:
+        lines = shlex.split((self.folder / "env").read_text())
+        return dict(line.split("=", 1) for line in lines)
+
+    def children(self) -> list[int]:
+        lines = (self.folder / "children").read_text().splitlines()
+        return [int(line.split()[0]) for line in lines]
+
+    @contextmanager
+    def receiver(self, port: int, secret: str) -> Iterator[Path]:
+        """A receiver of webhooks for the body's time; the file that it prints to."""
+        printed = self.folder.parent / "receiver.log"
+        with printed.open("wb") as log:
+            process = self._popen(
+                "receiver", "--port", str(port), "--secret", secret, output=log.fileno()
+            )
+        try:
+            assert wait_for(lambda: not is_free(port), seconds=READY), printed.read_text()
+            yield printed
+        finally:
+            process.terminate()
+            process.wait(ENDED)
+
+    def _popen(self, *command: str, output: int | None = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "local_stack", *command],
+            env=self.environment,
+            stdout=output,
+            stderr=output,
+        )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    a_run = Run(tmp_path / "run")
+    yield a_run
+    if a_run.process is not None:
+        with suppress(ProcessLookupError):
+            a_run.process.kill()
+        a_run.process.wait(ENDED)
+    a_run.stop()
+
+
+def test_a_run_answers_until_ctrl_c_and_leaves_no_process(run: Run) -> None:
+    run.start()
+    env = run.env()
+    children = run.children()
+    company = ask(f"{env['BASE_URL']}/api?country=no&vat=310345679", key=env["API_KEY"])
+    ready = {name: ask(f"{env[name]}/readyz")["checks"] for name in ADMIN_URLS}
+
+    status = run.end(signal.SIGINT)
+
+    assert company["name"] == "PRØVEFABRIKKEN NORGE AS"
+    assert {word for checks in ready.values() for word in checks.values()} == {"ok"}
+    assert status == 0
+    assert not [pid for pid in children if start_of(pid) is not None]
+    assert not (run.folder / "env").exists()
+
+
+def test_a_run_after_a_killed_one_has_the_same_key_companies_and_webhooks(run: Run) -> None:
+    [port] = free_ports(1)
+    run.start()
+    env = run.env()
+    key = env["API_KEY"]
+    webhook = ask(
+        f"{env['BASE_URL']}/api/webhooks",
+        key=key,
+        body={"url": f"https://localhost:{port}/", "events": ["*"]},
+    )
+    run.end(signal.SIGKILL)
+
+    run.start()
+
+    env = run.env()
+    assert env["API_KEY"] == key
+    company = ask(f"{env['BASE_URL']}/api?country=dk&vat=12345674", key=key)
+    assert company["name"] == "Prøvefabrikken ApS"
+    # The secret was sealed by the run before, and the certificate was made by it.
+    with run.receiver(port, str(webhook["secret"])) as printed:
+        ask(f"{env['BASE_URL']}/api/webhooks/{webhook['id']}/test", key=key, body={})
+        signed = "webhook.test, signed with the webhook's secret"
+        assert wait_for(lambda: signed in printed.read_text(), seconds=READY), printed.read_text()
+
+
+def test_make_stop_ends_a_run_in_the_background(run: Run) -> None:
+    run.start()
+    children = run.children()
+
+    run.stop()
+
+    assert run.process is not None
+    assert run.process.wait(ENDED) == 0
+    assert not [pid for pid in children if start_of(pid) is not None]
+
+
+def ask(
+    url: str, *, key: str | None = None, body: Mapping[str, object] | None = None
+) -> dict[str, Any]:
+    """The answer to a GET, or to a POST of a body."""
+    headers = {"Content-Type": "application/json"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
+    content = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, content, headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 (a URL of our own)
+        found: dict[str, Any] = json.load(answer)
+        return found

@@ -1,0 +1,135 @@
+"""Every command that the README shows gives what the README shows."""
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from local_stack.ports import free_ports
+from tests.delivery.waiting import SOON
+from tests.e2e.conftest import Running
+
+pytestmark = pytest.mark.e2e
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
+#: A console block holds commands, each with what it prints.
+BLOCK = re.compile(r"```console\n(?P<lines>.*?)```", re.DOTALL)
+COMMAND = re.compile(r"^\$ (?P<command>.+)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+#: Before a command that looks for an effect, which a reader waits for by the clock.
+PAUSE = re.compile(r"^sleep \d+; ")
+#: The receiver's port in the README.
+PORT = "8443"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    command: str
+    output: str
+
+    def is_shown_by(self, printed: str) -> bool:
+        """`…` stands for what differs each time."""
+        pattern = "[^\n]+".join(map(re.escape, self.output.rstrip("\n").split("…")))
+        return re.fullmatch(pattern, printed.rstrip("\n")) is not None
+
+
+def examples() -> dict[str, list[Example]]:
+    """Those of each section that has any, in order."""
+    found = {
+        section["title"]: [
+            Example(each["command"], each["output"])
+            for block in BLOCK.finditer(section["text"])
+            for each in COMMAND.finditer(block["lines"])
+        ]
+        for section in SECTION.finditer(README.read_text())
+    }
+    return {title: shown for title, shown in found.items() if shown}
+
+
+class Shell:
+    """The terminal into which a reader pastes one command after the other."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def run(self, command: str) -> str:
+        """What the command prints, errors among it."""
+        keyboard, screen = self._process.stdin, self._process.stdout
+        assert keyboard is not None
+        assert screen is not None
+        keyboard.write(f"{command}\nprintf '\\0'\n".encode())
+        async with asyncio.timeout(SOON):
+            return (await screen.readuntil(b"\0"))[:-1].decode()
+
+
+@asynccontextmanager
+async def shell(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Shell]:
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        cwd=folder,
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        yield Shell(process)
+    finally:
+        # With everything that was left running in the background.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.communicate()
+
+
+def test_the_readme_has_examples() -> None:
+    assert {title: len(shown) >= 7 for title, shown in examples().items()} == {
+        "Look a company up": True,
+        "Hear of a change": True,
+    }
+
+
+@pytest.mark.parametrize("section", examples())
+async def test_a_section_of_the_readme_is_true_line_by_line(
+    running: Running, tmp_path: Path, section: str
+) -> None:
+    # As in a clone, but what is written there goes into a folder of the test's own.
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    run_dir = running.certificates.folder.parent
+    (tmp_path / ".run").mkdir()
+    environment = {
+        **running.system.full_environment(),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "RUN_DIR": str(run_dir),
+        "BASE_URL": running.system.base_url,
+        "API_KEY": running.key,
+        "CA_FILE": str(running.certificates.ca_file),
+    }
+    [port] = free_ports(1)
+
+    async with shell(tmp_path, environment) as terminal:
+        for example in examples()[section]:
+            shown = Example(
+                example.command.replace(PORT, str(port)), example.output.replace(PORT, str(port))
+            )
+            await check(terminal, shown)
+
+
+async def check(terminal: Shell, example: Example) -> None:
+    """Fails when the command does not print what is shown."""
+    command = PAUSE.sub("", example.command)
+    # One with a pause is asked until it shows the effect; the others have one try.
+    ends = time.monotonic() + (0 if command == example.command else SOON)
+    printed = await terminal.run(command)
+    while not example.is_shown_by(printed) and time.monotonic() < ends:
+        printed = await terminal.run(command)
+    assert example.is_shown_by(printed), f"$ {command}\n{printed}\n--- shown:\n{example.output}"

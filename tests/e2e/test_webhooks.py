@@ -1,0 +1,263 @@
+"""The life of a webhook, as its owner and its receiver see it."""
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.delivery.receiver import Received, Receiver
+from tests.delivery.verifying import is_genuine
+from tests.e2e.client import Client, Json, client_with
+from tests.e2e.conftest import Running
+from tests.e2e.register import Register, an_entity
+
+pytestmark = pytest.mark.e2e
+
+#: The first attempt and four retries (spec section 8).
+ATTEMPTS = 5
+
+EVENT_FIELDS = {"id", "type", "occurred_at", "country", "vat", "revision", "data"}
+
+
+async def registered(owner: Client, receiver: Receiver, path: str, **fields: Any) -> Json:
+    """A new webhook at one of the receiver's paths, which knows its secret."""
+    webhook = await owner.create(receiver.url(path), **fields)
+    receiver.trust(path, webhook["secret"])
+    return webhook
+
+
+def failing(times: int) -> Any:
+    """A receiver's behaviour: so often 500, then 204."""
+    left = [500] * times
+
+    async def answer(_received: Received) -> int:
+        return left.pop() if left else 204
+
+    return answer
+
+
+async def test_a_test_delivery_arrives_signed_and_is_listed(
+    owner: Client, receiver: Receiver
+) -> None:
+    webhook = await registered(owner, receiver, "/hook", events=["company.created"])
+
+    delivery_id = await owner.test(webhook)
+
+    received = await receiver.next("/hook")
+    assert received.genuine
+    assert received.delivery_id == delivery_id
+    assert received.event.keys() == EVENT_FIELDS
+    assert (received.event["type"], received.event["data"]) == ("webhook.test", {})
+    [listed] = await owner.until_listed(webhook, 1)
+    assert listed["delivery_id"] == delivery_id
+    assert listed["event_id"] == received.event["id"]
+    assert (listed["attempt"], listed["status"], listed["response_code"]) == (1, "succeeded", 204)
+
+
+async def test_the_secret_is_shown_once(owner: Client, receiver: Receiver) -> None:
+    answer = await owner.ask(
+        "POST", body={"url": receiver.url("/hook"), "events": ["company.*"], "description": "one"}
+    )
+    assert answer.body is not None
+    webhook = dict(answer.body)
+    secret = webhook.pop("secret")
+
+    assert answer.status == 201
+    assert answer.headers["Location"] == f"/api/webhooks/{webhook['id']}"
+    assert secret.startswith("whsec_")
+    assert await owner.webhook(webhook) == webhook
+    assert (await owner.demand("GET"))["webhooks"] == [webhook]
+
+
+async def test_a_delivery_that_failed_comes_again_the_same(
+    owner: Client, receiver: Receiver
+) -> None:
+    webhook = await registered(owner, receiver, "/hook")
+    receiver.answer("/hook", failing(times=2))
+
+    await owner.test(webhook)
+
+    attempts = [await receiver.next("/hook", number=number) for number in (1, 2, 3)]
+    assert all(attempt.genuine for attempt in attempts)
+    assert len({(attempt.delivery_id, attempt.body) for attempt in attempts}) == 1
+    listed = await owner.until_listed(webhook, 3)
+    assert [(one["attempt"], one["status"], one["response_code"]) for one in listed] == [
+        (3, "succeeded", 204),
+        (2, "failed", 500),
+        (1, "failed", 500),
+    ]
+    assert (await owner.webhook(webhook))["status"] == "enabled"
+
+
+async def test_a_dead_receiver_is_disabled_and_gets_what_it_missed_once_it_is_back(
+    owner: Client, receiver: Receiver, register: Register
+) -> None:
+    since = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    number = "310999911"
+    of_it = {"companies": [f"no:{number}"]}
+    webhook = await registered(owner, receiver, "/hook", filter=of_it)
+    path = f"/{webhook['id']}"
+    receiver.answer("/hook", 503)
+
+    await register.load("no-enheter", an_entity(number, "PRØVEFALLET AS"))
+    disabled = await owner.until_webhook(webhook, status="disabled")
+    seen = list(receiver.at("/hook"))
+    listed = await owner.deliveries(webhook)
+    on_disabled = [
+        await owner.ask("POST", f"{path}/test"),
+        await owner.ask("POST", f"{path}/recover", {"since": since}),
+        await owner.ask("POST", f"{path}/deliveries/{listed[0]['delivery_id']}/retry"),
+    ]
+    await register.load("no-enheter", an_entity(number, "PRØVEREISNINGEN AS"))
+    [cancelled] = await owner.until_listed(webhook, 1, "?status=cancelled")
+    receiver.answer("/hook", 204)
+    enabled = await owner.demand("PATCH", path, {"status": "enabled"})
+    recovered = await owner.demand("POST", f"{path}/recover", {"since": since})
+
+    assert disabled["disabled_reason"] == "delivery_failed"
+    assert [(one["attempt"], one["response_code"]) for one in listed] == [
+        (attempt, 503) for attempt in range(ATTEMPTS, 0, -1)
+    ]
+    assert [(answer.status, answer.code) for answer in on_disabled] == [
+        (409, "webhook_disabled")
+    ] * 3
+    assert cancelled["event_type"] == "company.updated"
+    assert (cancelled["attempt"], cancelled["error"]) == (0, "webhook_disabled")
+    assert (enabled["status"], enabled["disabled_reason"]) == ("enabled", None)
+    assert recovered == {"count": 2}
+    await receiver.until(lambda: len(receiver.at("/hook")) == ATTEMPTS + 2)
+    again = receiver.at("/hook")[ATTEMPTS:]
+    assert all(one.genuine for one in again)
+    assert {one.event["type"] for one in again} == {"company.created", "company.updated"}
+    assert seen[0].delivery_id in {one.delivery_id for one in again}
+
+
+async def test_a_receiver_that_says_gone_is_disabled_at_once(
+    owner: Client, receiver: Receiver
+) -> None:
+    webhook = await registered(owner, receiver, "/gone")
+    receiver.answer("/gone", 410)
+
+    await owner.test(webhook)
+
+    disabled = await owner.until_webhook(webhook, status="disabled")
+    assert disabled["disabled_reason"] == "gone"
+    assert [one["response_code"] for one in await owner.deliveries(webhook)] == [410]
+    assert len(receiver.at("/gone")) == 1
+
+
+async def test_a_finished_delivery_is_sent_once_more_when_its_owner_asks(
+    owner: Client, receiver: Receiver
+) -> None:
+    webhook = await registered(owner, receiver, "/hook")
+    delivery_id = await owner.test(webhook)
+    await owner.until_listed(webhook, 1)
+
+    answer = await owner.ask("POST", f"/{webhook['id']}/deliveries/{delivery_id}/retry")
+
+    assert (answer.status, answer.body) == (202, {"delivery_id": delivery_id})
+    again = await receiver.next("/hook", number=2)
+    assert again.genuine
+    assert again.delivery_id == delivery_id
+    assert [one["attempt"] for one in await owner.until_listed(webhook, 2)] == [2, 1]
+
+
+async def test_after_a_rotation_both_secrets_sign(owner: Client, receiver: Receiver) -> None:
+    webhook = await registered(owner, receiver, "/hook")
+
+    rotated = await owner.demand("POST", f"/{webhook['id']}/rotate-secret")
+    receiver.trust("/hook", rotated["secret"])
+    await owner.test(webhook)
+
+    received = await receiver.next("/hook")
+    as_the_old_one_sees_it = {
+        **received.headers,
+        "X-Signature": received.headers["X-Signature-Previous"],
+    }
+    now = int(received.headers["X-Timestamp"])
+    assert rotated["secret"] != webhook["secret"]
+    assert received.genuine
+    assert is_genuine(as_the_old_one_sees_it, received.body, webhook["secret"], now=now)
+
+
+async def test_a_redirect_is_not_followed(owner: Client, receiver: Receiver) -> None:
+    webhook = await registered(owner, receiver, "/moved")
+
+    async def redirect(_received: Received) -> web.StreamResponse:
+        return web.Response(status=307, headers={"Location": receiver.url("/elsewhere")})
+
+    receiver.answer("/moved", redirect)
+    await owner.test(webhook)
+
+    [attempt, *_] = await owner.until_listed(webhook, 1)
+    assert (attempt["error"], attempt["response_code"]) == ("redirect", 307)
+    assert receiver.at("/elsewhere") == []
+
+
+async def test_a_repeated_request_is_answered_again_without_the_secret(
+    owner: Client, receiver: Receiver
+) -> None:
+    body = {"url": receiver.url("/hook"), "events": ["*"]}
+    key = {"Idempotency-Key": "one-order"}
+    first, second = [await owner.ask("POST", "", body, key) for _ in range(2)]
+    other = await owner.ask("POST", "", {**body, "description": "another"}, key)
+    assert first.body is not None
+    receiver.trust("/hook", first.body["secret"])
+    tested = [await owner.ask("POST", f"/{first.body['id']}/test", None, key) for _ in range(2)]
+
+    assert (first.status, second.status) == (201, 201)
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert second.body == {name: first.body[name] for name in first.body if name != "secret"}
+    assert (other.status, other.code) == (409, "idempotency_conflict")
+    assert tested[0].body == tested[1].body
+    assert (await receiver.next("/hook")).genuine
+    assert len((await owner.demand("GET"))["webhooks"]) == 1
+
+
+async def test_another_owner_neither_sees_nor_touches_a_webhook(
+    owner: Client, receiver: Receiver, running: Running
+) -> None:
+    webhook = await registered(owner, receiver, "/hook")
+    delivery_id = await owner.test(webhook)
+    await owner.until_listed(webhook, 1)
+    path = f"/{webhook['id']}"
+    key = await asyncio.to_thread(running.issue_key, "somebody-else")
+
+    async with client_with(key, running.system.base_url) as stranger:
+        listed = await stranger.demand("GET")
+        answers = [
+            await stranger.ask("GET", path),
+            await stranger.ask("PATCH", path, {"status": "disabled"}),
+            await stranger.ask("DELETE", path),
+            await stranger.ask("POST", f"{path}/rotate-secret"),
+            await stranger.ask("POST", f"{path}/test"),
+            await stranger.ask("GET", f"{path}/deliveries"),
+            await stranger.ask("POST", f"{path}/deliveries/{delivery_id}/retry"),
+            await stranger.ask("POST", f"{path}/recover", {"since": webhook["created_at"]}),
+        ]
+
+    assert listed == {"webhooks": []}
+    assert {(answer.status, answer.code) for answer in answers} == {(404, "webhook_not_found")}
+    assert (await owner.webhook(webhook))["updated_at"] == webhook["updated_at"]
+    assert len(receiver.received) == 1
+
+
+async def test_a_deleted_webhook_gets_nothing_more(owner: Client, receiver: Receiver) -> None:
+    webhook = await registered(owner, receiver, "/hook")
+    receiver.answer("/hook", 500)
+    await owner.test(webhook)
+    await owner.until_listed(webhook, 1)
+
+    await owner.demand("DELETE", f"/{webhook['id']}")
+    gone = await owner.ask("GET", f"/{webhook['id']}")
+    other = await registered(owner, receiver, "/other")
+    receiver.answer("/other", failing(times=ATTEMPTS - 1))
+    seen = len(receiver.at("/hook"))
+    await owner.test(other)
+    await receiver.next("/other", number=ATTEMPTS)
+
+    # By then every retry of the first one would have come; one may have been on its way.
+    assert (gone.status, gone.code) == (404, "webhook_not_found")
+    assert len(receiver.at("/hook")) <= seen + 1

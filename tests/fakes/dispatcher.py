@@ -1,0 +1,325 @@
+"""Stand-ins for what the dispatcher needs of the world."""
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
+from common.contracts.outage import Outage
+from common.contracts.webhooks import DeliveryId, WebhookId
+from dispatcher.domain.outcome import Answered, Outcome
+from dispatcher.ports import AttemptReport, Left, Post
+from tests.builders.deliveries import a_sendable
+from tests.builders.webhooks import NOON
+from webhook_store.delivery_models import (
+    Attempted,
+    Cancelled,
+    CancelReason,
+    Claimed,
+    DeliveryState,
+    Due,
+    NewDelivery,
+    Result,
+    StoredEvent,
+    Written,
+)
+from webhook_store.models import Match, Sendable
+
+#: The lease of a row that nobody has.
+NO_LEASE = NOON - timedelta(days=1)
+
+
+@dataclass
+class Time:
+    """A clock that stands still until it is moved."""
+
+    at: datetime = NOON
+
+    def now(self) -> datetime:
+        return self.at
+
+    def pass_by(self, span: timedelta) -> None:
+        self.at += span
+
+
+@dataclass
+class Switch:
+    """Something of ours that can be away."""
+
+    away: bool = False
+
+    def check(self) -> None:
+        if self.away:
+            raise Outage("away")
+
+
+@dataclass
+class FakeMatches:
+    """`Matches`: gives what it was told, whatever the event."""
+
+    matches: list[Match] = field(default_factory=list)
+    asked: list[tuple[EventType, Country, str]] = field(default_factory=list)
+
+    async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
+        self.asked.append((kind, country, vat))
+        return self.matches
+
+    async def match_of(self, webhook_id: WebhookId) -> Match | None:
+        return next((match for match in self.matches if match.webhook_id == webhook_id), None)
+
+
+@dataclass
+class FakeWebhooks:
+    """`Webhooks`: every webhook exists and is enabled, unless it is said otherwise."""
+
+    others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
+    database: Switch = field(default_factory=Switch)
+
+    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
+        self.database.check()
+        return self.others.get(webhook_id, a_sendable(webhook_id))
+
+
+@dataclass
+class FakeEvents:
+    """`Events` in memory."""
+
+    stored: dict[str, StoredEvent] = field(default_factory=dict)
+    #: Bodies of events that nobody stored here: a delivery's event is there unless it is purged.
+    default: bytes | None = b'{"id":"event"}'
+
+    async def store(self, event: StoredEvent) -> None:
+        self.stored.setdefault(event.id, event)
+
+    async def is_removed(self, company: CompanyKey) -> bool:
+        return any(
+            event.company == company and event.kind is EventType.COMPANY_REMOVED
+            for event in self.stored.values()
+        )
+
+    async def of_company(self, company: CompanyKey) -> Sequence[str]:
+        return [
+            event.id
+            for event in self.stored.values()
+            if event.company == company and event.kind is not EventType.COMPANY_REMOVED
+        ]
+
+    async def forget(self, event_ids: Collection[str]) -> None:
+        for event_id in event_ids:
+            self.stored.pop(event_id, None)
+
+    async def body(self, event_id: str) -> bytes | None:
+        event = self.stored.get(event_id)
+        return self.default if event is None else event.body
+
+
+@dataclass
+class FakeRow:
+    """A delivery as it lies in the store."""
+
+    new: NewDelivery
+    due_at: datetime
+    wake_at: datetime
+    state: DeliveryState = DeliveryState.WAITING
+    reason: CancelReason | None = None
+    attempts: int = 0
+    retries: int = 0
+    claim: str | None = None
+    settled_by: str | None = None
+    lease_until: datetime = NO_LEASE
+
+
+@dataclass
+class FakeRows:
+    """`Rows` and `OverdueRows` in memory."""
+
+    time: Time = field(default_factory=Time)
+    lease: timedelta = timedelta(seconds=30)
+    grace: timedelta = timedelta(seconds=30)
+    rows: dict[DeliveryId, FakeRow] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+    database: Switch = field(default_factory=Switch)
+    _claims: int = 0
+
+    async def insert(self, new: Sequence[NewDelivery]) -> None:
+        self.database.check()
+        now = self.time.now()
+        for one in new:
+            row = FakeRow(one, now, now + self.grace)
+            if one.cancelled is not None:
+                row.state, row.reason = DeliveryState.CANCELLED, one.cancelled
+            self.rows.setdefault(one.id, row)
+
+    async def claim(self, task: DeliveryTask) -> Claimed | None:
+        self.database.check()
+        row = self.rows.get(task.delivery_id)
+        if row is None or row.attempts != task.attempt - 1 or not self._is_free(row):
+            return None
+        return self._claimed(row)
+
+    async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
+        due = [
+            row
+            for row in self.rows.values()
+            if row.new.webhook_id == webhook_id
+            and row.due_at <= self.time.now()
+            and self._is_free(row)
+        ]
+        due.sort(key=lambda row: (row.retries, row.due_at))
+        return [self._claimed(row) for row in due[:limit]]
+
+    async def record(self, result: Result) -> Written:
+        row = self.rows[result.delivery.id]
+        if row.settled_by == result.delivery.claim:
+            return Written(held=True)
+        if row.claim != result.delivery.claim:
+            return Written(held=False)
+        row.claim, row.settled_by = None, result.delivery.claim
+        row.lease_until = NO_LEASE
+        self.results.append(result)
+        match result:
+            case Cancelled(_, reason):
+                row.state, row.reason = DeliveryState.CANCELLED, reason
+            case Attempted(next_attempt_at=datetime() as due_at):
+                row.attempts, row.retries = row.attempts + 1, row.retries + 1
+                row.due_at, row.wake_at = due_at, due_at + self.grace
+            case Attempted():
+                row.attempts, row.state = row.attempts + 1, result.state
+        return Written(held=True)
+
+    async def purge(self, event_ids: Collection[str]) -> None:
+        for row in self.rows.values():
+            if row.new.event_id in event_ids and self._is_free(row):
+                row.state, row.reason = DeliveryState.CANCELLED, CancelReason.COMPANY_REMOVED
+
+    async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
+        self.database.check()
+        waiting = [
+            row
+            for row in self.rows.values()
+            if row.state is DeliveryState.WAITING and row.wake_at <= at
+        ]
+        waiting.sort(key=lambda row: (row.retries, row.wake_at))
+        return [
+            Due(
+                DeliveryTask(
+                    delivery_id=row.new.id,
+                    webhook_id=row.new.webhook_id,
+                    attempt=row.attempts + 1,
+                ),
+                is_retry=row.retries > 0,
+            )
+            for row in waiting[:limit]
+        ]
+
+    async def leave_alone(
+        self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
+    ) -> None:
+        for delivery_id in ids:
+            row = self.rows[delivery_id]
+            if row.wake_at <= at:
+                row.wake_at = until
+
+    def _is_free(self, row: FakeRow) -> bool:
+        return row.state is DeliveryState.WAITING and row.lease_until <= self.time.now()
+
+    def _claimed(self, row: FakeRow) -> Claimed:
+        self._claims += 1
+        row.claim = f"claim-{self._claims}"
+        row.lease_until = row.wake_at = self.time.now() + self.lease
+        return Claimed(
+            id=row.new.id,
+            webhook_id=row.new.webhook_id,
+            generation=row.new.generation,
+            event_id=row.new.event_id,
+            event_type=row.new.event_type,
+            occurred_at=row.new.occurred_at,
+            attempts=row.attempts,
+            retries=row.retries,
+            by_hand=False,
+            claim=row.claim,
+            lease_until=row.lease_until,
+        )
+
+
+@dataclass
+class FakeWakes:
+    """`Wakes`: notes what it was given."""
+
+    at_once: list[tuple[DeliveryTask, bool]] = field(default_factory=list)
+    delayed: list[tuple[DeliveryTask, timedelta]] = field(default_factory=list)
+    depth: int = 0
+    broker: Switch = field(default_factory=Switch)
+
+    async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+        self.broker.check()
+        self.at_once += [(task, retries) for task in tasks]
+
+    async def later(self, task: DeliveryTask, *, after: timedelta) -> None:
+        self.broker.check()
+        self.delayed.append((task, after))
+
+    async def waiting(self) -> int:
+        self.broker.check()
+        return self.depth
+
+
+@dataclass
+class FakeSender:
+    """`Sender`: answers 204, or what it was told, and can be made to hang."""
+
+    outcomes: deque[Outcome | Outage] = field(default_factory=deque)
+    by_url: Mapping[str, Outcome] = field(default_factory=dict)
+    posts: list[Post] = field(default_factory=list)
+    #: While it is not set, posts stay in flight.
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    in_flight: int = 0
+    most_in_flight: int = 0
+
+    def __post_init__(self) -> None:
+        self.gate.set()
+
+    async def send(self, post: Post) -> Outcome:
+        self.posts.append(post)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await self.gate.wait()
+        finally:
+            self.in_flight -= 1
+        outcome = self.outcomes.popleft() if self.outcomes else None
+        if isinstance(outcome, Outage):
+            raise outcome
+        return outcome or self.by_url.get(post.url) or Answered(204)
+
+
+@dataclass
+class FakeJournal:
+    """`Journal`: notes what it was told."""
+
+    reports: list[AttemptReport] = field(default_factory=list)
+    cancellations: list[Cancelled] = field(default_factory=list)
+    left_alone: list[tuple[DeliveryId, Left]] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    unpublished: list[DeliveryTask] = field(default_factory=list)
+    failures: list[Claimed] = field(default_factory=list)
+
+    def attempted(self, report: AttemptReport) -> None:
+        self.reports.append(report)
+
+    def cancelled(self, cancelled: Cancelled) -> None:
+        self.cancellations.append(cancelled)
+
+    def left(self, delivery_id: DeliveryId, reason: Left, detail: str = "") -> None:
+        self.left_alone.append((delivery_id, reason))
+        self.details.append(detail)
+
+    def not_published(self, task: DeliveryTask) -> None:
+        self.unpublished.append(task)
+
+    def failed(self, delivery: Claimed) -> None:
+        self.failures.append(delivery)

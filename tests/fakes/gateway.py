@@ -1,0 +1,192 @@
+"""Stand-ins for what the gateway needs of the world."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+import orjson
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client import CollectorRegistry
+
+from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
+from common.contracts.webhooks import WebhookReply, WebhookRequest
+from gateway.adapters.http.openapi.examples import COMPANY
+from gateway.adapters.http.openapi.suggesting import SUGGESTION
+from gateway.adapters.http.routes import Policy, Surroundings, application
+from gateway.adapters.http.xml_processes import XmlRenderer
+from gateway.domain.keys import ApiKey, write_key
+from gateway.domain.problems import Problem, ServiceUnavailable
+from gateway.domain.rates import Rate
+from gateway.ports import Webhooks
+from tests.builders.keys import a_presented_key, an_api_key
+
+A_REPLY = LookupReply(body=orjson.dumps(COMPANY), tag="1-dk12345674-3")
+
+
+@dataclass
+class ManualClock:
+    """A monotonic clock that a test moves."""
+
+    now: float = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _open_gate() -> asyncio.Event:
+    gate = asyncio.Event()
+    gate.set()
+    return gate
+
+
+@dataclass
+class FakeLookups:
+    """`Lookups` that answers what it is told to, and notes what it was asked."""
+
+    answer: LookupReply | Exception = A_REPLY
+    asked: list[LookupRequest] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+    #: Cleared, it holds the answers back until it is set.
+    gate: asyncio.Event = field(default_factory=_open_gate)
+    #: Set when a request has come.
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        self.asked.append(request)
+        self.request_ids.append(request_id)
+        self.reached.set()
+        await self.gate.wait()
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+    def terms(self) -> list[list[tuple[str, str]]]:
+        """The questions of each request."""
+        return [[(q.type.value, q.term) for q in request.questions] for request in self.asked]
+
+
+@dataclass
+class FakeSuggestions:
+    """`Suggestions` that answers what it is told to, and notes what it was asked."""
+
+    answer: SuggestReply | Exception = field(
+        default_factory=lambda: SuggestReply(body=orjson.dumps({"suggestions": [SUGGESTION]}))
+    )
+    asked: list[SuggestRequest] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+
+    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+        self.asked.append(request)
+        self.request_ids.append(request_id)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass
+class FakeWebhooks:
+    """`Webhooks` that answers what it is told to, and notes what it was asked."""
+
+    answer: WebhookReply | Exception = field(
+        default_factory=lambda: WebhookReply(status=200, body=b"{}")
+    )
+    asked: list[WebhookRequest] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+
+    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        self.asked.append(request)
+        self.request_ids.append(request_id)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass
+class FakeKeyStore:
+    """`KeyStore` in memory; `fault` is raised instead of finding, and reads are counted."""
+
+    keys: dict[str, ApiKey] = field(default_factory=dict)
+    fault: Exception | None = None
+    reads: list[str] = field(default_factory=list)
+
+    async def find(self, key_id: str) -> ApiKey | None:
+        self.reads.append(key_id)
+        if self.fault is not None:
+            raise self.fault
+        return self.keys.get(key_id)
+
+    async def add(self, key: ApiKey) -> None:
+        self.keys[key.id] = key
+
+    async def all(self) -> Sequence[ApiKey]:
+        return sorted(self.keys.values(), key=lambda key: key.created_at, reverse=True)
+
+    async def revoke(self, key_id: str, *, at: datetime) -> bool:
+        key = self.keys.get(key_id)
+        if key is not None and key.revoked_at is None:
+            self.keys[key_id] = replace(key, revoked_at=at)
+        return key is not None
+
+
+def database_away() -> Problem:
+    return ServiceUnavailable("the API key cannot be checked now")
+
+
+@dataclass
+class Gateway:
+    """The real application on fakes, and a client that talks HTTP to it."""
+
+    client: TestClient[web.Request, web.Application]
+    lookups: FakeLookups
+    suggestions: FakeSuggestions
+    webhooks: FakeWebhooks
+    keys: FakeKeyStore
+    clock: ManualClock
+    registry: CollectorRegistry
+
+    async def get(self, path: str, **options: Any) -> ClientResponse:
+        """The answer as it came: redirects are not followed."""
+        return await self.client.get(path, allow_redirects=False, **options)
+
+    def issue(self, **fields: Any) -> dict[str, str]:
+        """A key in the store, as the header that presents it."""
+        presented = a_presented_key(len(self.keys.keys) + 1)
+        key = an_api_key(presented, **fields)
+        self.keys.keys[key.id] = key
+        return {"X-API-Key": write_key(presented)}
+
+
+@asynccontextmanager
+async def gateway(
+    *, lookups: FakeLookups | None = None, registrar: Webhooks | None = None, **policy: Any
+) -> AsyncIterator[Gateway]:
+    """A gateway for the body's time; `policy` names what differs from 1,000 requests a minute.
+
+    `registrar` stands in place of the fake `webhooks`.
+    """
+    lookups, suggestions = lookups or FakeLookups(), FakeSuggestions()
+    webhooks = FakeWebhooks()
+    keys, clock = FakeKeyStore(), ManualClock()
+    ids, calls, registry = count(1), count(1), CollectorRegistry()
+    app = application(
+        Surroundings(
+            lookups=lookups,
+            suggestions=suggestions,
+            webhooks=registrar or webhooks,
+            keys=keys,
+            renderer=XmlRenderer(inline=1_000_000),
+            clock=clock,
+            new_id=lambda: f"id-{next(ids)}",
+            new_call_id=lambda: UUID(int=next(calls)),
+            registry=registry,
+        ),
+        Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
+    )
+    async with TestClient(TestServer(app)) as client:
+        yield Gateway(client, lookups, suggestions, webhooks, keys, clock, registry)

@@ -1,0 +1,231 @@
+"""Stand-ins for what the webhook registry needs of the world."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import count
+from uuid import UUID
+
+from pydantic import SecretStr
+
+from common.contracts.events import RegistryEvent
+from common.contracts.failures import Failure
+from common.contracts.webhooks import (
+    AttemptStatus,
+    DeliveryId,
+    Operation,
+    PublicAttempt,
+    WebhookId,
+    WebhookReply,
+    WebhookRequest,
+)
+from tests.builders.webhooks import NOON, a_request
+from webhook_registry.domain.bodies import Window
+from webhook_registry.domain.refusals import Refused
+from webhook_registry.ports import Retried
+from webhook_registry.usecases.operations import Policy, Surroundings, operations
+from webhook_store.addresses import Address, Network
+from webhook_store.models import (
+    KeptAnswer,
+    KeyScope,
+    KeyUse,
+    MadeBefore,
+    NewSecret,
+    OwnerIsFull,
+    Registered,
+    Webhook,
+)
+
+
+@dataclass
+class _Stored:
+    webhook: Webhook
+    secret: SecretStr
+    call_id: UUID
+
+
+@dataclass
+class FakeRegistrations:
+    """`Registrations` in memory."""
+
+    stored: dict[str, _Stored] = field(default_factory=dict)
+
+    async def create(
+        self, new: Registered, *, call_id: UUID, limit: int
+    ) -> Registered | MadeBefore | OwnerIsFull:
+        before = self.stored.get(new.webhook.id)
+        if before is not None:
+            return MadeBefore(Registered(before.webhook, before.secret), before.call_id)
+        if len(await self.of_owner(new.webhook.owner)) >= limit:
+            return OwnerIsFull()
+        self.stored[new.webhook.id] = _Stored(new.webhook, new.secret, call_id)
+        return new
+
+    async def find(self, owner: str, webhook_id: str) -> Webhook | None:
+        found = self._of(owner, webhook_id)
+        return None if found is None else found.webhook
+
+    async def of_owner(self, owner: str) -> Sequence[Webhook]:
+        own = [one.webhook for one in self.stored.values() if one.webhook.owner == owner]
+        return sorted(own, key=lambda one: (one.created_at, one.id), reverse=True)
+
+    async def change(
+        self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
+    ) -> Webhook | None:
+        found = self._of(owner, webhook_id)
+        if found is None:
+            return None
+        found.webhook = decide(found.webhook)
+        return found.webhook
+
+    async def delete(self, owner: str, webhook_id: str) -> bool:
+        return self._of(owner, webhook_id) is not None and bool(self.stored.pop(webhook_id))
+
+    async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
+        found = self._of(owner, webhook_id)
+        if found is None:
+            return None
+        if found.call_id != new.call_id:
+            found.secret, found.call_id = new.secret, new.call_id
+            found.webhook = replace(found.webhook, updated_at=new.at)
+        return Registered(found.webhook, found.secret)
+
+    def _of(self, owner: str, webhook_id: str) -> _Stored | None:
+        found = self.stored.get(webhook_id)
+        return found if found is not None and found.webhook.owner == owner else None
+
+
+@dataclass
+class FakeIdempotencyKeys:
+    """`IdempotencyKeys` in memory."""
+
+    uses: dict[str, tuple[KeyUse, datetime]] = field(default_factory=dict)
+    #: Set, `find` comes too early to see any use.
+    is_hidden: bool = False
+
+    def forget_answers(self) -> None:
+        """As if each process had died before it could note its answer."""
+        self.uses = {
+            key: (replace(use, answer=None), until) for key, (use, until) in self.uses.items()
+        }
+
+    async def find(self, scope: KeyScope, *, at: datetime) -> KeyUse | None:
+        return None if self.is_hidden else self._kept(scope, at)
+
+    def _kept(self, scope: KeyScope, at: datetime) -> KeyUse | None:
+        use, until = self.uses.get(scope.id, (None, at))
+        return use if until > at else None
+
+    async def use(self, scope: KeyScope, new: KeyUse, *, at: datetime, until: datetime) -> KeyUse:
+        kept = self._kept(scope, at)
+        if kept is None:
+            self.uses[scope.id] = (new, until)
+        return kept or new
+
+    async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
+        use, until = self.uses[scope.id]
+        self.uses[scope.id] = (replace(use, answer=answer), until)
+
+
+@dataclass
+class FakeDeliveries:
+    """`Deliveries` that answers what it is told to, and notes what it was asked."""
+
+    listed: Sequence[PublicAttempt] = ()
+    retried: Retried = Retried.ACCEPTED
+    recovered: int = 0
+    asked: list[object] = field(default_factory=list)
+
+    async def attempts(
+        self, webhook: Webhook, status: AttemptStatus | None
+    ) -> Sequence[PublicAttempt]:
+        self.asked.append((webhook.id, status))
+        return self.listed
+
+    async def retry(self, webhook: Webhook, delivery_id: DeliveryId, *, at: datetime) -> Retried:
+        self.asked.append((webhook.id, delivery_id, at))
+        return self.retried
+
+    async def recover(self, webhook: Webhook, window: Window, *, at: datetime) -> int:
+        self.asked.append((webhook.id, window, at))
+        return self.recovered
+
+
+@dataclass
+class FakeEvents:
+    """`Events` that notes what was published, or fails."""
+
+    published: list[tuple[WebhookId, RegistryEvent]] = field(default_factory=list)
+    failure: Exception | None = None
+
+    async def publish_for(self, webhook_id: WebhookId, event: RegistryEvent) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.published.append((webhook_id, event))
+
+
+@dataclass
+class FakeResolver:
+    """`Resolver` of the names that it is told."""
+
+    names: dict[str, Sequence[Address]] = field(default_factory=dict)
+    asked: list[tuple[str, int]] = field(default_factory=list)
+    #: What happens while a name is resolved.
+    on_asked: Callable[[], None] = lambda: None
+
+    async def addresses(self, host: str, port: int) -> Sequence[Address]:
+        self.asked.append((host, port))
+        self.on_asked()
+        return self.names.get(host, ())
+
+
+@dataclass
+class World:
+    """The registry's operations among stand-ins; `now` is the test's to move."""
+
+    registrations: FakeRegistrations = field(default_factory=FakeRegistrations)
+    keys: FakeIdempotencyKeys = field(default_factory=FakeIdempotencyKeys)
+    deliveries: FakeDeliveries = field(default_factory=FakeDeliveries)
+    events: FakeEvents = field(default_factory=FakeEvents)
+    resolver: FakeResolver = field(default_factory=FakeResolver)
+    limit: int = 50
+    allowed_networks: Sequence[Network] = ()
+    now: datetime = NOON
+
+    def __post_init__(self) -> None:
+        numbers = count(1)
+        around = Surroundings(
+            registrations=self.registrations,
+            keys=self.keys,
+            deliveries=self.deliveries,
+            events=self.events,
+            resolver=self.resolver,
+            new_secret=lambda: SecretStr(f"whsec_invented{next(numbers)}"),
+            now=lambda: self.now,
+        )
+        policy = Policy(
+            limit=self.limit,
+            overlap=timedelta(hours=24),
+            key_lifetime=timedelta(hours=24),
+            allowed_networks=self.allowed_networks,
+        )
+        self._operations = operations(around, policy)
+
+    async def ask(self, request: WebhookRequest) -> WebhookReply | Failure:
+        """What the request is answered."""
+        try:
+            return await self._operations[request.operation](request)
+        except Refused as refused:
+            return refused.failure
+
+    async def do(self, operation: Operation, **fields: object) -> WebhookReply:
+        """The answer of an operation that must succeed."""
+        reply = await self.ask(a_request(operation, **fields))
+        assert isinstance(reply, WebhookReply), reply
+        return reply
+
+    async def refused(self, operation: Operation, **fields: object) -> Failure:
+        """The failure of an operation that must fail."""
+        failure = await self.ask(a_request(operation, **fields))
+        assert isinstance(failure, Failure), failure
+        return failure

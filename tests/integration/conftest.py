@@ -1,0 +1,15 @@
+"""What several integration tests share."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.conftest import DatabaseNames
+from tests.syncing.world import World, a_world
+
+
+@pytest.fixture
+async def world(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[World]:
+    """Registers of 25 companies each over HTTP, and an empty database that follows them."""
+    async with a_world(mongo_url, database_names.register) as world:
+        yield world

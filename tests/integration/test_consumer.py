@@ -1,0 +1,191 @@
+"""Work from a queue: acked when done, held while something of ours is away, never lost."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+
+import aio_pika
+import pytest
+
+from common.contracts.outage import Outage
+from common.messaging.connection import BrokerAway, Link, linked
+from common.messaging.consumer import Consumer, consuming
+from common.messaging.publisher import Publisher, Unroutable
+from common.messaging.topology import Queue, Topology
+
+pytestmark = pytest.mark.integration
+
+SOON = 10.0
+TOPOLOGY = Topology(
+    queues=(
+        Queue(
+            "work",
+            {
+                "x-queue-type": "quorum",
+                "x-delivery-limit": 2,
+                "x-dead-letter-exchange": "",
+                "x-dead-letter-routing-key": "work.dead",
+            },
+        ),
+        Queue("work.dead", {"x-queue-type": "quorum"}),
+    )
+)
+
+
+@dataclass
+class Worker:
+    """Does as each message says, and notes what it did."""
+
+    done: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
+    tries: int = 0
+    tried_often: asyncio.Event = field(default_factory=asyncio.Event)
+    away: bool = False
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, body: bytes) -> None:
+        self.tries += 1
+        self.started.set()
+        if self.tries > 3:  # one more than the delivery limit allows
+            self.tried_often.set()
+        if body == b"poison":
+            raise ValueError("cannot be understood")
+        if body == b"slow":
+            await self.gate.wait()
+        if self.away:
+            raise Outage("the database cannot be reached")
+        await self.done.put(body)
+
+    async def next(self) -> bytes:
+        async with asyncio.timeout(SOON):
+            return await self.done.get()
+
+
+@dataclass
+class Broker:
+    """A publisher, and what consumers need."""
+
+    url: str
+    link: Link
+    publisher: Publisher
+
+    def consumer(self, worker: Worker) -> Consumer:
+        return Consumer(self.link, "work", worker, topology=TOPOLOGY, prefetch=10, random=Random(3))
+
+
+@pytest.fixture(name="own")
+async def _own(amqp_url: str) -> AsyncIterator[Broker]:
+    async with AsyncExitStack() as stack:
+        publishing, consuming_link = [
+            await stack.enter_async_context(linked(amqp_url, name=name, random=Random(1)))
+            for name in ("publish", "consume")
+        ]
+        publisher = Publisher(
+            publishing,
+            topology=TOPOLOGY,
+            new_id=lambda: uuid.uuid4().hex,
+            limit=timedelta(seconds=SOON),
+        )
+        await publishing.add(publisher)
+        await publishing.until_ready(SOON)
+        await consuming_link.until_ready(SOON)
+        yield Broker(amqp_url, consuming_link, publisher)
+
+
+async def waiting(own: Broker, queue: str, count: int) -> None:
+    """Waits until so many messages are in the queue and with no consumer."""
+    async with asyncio.timeout(SOON), await aio_pika.connect(own.url) as connection:
+        channel = await connection.channel()
+        while True:
+            declared = await channel.declare_queue(queue, passive=True)
+            if declared.declaration_result.message_count == count:
+                return
+
+
+async def test_a_message_is_gone_when_its_work_is_done(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"event", routing_key="work")
+
+        assert await worker.next() == b"event"
+        await waiting(own, "work", 0)
+
+
+async def test_during_an_outage_a_message_is_held_and_counts_no_delivery(own: Broker) -> None:
+    worker = Worker(away=True)
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"event", routing_key="work")
+        async with asyncio.timeout(SOON):
+            await worker.tried_often.wait()
+        worker.away = False
+
+        assert await worker.next() == b"event"
+        await waiting(own, "work.dead", 0)
+
+
+async def test_a_message_that_fails_each_time_ends_in_the_dead_letters(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"poison", routing_key="work")
+        await waiting(own, "work.dead", 1)
+        await own.publisher.publish(b"event", routing_key="work")
+
+        assert await worker.next() == b"event"
+    assert worker.tries == 4  # the first, two more by the limit, and the sound one
+
+
+async def test_a_stop_waits_for_work_that_has_begun_and_takes_no_more(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"slow", routing_key="work")
+        await worker.started.wait()
+        asyncio.get_running_loop().call_soon(worker.gate.set)
+
+    assert worker.done.get_nowait() == b"slow"
+    await own.publisher.publish(b"later", routing_key="work")
+    await waiting(own, "work", 1)
+
+
+async def test_a_message_in_hand_when_the_connection_closes_comes_again(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"slow", routing_key="work")
+        await worker.started.wait()
+        own.link.lost("the test says so")
+        worker.gate.set()
+
+        assert [await worker.next(), await worker.next()] == [b"slow", b"slow"]
+        await waiting(own, "work", 0)
+
+
+async def test_work_that_has_begun_outlives_its_connection(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+        await own.publisher.publish(b"slow", routing_key="work")
+        await worker.started.wait()
+        worker.started.clear()
+        own.link.lost("the test says so")
+        await worker.started.wait()  # it was given out again, over a new connection
+        worker.gate.set()
+
+        assert [await worker.next(), await worker.next()] == [b"slow", b"slow"]
+
+
+async def test_a_message_for_no_queue_is_refused(own: Broker) -> None:
+    with pytest.raises(Unroutable):
+        await own.publisher.publish(b"event", routing_key="nobody")
+
+
+async def test_without_a_connection_publishing_fails_at_once() -> None:
+    nowhere = "amqp://guest:guest@127.0.0.1:1/"
+    async with linked(nowhere, name="publish", random=Random(1)) as link:
+        publisher = Publisher(
+            link, topology=TOPOLOGY, new_id=lambda: "id", limit=timedelta(seconds=SOON)
+        )
+
+        with pytest.raises(BrokerAway):
+            await publisher.publish(b"event", routing_key="work")

@@ -1,0 +1,213 @@
+"""Wake-ups over a real broker: at once, or after their delay, and never before."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+
+import aio_pika
+import pytest
+
+from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, DeliveryTasks
+from common.contracts.outage import Outage
+from common.contracts.topology import (
+    DEAD_LETTERS_ARGUMENTS,
+    DEAD_LETTERS_QUEUE,
+    DELIVERIES_QUEUE,
+    RETRIES_QUEUE,
+    delay_queue,
+)
+from common.messaging.connection import Link, linked
+from common.messaging.consumer import Consumer, consuming
+from common.messaging.dead_letters import dead_letters
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.depth import QueueDepths
+from common.messaging.publisher import Publisher
+from common.messaging.topology import Queue
+from dispatcher.adapters.delay_queues import DelayQueues
+from tests.builders.deliveries import a_task
+from tests.delivery.waiting import SOON, eventually
+
+pytestmark = pytest.mark.integration
+
+SHORT, LONG = timedelta(milliseconds=300), timedelta(milliseconds=900)
+DELAYS = (SHORT, LONG)
+DEAD = Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS)
+
+
+@dataclass
+class Inbox:
+    """Takes wake-ups, and notes when they came."""
+
+    tasks: list[tuple[DeliveryTask, float]] = field(default_factory=list)
+    messages: int = 0
+    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def __call__(self, body: bytes) -> None:
+        if body == b"poison":
+            raise ValueError("cannot be understood")
+        async with self._changed:
+            self.messages += 1
+            now = time.monotonic()
+            self.tasks += [(task, now) for task in DeliveryTasks.model_validate_json(body).tasks]
+            self._changed.notify_all()
+
+    async def until(self, count: int) -> list[tuple[DeliveryTask, float]]:
+        async with asyncio.timeout(SOON), self._changed:
+            await self._changed.wait_for(lambda: len(self.tasks) >= count)
+        return self.tasks
+
+
+@dataclass
+class Broker:
+    url: str
+    wakes: DelayQueues
+    publisher: Publisher
+    depths: QueueDepths
+    link: Link
+    stack: AsyncExitStack
+
+    async def inbox(self, queue: str) -> Inbox:
+        inbox = Inbox()
+        consumer = Consumer(
+            self.link,
+            queue,
+            inbox,
+            topology=delivery_topology(DELAYS),
+            prefetch=10,
+            random=Random(2),
+        )
+        await self.stack.enter_async_context(consuming(self.link, consumer, drain_limit=SOON))
+        return inbox
+
+
+@pytest.fixture(name="own")
+async def _own(amqp_url: str) -> AsyncIterator[Broker]:
+    async with AsyncExitStack() as stack:
+        link = await stack.enter_async_context(linked(amqp_url, name="test", random=Random(1)))
+        topology = delivery_topology(DELAYS)
+        publisher = Publisher(
+            link,
+            topology=topology,
+            new_id=lambda: uuid.uuid4().hex,
+            limit=timedelta(seconds=SOON),
+        )
+        depths = QueueDepths(link, topology=topology)
+        await link.add(publisher)
+        await link.add(depths)
+        await link.until_ready(SOON)
+        wakes = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
+        await stack.enter_async_context(wakes.running())
+        yield Broker(amqp_url, wakes, publisher, depths, link, stack)
+
+
+async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: Broker) -> None:
+    first, retries = await own.inbox(DELIVERIES_QUEUE), await own.inbox(RETRIES_QUEUE)
+
+    await own.wakes.now([a_task(1)], retries=False)
+    await own.wakes.now([a_task(2, attempt=2)], retries=True)
+
+    assert [task for task, _ in await first.until(1)] == [a_task(1)]
+    assert [task for task, _ in await retries.until(1)] == [a_task(2, attempt=2)]
+
+
+async def test_many_at_once_share_messages(own: Broker) -> None:
+    inbox = await own.inbox(DELIVERIES_QUEUE)
+
+    await own.wakes.now([a_task(number) for number in range(LONGEST_LIST + 1)], retries=False)
+
+    assert len(await inbox.until(LONGEST_LIST + 1)) == LONGEST_LIST + 1
+    assert inbox.messages == 2
+
+
+async def test_a_retry_comes_after_its_delay_whatever_waits_beside_it(own: Broker) -> None:
+    inbox = await own.inbox(RETRIES_QUEUE)
+    started = time.monotonic()
+
+    # The long one is first in line: in one queue the short one would wait behind it.
+    await own.wakes.later(a_task(1), after=LONG)
+    await own.wakes.later(a_task(2), after=SHORT)
+
+    (short, short_at), (long, long_at) = await inbox.until(2)
+    assert (short, long) == (a_task(2), a_task(1))
+    assert SHORT.total_seconds() <= short_at - started < LONG.total_seconds()
+    assert long_at - started >= LONG.total_seconds()
+
+
+async def test_retries_that_begin_to_wait_together_share_messages(own: Broker) -> None:
+    inbox = await own.inbox(RETRIES_QUEUE)
+
+    await asyncio.gather(*(own.wakes.later(a_task(n), after=SHORT) for n in range(50)))
+
+    await inbox.until(50)
+    assert inbox.messages < 25
+
+
+async def test_what_nobody_took_is_counted(own: Broker) -> None:
+    await own.wakes.now([a_task(number) for number in range(3 * LONGEST_LIST)], retries=False)
+    await own.wakes.now([a_task(0)], retries=True)
+
+    assert await eventually(own.wakes.waiting, lambda waiting: waiting == 4) == 4
+
+
+async def test_a_queue_that_was_deleted_is_made_again(own: Broker) -> None:
+    async with await aio_pika.connect(own.url) as connection:
+        await (await connection.channel()).queue_delete(delay_queue(SHORT))
+
+    with pytest.raises(Outage):
+        await own.wakes.later(a_task(), after=SHORT)
+    await eventually(own.link.health, lambda word: word is None)
+    inbox = await own.inbox(RETRIES_QUEUE)
+    await own.wakes.later(a_task(), after=SHORT)
+
+    assert [task for task, _ in await inbox.until(1)] == [a_task()]
+
+
+class TestDeadLetters:
+    async def died(self, own: Broker) -> Inbox:
+        """A message that its consumer never understood."""
+        inbox = await own.inbox(DELIVERIES_QUEUE)
+        await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
+        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 1)
+        return inbox
+
+    async def test_a_letter_is_shown_with_its_queue_and_stays(self, own: Broker) -> None:
+        await self.died(own)
+        async with dead_letters(own.url, DEAD) as letters:
+            first, again = await letters.look(most=10), await letters.look(most=10)
+
+        [letter] = first
+        assert (letter.queue, letter.reason, letter.body) == (
+            DELIVERIES_QUEUE,
+            "delivery_limit",
+            b"poison",
+        )
+        assert [one.message_id for one in again] == [letter.message_id]
+
+    async def test_a_letter_is_put_back_into_its_queue(self, own: Broker) -> None:
+        inbox = await self.died(own)
+        good = DeliveryTasks(tasks=(a_task(),)).model_dump_json().encode()
+        await own.publisher.publish(good, routing_key=DEAD_LETTERS_QUEUE)
+        async with dead_letters(own.url, DEAD) as letters:
+            done = await letters.requeue(most=10)
+
+        # The other did not die in any queue: there is none to put it back into.
+        assert done == 1
+        assert inbox.tasks == []
+        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
+
+    async def test_one_letter_is_dropped_and_the_others_stay(self, own: Broker) -> None:
+        await self.died(own)
+        await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
+        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
+        async with dead_letters(own.url, DEAD) as letters:
+            first, second = await letters.look(most=10)
+            dropped = await letters.drop(most=10, message_id=first.message_id)
+            left = await letters.look(most=10)
+
+        assert dropped == 1
+        assert [one.message_id for one in left] == [second.message_id]

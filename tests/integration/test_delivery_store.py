@@ -1,0 +1,463 @@
+"""What only the database can show of deliveries: transactions, what owners read, and expiry."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import pymongo
+import pytest
+
+from common.contracts.company import CompanyKey
+from common.contracts.events import EventType
+from common.contracts.webhooks import AttemptStatus, DisabledReason, WebhookId, WebhookStatus
+from common.mongo import Database, connected, database
+from tests.builders.deliveries import (
+    WEBHOOK,
+    a_delivery_id,
+    a_new_delivery,
+    a_task,
+    an_attempted,
+)
+from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
+from tests.conftest import DatabaseNames
+from tests.delivery.waiting import eventually
+from webhook_store.attempts import Attempts
+from webhook_store.deliveries import Deliveries, DeliveryTimes
+from webhook_store.delivery_models import (
+    Attempted,
+    Cancelled,
+    CancelReason,
+    Claimed,
+    NewDelivery,
+    StoredEvent,
+)
+from webhook_store.events import Events
+from webhook_store.indexes import make_indexes
+from webhook_store.models import Webhook
+from webhook_store.recording import Recorder
+from webhook_store.redelivery import NotRepeated, Redelivery
+from webhook_store.registrations import Registrations
+from webhook_store.webhooks import Webhooks
+
+pytestmark = pytest.mark.integration
+
+#: Noon is long ago by the database's own clock, and nothing is to expire meanwhile.
+RETENTION = timedelta(days=36_500)
+SHORT = timedelta(minutes=1)
+LEASE = timedelta(seconds=30)
+LATER = NOON + timedelta(minutes=5)
+ALWAYS = (NOON - timedelta(days=1), NOON + timedelta(days=1))
+
+
+@dataclass
+class Store:
+    """Everything that keeps deliveries, over one database."""
+
+    database: Database
+    webhooks: Webhooks
+    registrations: Registrations
+    deliveries: Deliveries
+    recorder: Recorder
+    #: Keeps what ended for a minute.
+    forgetful: Recorder
+    attempts: Attempts
+    redelivery: Redelivery
+    events: Events
+
+    async def webhook(self, **fields: Any) -> Webhook:
+        registered = a_registered(**{"id": WEBHOOK, **fields})
+        await self.registrations.create(registered, call_id=a_call(1), limit=50)
+        return registered.webhook
+
+    async def claimed(self, *new: NewDelivery, at: datetime = NOON) -> list[Claimed]:
+        """Keeps deliveries and claims them."""
+        await self.deliveries.insert(new, at=at)
+        ids = {one.id for one in new}
+        tasks = [a_task(number) for number in range(60) if a_delivery_id(number) in ids]
+        claimed = await self.deliveries.claim(tasks, token=uuid4().hex, at=at)
+        return sorted(claimed, key=lambda one: one.id)
+
+    async def attempt(self, delivery: Claimed, *, at: datetime = NOON, **fields: Any) -> Attempted:
+        attempted = an_attempted(delivery, at=at, **fields)
+        [written] = await self.recorder.record([attempted], at=at)
+        assert written.held
+        return attempted
+
+    async def row(self, number: int = 1) -> dict[str, Any]:
+        found = await self.database["deliveries"].find_one({"_id": a_delivery_id(number)})
+        assert found is not None
+        return found
+
+    async def is_enabled(self) -> bool:
+        found = (await self.webhooks.sendable([WEBHOOK], at=NOON))[WEBHOOK]
+        return found.enabled
+
+
+@pytest.fixture(name="store")
+async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
+    async with connected(mongo_url, name="test", operation_limit=timedelta(seconds=10)) as client:
+        webhooks_db = database(client, database_names.webhooks)
+        await make_indexes(webhooks_db)
+        times = DeliveryTimes(lease=LEASE, retention=RETENTION)
+        keys = secret_keys()
+        webhooks = Webhooks(webhooks_db, keys)
+        yield Store(
+            webhooks_db,
+            webhooks,
+            Registrations(webhooks_db, keys, Random(1)),
+            Deliveries(webhooks_db, times),
+            Recorder(client, webhooks_db, webhooks, times),
+            Recorder(client, webhooks_db, webhooks, replace(times, retention=SHORT)),
+            Attempts(webhooks_db),
+            Redelivery(webhooks_db),
+            Events(webhooks_db, retention=RETENTION),
+        )
+
+
+class TestDisabling:
+    async def test_the_last_failure_disables_with_its_record(self, store: Store) -> None:
+        await store.webhook()
+        [delivery] = await store.claimed(a_new_delivery())
+        failed = an_attempted(delivery, error="dns", disable=DisabledReason.DELIVERY_FAILED)
+
+        [written] = await store.recorder.record([failed], at=NOON)
+
+        assert written.disabled
+        assert not await store.is_enabled()
+        assert (await store.row())["state"] == "failed"
+
+    async def test_of_several_at_once_one_disables(self, store: Store) -> None:
+        await store.webhook()
+        claimed = await store.claimed(*(a_new_delivery(number) for number in range(10)))
+        results = [
+            an_attempted(one, error="http_status", disable=DisabledReason.GONE) for one in claimed
+        ]
+
+        lists = await asyncio.gather(
+            *(
+                store.recorder.record(results[first : first + 2], at=NOON)
+                for first in range(0, 10, 2)
+            )
+        )
+
+        written = [one for each in lists for one in each]
+        assert all(one.held for one in written)
+        assert sum(one.disabled for one in written) == 1
+
+    async def test_what_was_in_flight_when_it_was_enabled_again_cannot_disable_it(
+        self, store: Store
+    ) -> None:
+        await store.webhook(generation=3)
+        [delivery] = await store.claimed(a_new_delivery(generation=1))
+        failed = an_attempted(delivery, error="dns", disable=DisabledReason.DELIVERY_FAILED)
+
+        [written] = await store.recorder.record([failed], at=NOON)
+
+        assert (written.held, written.disabled) == (True, False)
+        assert await store.is_enabled()
+
+    async def test_a_lost_claim_disables_nothing_and_leaves_no_attempt(self, store: Store) -> None:
+        await store.webhook()
+        [late] = await store.claimed(a_new_delivery())
+        await store.deliveries.claim([a_task()], token="other", at=NOON + LEASE)
+        failed = an_attempted(late, error="dns", disable=DisabledReason.DELIVERY_FAILED)
+
+        [written] = await store.recorder.record([failed], at=NOON + LEASE)
+
+        assert not written.held
+        assert await store.is_enabled()
+        assert await store.attempts.latest(WEBHOOK, generation=1) == []
+
+
+class TestWhatOwnersRead:
+    async def test_an_attempt_is_listed_as_it_was_made(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery, error="http_status", response_code=503, next_attempt_at=LATER)
+
+        [listed] = await store.attempts.latest(WEBHOOK, generation=1)
+
+        assert (listed.delivery_id, listed.event_id) == (delivery.id, "event-1")
+        assert (listed.attempt, listed.status) == (1, AttemptStatus.FAILED)
+        assert (listed.response_code, listed.error, listed.duration_ms) == (503, "http_status", 40)
+        assert (listed.attempted_at, listed.next_attempt_at) == (NOON, LATER)
+
+    async def test_the_last_50_are_listed_newest_first(self, store: Store) -> None:
+        claimed = await store.claimed(*(a_new_delivery(number) for number in range(55)))
+        for number, delivery in enumerate(claimed):
+            await store.attempt(delivery, at=NOON + timedelta(seconds=number))
+
+        listed = await store.attempts.latest(WEBHOOK, generation=1)
+
+        assert [one.delivery_id for one in listed] == [
+            a_delivery_id(number) for number in range(54, 4, -1)
+        ]
+
+    async def test_another_webhooks_attempts_are_not_listed(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+
+        assert await store.attempts.latest(WebhookId("wh_2"), generation=1) == []
+
+    async def test_a_retry_that_will_not_come_is_not_announced(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery, error="dns", next_attempt_at=LATER)
+
+        [listed] = await store.attempts.latest(WEBHOOK, generation=2)
+
+        assert listed.next_attempt_at is None
+
+    async def test_what_waited_when_it_was_disabled_reads_as_cancelled(self, store: Store) -> None:
+        claimed = await store.claimed(a_new_delivery(1), a_new_delivery(2))
+        await store.recorder.record([Cancelled(claimed[0], CancelReason.COMPANY_REMOVED)], at=NOON)
+        await store.attempt(claimed[1], error="dns", next_attempt_at=LATER)
+
+        now = await store.redelivery.cancelled(WEBHOOK, generation=1)
+        disabled = await store.redelivery.cancelled(WEBHOOK, generation=2)
+
+        assert [(one.delivery_id, one.error) for one in now] == [
+            (a_delivery_id(1), "company_removed")
+        ]
+        assert {(one.delivery_id, one.error, one.attempt) for one in disabled} == {
+            (a_delivery_id(1), "company_removed", 0),
+            (a_delivery_id(2), "webhook_disabled", 1),
+        }
+        assert all(one.status is AttemptStatus.CANCELLED for one in disabled)
+
+
+class TestRetryByHand:
+    async def test_an_ended_delivery_is_attempted_once_more(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+
+        task = await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+
+        assert task == a_task(attempt=2)
+        [again] = await store.deliveries.claim([a_task(attempt=2)], token="2", at=LATER)
+        assert (again.by_hand, again.attempts, again.generation) == (True, 1, 1)
+
+    async def test_it_does_not_expire_while_it_waits(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+        ended = await store.row()
+
+        await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+
+        assert ended["expires_at"] == NOON + RETENTION
+        assert "expires_at" not in await store.row()
+
+    async def test_one_that_waits_is_pending(self, store: Store) -> None:
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+
+        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=1, at=LATER)
+
+        assert answer is NotRepeated.PENDING
+
+    async def test_one_of_an_earlier_generation_is_finished(self, store: Store) -> None:
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+
+        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=3, at=LATER)
+
+        assert answer == a_task()
+
+    async def test_one_of_an_earlier_generation_in_flight_is_pending(self, store: Store) -> None:
+        await store.claimed(a_new_delivery())
+
+        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=3, at=NOON)
+
+        assert answer is NotRepeated.PENDING
+
+    async def test_another_webhooks_delivery_is_not_found(self, store: Store) -> None:
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+
+        answer = await store.redelivery.retry(
+            WebhookId("wh_2"), a_delivery_id(), generation=1, at=LATER
+        )
+
+        assert answer is NotRepeated.NOT_FOUND
+
+    async def test_of_a_purged_event_nothing_is_left_to_send(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+        await store.deliveries.purge(["event-1"], at=NOON)
+
+        answer = await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+
+        assert answer is NotRepeated.NOT_FOUND
+
+
+class TestRecovering:
+    async def recover(self, store: Store, *, generation: int = 1) -> int:
+        since, until = ALWAYS
+        return await store.redelivery.recover(
+            WEBHOOK, generation=generation, since=since, until=until, at=LATER
+        )
+
+    async def test_what_failed_for_good_or_was_cancelled_begins_anew(self, store: Store) -> None:
+        failed, cancelled, done = await store.claimed(*(a_new_delivery(n) for n in (1, 2, 3)))
+        await store.attempt(failed, error="dns")
+        await store.attempt(done)
+        await store.recorder.record([Cancelled(cancelled, CancelReason.WEBHOOK_DISABLED)], at=NOON)
+        # One that waited when the webhook was disabled, and reads as cancelled since.
+        await store.deliveries.insert([a_new_delivery(4)], at=NOON)
+
+        count = await self.recover(store, generation=3)
+        claimed = await store.deliveries.claim_next(WEBHOOK, limit=10, token="t", at=LATER)
+
+        assert count == 3
+        assert {(one.id, one.attempts) for one in claimed} == {
+            (a_delivery_id(1), 1),
+            (a_delivery_id(2), 0),
+            (a_delivery_id(4), 0),
+        }
+        assert {(one.generation, one.retries, one.by_hand) for one in claimed} == {(3, 0, False)}
+
+    async def test_the_window_counts_when_events_occurred(self, store: Store) -> None:
+        hours = [NOON + timedelta(hours=number) for number in range(4)]
+        await store.deliveries.insert(
+            [
+                a_new_delivery(number, occurred_at=hour, cancelled=CancelReason.WEBHOOK_DISABLED)
+                for number, hour in enumerate(hours)
+            ],
+            at=NOON,
+        )
+
+        count = await store.redelivery.recover(
+            WEBHOOK, generation=1, since=hours[1], until=hours[2], at=LATER
+        )
+
+        assert count == 2
+
+    async def test_what_waits_is_left_to_its_schedule(self, store: Store) -> None:
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+
+        assert await self.recover(store) == 0
+
+    async def test_what_was_purged_stays_purged(self, store: Store) -> None:
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+        await store.deliveries.purge(["event-1"], at=NOON)
+
+        assert await self.recover(store) == 0
+
+    async def test_some_of_what_was_recovered_is_there_to_be_woken(self, store: Store) -> None:
+        await store.deliveries.insert(
+            [
+                a_new_delivery(number, cancelled=CancelReason.WEBHOOK_DISABLED)
+                for number in range(20)
+            ],
+            at=NOON,
+        )
+        await self.recover(store, generation=3)
+
+        tasks = await store.redelivery.to_wake(WEBHOOK, generation=3, at=LATER, limit=5)
+
+        assert len(tasks) == 5
+        assert all(task.attempt == 1 for task in tasks)
+
+
+@pytest.fixture
+def frequent_expiry(mongo_admin: "pymongo.MongoClient[dict[str, Any]]") -> Iterator[None]:
+    """The database looks every second for what has expired."""
+    before = mongo_admin.admin.command("setParameter", 1, ttlMonitorSleepSecs=1)
+    yield
+    mongo_admin.admin.command("setParameter", 1, ttlMonitorSleepSecs=before["was"])
+
+
+class TestExpiry:
+    """With a shortened retention: what ended goes, what waits stays."""
+
+    @pytest.mark.usefixtures("frequent_expiry")
+    async def test_rows_and_attempts_go_after_their_end_and_nothing_that_waits(
+        self, store: Store
+    ) -> None:
+        now = datetime.now(UTC)
+        long_ago = now - 2 * SHORT
+        old, recovered, young = await store.claimed(
+            *(a_new_delivery(number) for number in (1, 2, 3)), at=long_ago
+        )
+        await store.deliveries.insert([a_new_delivery(4)], at=long_ago)  # it waits since then
+        failed = an_attempted(recovered, at=now, error="dns", next_attempt_at=now)
+        await store.forgetful.record([an_attempted(old, at=long_ago)], at=long_ago)
+        await store.forgetful.record([an_attempted(young, at=now), failed], at=now)
+
+        rows, attempts = store.database["deliveries"], store.database["attempts"]
+        await eventually(lambda: _ids(rows), lambda ids: old.id not in ids, seconds=60)
+        await eventually(lambda: _ids(attempts), lambda ids: f"{old.id}:1" not in ids, seconds=60)
+
+        assert await _ids(rows) == {a_delivery_id(number) for number in (2, 3, 4)}
+        assert await _ids(attempts) == {f"{recovered.id}:1", f"{young.id}:1"}
+
+    async def test_an_event_goes_when_no_delivery_needs_it_any_more(self, store: Store) -> None:
+        events = [an_event_of("event-1"), an_event_of("event-2")]
+        await store.events.store(events, at=NOON)
+        await store.deliveries.insert([a_new_delivery(1)], at=NOON)  # of event-1; it waits
+        after = NOON + RETENTION + timedelta(hours=1)
+
+        too_early = await store.events.expire(at=NOON + RETENTION, limit=10)
+        gone = await store.events.expire(at=after, limit=10)
+        await store.database["deliveries"].delete_many({})
+        gone_later = await store.events.expire(at=after + timedelta(days=2), limit=10)
+
+        assert (too_early, gone, gone_later) == (0, 1, 1)
+        assert await store.events.bodies(["event-1", "event-2"]) == {}
+
+    async def test_an_event_that_is_needed_keeps_its_bytes(self, store: Store) -> None:
+        await store.events.store([an_event_of("event-1")], at=NOON)
+        await store.deliveries.insert([a_new_delivery(1)], at=NOON)
+
+        await store.events.expire(at=NOON + 2 * RETENTION, limit=10)
+
+        assert await store.events.bodies(["event-1"]) == {"event-1": b"event-1"}
+
+
+class TestRemovedCompanies:
+    async def test_their_events_are_found_without_the_removal(self, store: Store) -> None:
+        removal = StoredEvent("removal", EventType.COMPANY_REMOVED, CompanyKey("dk:1"), b"")
+        await store.events.store(
+            [an_event_of("event-1"), removal, an_event_of("event-2", company="dk:2")], at=NOON
+        )
+
+        assert await store.events.of_company(CompanyKey("dk:1")) == ["event-1"]
+        assert await store.events.removed([CompanyKey("dk:1"), CompanyKey("dk:2")]) == {"dk:1"}
+
+
+def an_event_of(event_id: str, *, company: str = "dk:1") -> StoredEvent:
+    return StoredEvent(event_id, EventType.COMPANY_UPDATED, CompanyKey(company), event_id.encode())
+
+
+async def _ids(collection: Any) -> set[str]:
+    return {document["_id"] async for document in collection.find({}, {"_id": 1})}
+
+
+async def test_every_query_of_the_dispatcher_uses_an_index(store: Store) -> None:
+    await store.deliveries.insert([a_new_delivery(number) for number in range(50)], at=NOON)
+    queries = {
+        "next_due": {
+            "webhook_id": WEBHOOK,
+            "state": "waiting",
+            "due_at": {"$lte": NOON},
+        },
+        "overdue": {"state": "waiting", "retries": {"$gte": 0}, "wake_at": {"$lte": LATER}},
+        "repeatable": {"webhook_id": WEBHOOK, "state": {"$in": ["failed", "cancelled"]}},
+        "event_id": {"event_id": {"$in": ["event-1"]}},
+    }
+
+    for name, query in queries.items():
+        plan = await store.database["deliveries"].find(query).explain()
+
+        assert f"'indexName': '{name}'" in str(plan["queryPlanner"]["winningPlan"])
+
+
+async def test_a_disabled_webhook_shows_why(store: Store) -> None:
+    webhook = await store.webhook()
+    [delivery] = await store.claimed(a_new_delivery())
+    await store.attempt(delivery, error="http_status", disable=DisabledReason.GONE)
+
+    after = await store.registrations.find(webhook.owner, webhook.id)
+
+    assert after is not None
+    assert (after.status, after.disabled_reason) == (WebhookStatus.DISABLED, DisabledReason.GONE)
+    assert (after.disabled_at, after.generation) == (NOON, 2)

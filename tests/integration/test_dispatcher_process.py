@@ -1,0 +1,190 @@
+"""The dispatcher as a process: what it takes, what it tells, how it stops."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from common.contracts.events import EventType, encode_event
+from common.contracts.topology import DELIVERIES_QUEUE
+from local_stack.system import Service
+from tests.conftest import DatabaseNames
+from tests.delivery.pipeline import Pipeline, an_event, pipeline
+from tests.delivery.receiver import Received
+from tests.delivery.waiting import SOON, eventually
+
+pytestmark = pytest.mark.integration
+
+METRICS = {
+    "webhook_attempts_total",
+    "webhook_post_seconds",
+    "webhook_receipt_seconds",
+    "webhooks_disabled_total",
+    "webhook_deliveries_cancelled_total",
+    "webhook_deliveries_left_total",
+    "webhook_retries_not_published_total",
+    "webhook_claims_lost_total",
+    "webhook_attempts_crashed_total",
+    "webhook_deliveries_waiting",
+    "webhook_lanes",
+    "webhook_sweeper_found_total",
+    "webhook_dead_letters",
+}
+
+
+@pytest.fixture(name="pipe")
+async def _pipe(
+    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
+) -> AsyncIterator[Pipeline]:
+    async with pipeline(
+        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
+    ) as pipe:
+        yield pipe
+
+
+async def metrics_of(service: Service) -> str:
+    async with aiohttp.ClientSession() as session:
+        answer = await session.get(f"{service.admin_url}/metrics")
+        return await answer.text()
+
+
+async def stop(service: Service) -> int | None:
+    await asyncio.to_thread(service.process.stop)
+    return service.process.exit_status
+
+
+def lines_of(pipe: Pipeline, event: str) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in pipe.system.log_of("dispatcher").splitlines()]
+    return [line for line in lines if line["event"] == event]
+
+
+async def test_an_event_reaches_those_who_subscribed_to_it(pipe: Pipeline) -> None:
+    await pipe.webhook("/all")
+    await pipe.webhook("/units", events=("production_unit.*",))
+    await pipe.dispatcher()
+    event = an_event()
+
+    await pipe.publish(event)
+
+    received = await pipe.receiver.next("/all")
+    assert received.genuine
+    assert received.body == encode_event(event)
+    assert received.headers["Content-Type"] == "application/json"
+    assert pipe.receiver.at("/units") == []
+
+
+async def test_an_event_from_before_the_start_is_delivered(pipe: Pipeline) -> None:
+    await pipe.webhook("/a")
+    await pipe.publish(an_event())
+
+    await pipe.dispatcher()
+
+    assert (await pipe.receiver.next("/a")).genuine
+
+
+async def test_a_test_event_goes_to_its_webhook_alone(pipe: Pipeline) -> None:
+    one = await pipe.webhook("/one", events=("company.created",))
+    await pipe.webhook("/other")
+    await pipe.dispatcher()
+    test = an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None, revision=None)
+
+    await pipe.publish_for(one, test)
+
+    received = await pipe.receiver.next("/one")
+    assert received.body == encode_event(test)
+    await pipe.until_row(test, one, state="succeeded")
+    assert pipe.receiver.at("/other") == []
+
+
+async def test_an_attempt_is_one_log_line_that_gives_nothing_away(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/hook-with-a-token-in-it")
+    await pipe.dispatcher()
+    event = an_event()
+    await pipe.publish(event)
+    await pipe.until_row(event, webhook, state="succeeded")
+
+    [line] = await eventually(lambda: asyncio.to_thread(lines_of, pipe, "delivery.attempted"), bool)
+
+    assert line["event_id"] == event.id
+    assert (line["attempt"], line["status"], line["error"]) == (1, 204, None)
+    log = pipe.system.log_of("dispatcher")
+    for secret in ("token", "whsec_", encode_event(event).decode()):
+        assert secret not in log
+
+
+async def test_everything_is_measured(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/a")
+    service = await pipe.dispatcher()
+    event = an_event()
+    await pipe.publish(event)
+    await pipe.until_row(event, webhook, state="succeeded")
+
+    text = await eventually(
+        lambda: metrics_of(service), lambda text: "webhook_receipt_seconds_count 1.0" in text
+    )
+
+    described = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
+    assert described >= METRICS
+    assert 'webhook_attempts_total{cause="none",outcome="succeeded"} 1.0' in text
+
+
+async def test_a_stop_lets_a_post_in_flight_finish_and_records_it(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/slow")
+    gate = asyncio.Event()
+
+    async def slowly(_received: Received) -> int:
+        await gate.wait()
+        return 200
+
+    pipe.receiver.answer("/slow", slowly)
+    service = await pipe.dispatcher()
+    event = an_event()
+    await pipe.publish(event)
+    await pipe.receiver.next("/slow")
+
+    service.process.terminate()
+    await eventually(
+        lambda: asyncio.to_thread(lines_of, pipe, "service.stopping"), bool, seconds=SOON
+    )
+    gate.set()
+
+    assert await stop(service) == 0
+    assert (await pipe.row(event, webhook))["state"] == "succeeded"
+    assert len(pipe.receiver.received) == 1
+
+
+async def test_a_bad_setting_stops_the_start_with_a_sentence(pipe: Pipeline) -> None:
+    service = pipe.system.start("dispatcher", webhook_lease="PT10S")
+
+    async def status() -> int | None:
+        return service.process.exit_status
+
+    assert await eventually(status, lambda code: code is not None) == 2
+    assert "WEBHOOK_LEASE must be a second longer" in pipe.system.log_of("dispatcher")
+
+
+async def test_dead_letters_are_listed_put_back_and_dropped_by_commands(pipe: Pipeline) -> None:
+    await pipe.webhook("/a")
+    await pipe.dispatcher()
+
+    async def command(*arguments: str) -> str:
+        status, out, err = await asyncio.to_thread(
+            pipe.system.run, "dispatcher", "dead-letters", *arguments
+        )
+        assert status == 0, err
+        return out
+
+    await pipe.publisher.publish(b"not a wake-up", routing_key=DELIVERIES_QUEUE)
+    listed = await eventually(lambda: command("list"), bool)
+    put_back = await command("requeue", "--all")
+    await eventually(lambda: command("list"), bool)
+    dropped = await command("drop", "--all")
+
+    assert "deliveries\tdelivery_limit" in listed
+    assert "not a wake-up" in listed
+    assert (put_back, dropped) == ("1 put back\n", "1 dropped\n")
+    assert await command("list") == ""

@@ -1,0 +1,191 @@
+"""The search index follows a real MongoDB, across restarts and losses."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from threading import Event
+
+import pytest
+
+from common.contracts.company import Company, CompanyKey, Country
+from common.mongo import Client, Database, connected
+from common.mongo import database as named_database
+from common.runtime.tasks import beside
+from lookup.adapters.following import Follower
+from lookup.adapters.index import SearchIndex
+from lookup.adapters.store.documents import COMPANIES
+from lookup.adapters.store.writes import StoredRegisterWriter
+from lookup.domain.indexed import IndexedCompany
+from lookup.domain.planning.companies import plan_companies
+from lookup.domain.planning.states import Circumstances
+from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
+from tests.conftest import DatabaseNames
+
+pytestmark = pytest.mark.integration
+
+#: Seconds in which a change is seen in every process (architecture.md says 2).
+SOON = 10.0
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+async def mongo(mongo_url: str) -> AsyncIterator[Client]:
+    async with connected(mongo_url, name="test", operation_limit=None) as client:
+        yield client
+
+
+@pytest.fixture
+def register(mongo: Client, database_names: DatabaseNames) -> Database:
+    return named_database(mongo, database_names.register)
+
+
+@pytest.fixture
+def writer(mongo: Client, register: Database) -> StoredRegisterWriter:
+    return StoredRegisterWriter(mongo, register)
+
+
+async def store(
+    writer: StoredRegisterWriter, company: Company, *, version: object = MONDAY
+) -> None:
+    record = a_company_record(company, version=version)  # type: ignore[arg-type]
+    known = await writer.known(companies=[record.key])
+    await writer.write(plan_companies([record], known, Circumstances(MONDAY, NOON)))
+
+
+@asynccontextmanager
+async def following(
+    register: Database, folder: Path
+) -> AsyncIterator[tuple[SearchIndex, Follower]]:
+    index = await asyncio.to_thread(SearchIndex.open, folder, Country.DK)
+    follower = Follower(register, index, Country.DK, interval=0.05, random=Random(1))
+    try:
+        async with beside(follower.run()):
+            await eventually(lambda: follower.can_answer)
+            yield index, follower
+    finally:
+        await asyncio.to_thread(index.close)
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON):
+        while not await asyncio.to_thread(condition):
+            pass
+
+
+def finds(index: SearchIndex, name: str, vat: str = "12345674") -> bool:
+    hit = index.search_name(name)
+    return hit is not None and hit.key == f"dk:{vat}"
+
+
+async def test_an_index_is_built_from_what_is_stored_and_from_its_country_alone(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    await store(writer, a_company(country=Country.NO, vat="310345679", name="Norsk Prøve AS"))
+
+    async with following(register, tmp_path) as (index, _):
+        assert finds(index, "Prøvefabrikken")
+        assert index.search_name("Norsk Prøve") is None
+        assert index.size.companies == 1
+
+
+async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    async with following(register, tmp_path) as (index, _):
+        await store(writer, a_company())
+        await eventually(lambda: finds(index, "Prøvefabrikken"))
+
+        await store(writer, a_company(name="Omdøbt Virksomhed A/S"), version=TUESDAY)
+        await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
+        gone = index.search_name("Prøvefabrikken")
+
+        await writer.remove(CompanyKey("dk:12345674"), at=NOON, announces=False)
+        await eventually(lambda: index.search_name("Omdøbt Virksomhed") is None)
+
+    assert gone is None
+
+
+async def test_a_restarted_process_goes_on_from_its_saved_copy(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    async with following(register, tmp_path) as (index, _):
+        saved = index.save_point
+    await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
+
+    reopened = await asyncio.to_thread(SearchIndex.open, tmp_path, Country.DK)
+    point_after_restart = reopened.save_point
+    answers_at_once = finds(reopened, "Prøvefabrikken")
+    await asyncio.to_thread(reopened.close)
+
+    async with following(register, tmp_path) as (index, _):
+        await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
+
+    assert point_after_restart == saved
+    assert answers_at_once
+
+
+async def test_an_index_whose_place_mongodb_has_forgotten_is_built_anew_and_answers_meanwhile(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    async with following(register, tmp_path) as (index, _):
+        await asyncio.to_thread(index.commit, b"\x05\x00\x00\x00\x00")  # a point nobody knows
+    await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
+
+    async with following(register, tmp_path) as (index, follower):
+        assert follower.can_answer
+        assert finds(index, "Prøvefabrikken")
+        await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
+
+
+async def test_a_register_that_was_dropped_and_loaded_again_is_what_is_found(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    async with following(register, tmp_path) as (index, _):
+        await register[COMPANIES].drop()
+        await store(writer, a_company(vat="87654321", name="Efter Nulstilling ApS"))
+
+        await eventually(lambda: finds(index, "Efter Nulstilling", "87654321"))
+        await eventually(lambda: index.search_name("Prøvefabrikken") is None)
+
+
+class HeldIndex(SearchIndex):
+    """Waits before it builds, and says when it is done with it, in whichever way."""
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*given)  # type: ignore[arg-type]
+        self.begun, self.may_go_on, self.ended = Event(), Event(), Event()
+
+    def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
+        self.begun.set()
+        self.may_go_on.wait(SOON)
+        try:
+            super().rebuild(companies, save_point)
+        finally:
+            self.ended.set()
+
+
+async def test_a_stop_while_an_index_is_built_ends_the_building_first(
+    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    index = HeldIndex.open(tmp_path, Country.DK)
+    follower = Follower(register, index, Country.DK, interval=0.05, random=Random(1))
+    running = asyncio.create_task(follower.run())
+    await eventually(index.begun.is_set)
+
+    running.cancel()
+    index.may_go_on.set()
+    await asyncio.wait([running], timeout=SOON)
+    ended = index.ended.is_set()
+    # On the loop, as in a stopping process: a thread that still built would wait for the loop.
+    index.close()
+
+    assert ended
+    assert running.cancelled()

@@ -1,0 +1,208 @@
+"""What `make run` promises about processes, files and ports."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from local_stack import alone, ports, registers, state
+from local_stack.containers import docker_answers
+from local_stack.env_file import env_file
+from local_stack.errors import SetupError
+from local_stack.processes import Process, Program, complete, wait_for
+
+#: Seconds in which a process on this machine has to show an effect.
+SOON = 10
+
+#: Announces itself, then runs until it is ended.
+ENDLESS = "import time; print('begun', flush=True); time.sleep(600)"
+#: The same, and does not listen to SIGTERM.
+STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {ENDLESS}"
+
+
+def a_program(folder: Path, code: str, *, name: str = "worker") -> Program:
+    return Program(name, [sys.executable, "-c", code], folder / f"{name}.log")
+
+
+def begun(program: Program) -> Process:
+    process = Process(program)
+    process.wait_until(lambda: "begun" in program.log.read_text(), seconds=SOON)
+    return process
+
+
+def test_a_process_that_ignores_its_end_is_ended_all_the_same(tmp_path: Path) -> None:
+    process = begun(a_program(tmp_path, STUBBORN))
+
+    process.stop(seconds=0.1)
+
+    assert process.exit_status == 128 + signal.SIGKILL
+
+
+def test_a_process_that_dies_before_it_is_ready_is_named_with_its_last_words(
+    tmp_path: Path,
+) -> None:
+    process = Process(a_program(tmp_path, "raise SystemExit('no such database')", name="lookup"))
+
+    with pytest.raises(SetupError, match=r"lookup ended with status 1.*\n  no such database"):
+        process.wait_until(lambda: False, seconds=SOON)
+
+
+def test_a_process_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
+    process = begun(a_program(tmp_path, ENDLESS))
+
+    with pytest.raises(SetupError, match="worker was not ready within 0 s"):
+        process.wait_until(lambda: False, seconds=0.1)
+
+    process.stop()
+
+
+def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    parent = f"""
+from pathlib import Path
+from local_stack.processes import Process, Program
+child = Process(Program("child", [{sys.executable!r}, "-c", {ENDLESS!r}], Path("child.log")))
+print("begun", child.pid, flush=True)
+child.wait_until(lambda: False, seconds=600)
+"""
+    path = os.pathsep.join(sys.path)
+    program = a_program(tmp_path, parent)
+    with subprocess.Popen(
+        program.command,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as killed:
+        assert killed.stdout is not None
+        child = int(killed.stdout.readline().removeprefix("begun "))
+        killed.kill()
+
+    assert wait_for(lambda: alone.start_of(child) is None, seconds=SOON)
+
+
+def test_a_command_that_fails_is_quoted_with_what_it_said() -> None:
+    with pytest.raises(SetupError, match=r"ended with status 2:\n  no"):
+        complete(
+            [sys.executable, "-c", "import sys; print('no', file=sys.stderr); exit(2)"],
+            {},
+            seconds=SOON,
+        )
+
+
+def test_a_folder_has_one_run_at_a_time(tmp_path: Path) -> None:
+    with (
+        alone.alone(tmp_path),
+        pytest.raises(SetupError, match=f"process {os.getpid()}.*make stop"),
+        alone.alone(tmp_path),
+    ):
+        pytest.fail("two runs in one folder")
+
+
+def test_a_folder_can_be_run_in_again(tmp_path: Path) -> None:
+    with alone.alone(tmp_path):
+        pass
+
+    with alone.alone(tmp_path):
+        assert (tmp_path / "lock").read_text() == str(os.getpid())
+
+
+def test_what_a_killed_run_left_is_ended_by_the_next(tmp_path: Path) -> None:
+    left = begun(a_program(tmp_path, ENDLESS))
+    alone.note_children(tmp_path, [left.pid])
+
+    with alone.alone(tmp_path):
+        assert left.exit_status is not None
+
+
+def test_what_a_killed_run_said_is_not_believed_while_the_next_one_starts(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("BASE_URL=http://127.0.0.1:1\n")
+
+    with alone.alone(tmp_path):
+        assert not (tmp_path / "env").exists()
+
+
+def test_a_process_that_has_the_number_of_a_former_child_is_left_in_peace(tmp_path: Path) -> None:
+    stranger = begun(a_program(tmp_path, ENDLESS))
+    (tmp_path / "children").write_text(f"{stranger.pid} 1\n")
+
+    alone.end_leftovers(tmp_path)
+
+    assert stranger.exit_status is None
+    stranger.stop()
+
+
+def test_stop_says_when_nothing_was_running(tmp_path: Path) -> None:
+    assert not alone.stop(tmp_path / "never-run")
+    assert not alone.stop(tmp_path)
+
+
+def test_a_shell_reads_back_what_the_env_file_says(tmp_path: Path) -> None:
+    url = "mongodb://127.0.0.1:1/?a=1&b='two words'"
+    path = tmp_path / "env"
+
+    with env_file(tmp_path, {"MONGO_URL": url}):
+        read = complete(["sh", "-c", f'. {path} && printf %s "$MONGO_URL"'], {}, seconds=SOON)
+        assert read == url
+        assert path.stat().st_mode & 0o777 == 0o600
+
+    assert not path.exists()
+
+
+def test_a_taken_port_is_named_with_the_setting_that_changes_it() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        with pytest.raises(SetupError, match=f"Port {port} is taken.*HTTP_PORT="):
+            ports.require_free({"HTTP_PORT": port})
+
+
+def test_docker_answers_when_its_socket_does(tmp_path: Path) -> None:
+    environment = {"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"}
+    before = docker_answers(environment)
+
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(f"{tmp_path}/docker.sock")
+        engine.listen()
+
+        assert (before, docker_answers(environment)) == (False, True)
+
+
+def test_free_ports_differ() -> None:
+    assert len(set(ports.free_ports(50))) == 50
+
+
+def test_what_is_known_of_one_database_is_not_believed_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    known = state.State("mongodb://a").with_key("id.secret").with_loaded("peppol", "digest")
+
+    state.write(path, known)
+
+    assert state.read(path, database="mongodb://a") == known
+    assert state.read(path, database="mongodb://b") == state.State("mongodb://b")
+
+
+def test_a_state_that_cannot_be_read_is_as_good_as_none(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text('{"database": "mongodb://a", "api_k')
+
+    assert state.read(path, database="mongodb://a") == state.State("mongodb://a")
+
+
+def test_a_file_that_was_loaded_before_is_not_loaded_again(tmp_path: Path) -> None:
+    file = tmp_path / "no-enheter.json"
+    file.write_text("[]")
+    digest = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+    known = state.State("mongodb://nowhere").with_loaded("no-enheter", digest)
+
+    # Loading would need a database.
+    after = registers.load_samples(
+        {"no-enheter": file}, known, environment={}, keep=lambda _state: None
+    )
+
+    assert after == known

@@ -1,0 +1,197 @@
+"""What `make run` gives webhooks: a key that seals, a certificate that is believed, a receiver."""
+
+import hmac
+import json
+import os
+import secrets
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from common.contracts.webhooks import WebhookId
+from local_stack.certificates import Certificates, certificates
+from local_stack.ports import free_ports
+from local_stack.processes import Process, Program
+from local_stack.sealing import sealing_key
+from webhook_store.secrets import SecretKeys
+
+#: Seconds in which a process on this machine has to show an effect.
+SOON = 20
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SECRET = "whsec_bm90IGEgc2VjcmV0IG9mIGFueWJvZHk="
+
+
+def shake_hands(kept: Certificates, host: str) -> None:
+    """Raises ssl.SSLError when a client that believes the authority does not believe the server."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ours = ssl.create_default_context(cafile=kept.ca_file)
+    # Later versions of Python ask for this by themselves.
+    ours.verify_flags |= ssl.VERIFY_X509_STRICT
+    theirs = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    theirs.load_cert_chain(kept.certificate, kept.key)
+    sides = [
+        ours.wrap_bio(to_client, to_server, server_hostname=host),
+        theirs.wrap_bio(to_server, to_client, server_side=True),
+    ]
+    for side in sides * 3:
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    assert sides[0].version() is not None
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
+def test_a_receiver_on_this_machine_is_believed_under_each_of_its_names(
+    tmp_path: Path, host: str
+) -> None:
+    shake_hands(certificates(tmp_path / "receiver"), host)
+
+
+def test_a_receiver_is_not_believed_under_another_name(tmp_path: Path) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
+        shake_hands(certificates(tmp_path / "receiver"), "receiver.example.com")
+
+
+def test_the_certificate_is_kept_until_near_its_end(tmp_path: Path) -> None:
+    made = certificates(tmp_path / "receiver", now=NOW).certificate.read_bytes()
+    later = certificates(tmp_path / "receiver", now=NOW + timedelta(days=75)).certificate
+    kept = later.read_bytes()
+    near_its_end = certificates(tmp_path / "receiver", now=NOW + timedelta(days=77)).certificate
+
+    assert kept == made
+    assert near_its_end.read_bytes() != made
+
+
+def test_a_certificate_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+    broken = certificates(tmp_path / "receiver")
+    broken.certificate.write_text("-----BEGIN CERTIFICATE-----\n")
+
+    shake_hands(certificates(tmp_path / "receiver"), "localhost")
+
+
+def test_only_the_owner_reads_keys_and_the_authority_keeps_none(tmp_path: Path) -> None:
+    made = certificates(tmp_path / "receiver")
+    sealing_key(tmp_path)
+
+    modes = {path: path.stat().st_mode & 0o777 for path in (made.key, tmp_path / "sealing-key")}
+    assert set(modes.values()) == {0o600}
+    assert {path.name for path in made.folder.iterdir()} == {
+        "ca.pem",
+        "receiver.pem",
+        "receiver.key",
+    }
+
+
+def test_what_was_sealed_in_one_run_is_opened_in_the_next(tmp_path: Path) -> None:
+    webhook = WebhookId("wh_a")
+    first, second = (
+        SecretKeys.parse(SecretStr(sealing_key(tmp_path)), random_bytes=secrets.token_bytes)
+        for _ in range(2)
+    )
+
+    sealed = first.seal(SecretStr(SECRET), webhook)
+
+    assert second.unseal(sealed, webhook).get_secret_value() == SECRET
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiverProcess:
+    process: Process
+    port: int
+    ca_file: Path
+
+    def is_ready(self) -> bool:
+        with suppress(urllib.error.URLError):
+            return self.ask() == 200
+        return False
+
+    def ask(self, body: bytes | None = None, headers: Mapping[str, str] | None = None) -> int:
+        """The status of its answer to a GET, or to a POST of a body."""
+        request = urllib.request.Request(
+            f"https://localhost:{self.port}/hook", body, dict(headers or {})
+        )
+        context = ssl.create_default_context(cafile=self.ca_file)
+        try:
+            with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
+                status: int = answer.status
+                return status
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[ReceiverProcess]:
+    [port] = free_ports(1)
+    command = [sys.executable, "-m", "local_stack", "receiver", "--port", str(port)]
+    environment = {"RUN_DIR": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = Process(
+        Program("receiver", [*command, "--secret", SECRET], tmp_path / "receiver.log", environment)
+    )
+    try:
+        running = ReceiverProcess(process, port, certificates(tmp_path / "receiver").ca_file)
+        process.wait_until(running.is_ready, seconds=SOON)
+        yield running
+    finally:
+        process.stop()
+
+
+def signed(body: bytes) -> dict[str, str]:
+    timestamp, delivery_id = str(int(time.time())), str(uuid.uuid4())
+    message = timestamp.encode() + delivery_id.encode() + body
+    return {
+        "X-Timestamp": timestamp,
+        "X-Delivery-Id": delivery_id,
+        "X-Signature": hmac.new(SECRET.encode(), message, sha256).hexdigest(),
+    }
+
+
+def test_the_receiver_prints_what_is_signed_and_refuses_what_is_not(
+    receiver: ReceiverProcess,
+) -> None:
+    body = json.dumps({"type": "company.updated", "vat": "01234567"}).encode()
+    headers = signed(body)
+
+    good = receiver.ask(body, headers)
+    bad = receiver.ask(body + b" ", headers)
+
+    printed = receiver.process.log_tail()
+    assert (good, bad) == (204, 401)
+    assert "company.updated, signed with the webhook's secret" in printed
+    assert f"X-Delivery-Id: {headers['X-Delivery-Id']}" in printed
+    assert '"vat": "01234567"' in printed
+    assert "Refused" in printed
+
+
+def test_a_receiver_ends_when_it_is_told_to(receiver: ReceiverProcess) -> None:
+    receiver.process.stop()
+
+    assert receiver.process.exit_status == 0
+
+
+def test_a_receiver_names_the_port_that_is_taken(receiver: ReceiverProcess) -> None:
+    second = receiver.process.program
+    told = subprocess.run(
+        second.command,
+        env={**os.environ, **second.environment},
+        capture_output=True,
+        text=True,
+        timeout=SOON,
+        check=False,
+    )
+
+    assert told.returncode == 1
+    assert f"Port {receiver.port} is taken" in told.stderr

@@ -1,0 +1,218 @@
+"""From the outbox to the broker: nothing lost, in order per company, by one process at a time."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import aio_pika
+import pytest
+
+from common.contracts.outage import Outage
+from common.contracts.topology import EVENTS_EXCHANGE
+from common.messaging.connection import linked
+from common.messaging.publisher import Publisher
+from common.messaging.topology import Binding, Queue, Topology
+from common.mongo import Database, connected
+from common.mongo import database as named_database
+from common.runtime.tasks import beside
+from lookup.adapters.outbox import BrokerBus, NobodyListens, OutboxWorker
+from lookup.adapters.store.documents import OUTBOX
+from lookup.adapters.store.indexes import make_indexes
+from lookup.adapters.store.leases import Leases
+from lookup.adapters.store.outbox import StoredOutbox
+from lookup.ports import WaitingEvent
+from lookup.usecases.publish import PublishOutbox
+from tests.conftest import DatabaseNames
+
+pytestmark = pytest.mark.integration
+
+SOON = 10.0
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+RETENTION = timedelta(days=30)
+EXCHANGE = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
+EVERYTHING = Topology(
+    topic_exchanges=(EVENTS_EXCHANGE,),
+    queues=(Queue("all", {"x-queue-type": "quorum"}, (Binding(EVENTS_EXCHANGE, "#"),)),),
+)
+
+
+@dataclass
+class RecordingBus:
+    """Takes every event but those of `refused` companies, and notes the order."""
+
+    refused: frozenset[str] = frozenset()
+    taken: list[str] = field(default_factory=list)
+
+    async def publish(self, event: WaitingEvent) -> None:
+        if event.company in self.refused:
+            raise Outage("the broker did not take it")
+        self.taken.append(event.id)
+
+
+@pytest.fixture
+async def register(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
+    async with connected(mongo_url, name="test") as client:
+        database = named_database(client, database_names.register)
+        await make_indexes(database)
+        yield database
+
+
+async def stored(register: Database, *events: tuple[str, str, int]) -> None:
+    """Puts events of (id, company, revision) into the outbox."""
+    await register[OUTBOX].insert_many(
+        [
+            {
+                "_id": identifier,
+                "company": company,
+                "revision": revision,
+                "type": "company.updated",
+                "occurred_at": NOON,
+                "body": identifier.encode(),
+                "published_at": None,
+            }
+            for identifier, company, revision in events
+        ]
+    )
+
+
+def publishing(register: Database, bus: object) -> PublishOutbox:
+    outbox = StoredOutbox(register, retention=RETENTION)
+    return PublishOutbox(outbox, bus, lambda: NOON)  # type: ignore[arg-type]
+
+
+async def unpublished(register: Database) -> list[str]:
+    found = await register[OUTBOX].find({"published_at": None}, sort=[("_id", 1)]).to_list(None)
+    return [event["_id"] for event in found]
+
+
+async def test_what_waits_goes_out_once_and_by_revision(register: Database) -> None:
+    await stored(register, ("c", "dk:1", 3), ("a", "dk:1", 1), ("b", "dk:1", 2))
+    bus = RecordingBus()
+    publish = publishing(register, bus)
+
+    counts = [await publish(), await publish()]
+
+    assert counts == [3, 0]
+    assert bus.taken == ["a", "b", "c"]
+
+
+async def test_a_published_event_expires_after_the_retention(register: Database) -> None:
+    await stored(register, ("a", "dk:1", 1))
+
+    await publishing(register, RecordingBus())()
+
+    [event] = await register[OUTBOX].find().to_list(None)
+    assert event["expires_at"] == NOON + RETENTION
+
+
+async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(
+    register: Database,
+) -> None:
+    await stored(register, ("a", "dk:1", 1), ("b", "dk:1", 2), ("c", "dk:2", 1))
+
+    count = await publishing(register, RecordingBus(refused=frozenset({"dk:1"})))()
+
+    assert count == 1
+    assert await unpublished(register) == ["a", "b"]
+
+
+async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(
+    register: Database,
+) -> None:
+    await stored(register, ("a", "dk:1", 1))
+
+    with pytest.raises(Outage):
+        await publishing(register, RecordingBus(refused=frozenset({"dk:1"})))()
+
+    assert await unpublished(register) == ["a"]
+
+
+async def test_a_process_that_dies_before_it_marks_publishes_the_same_id_again(
+    register: Database,
+) -> None:
+    await stored(register, ("a", "dk:1", 1))
+    bus = RecordingBus()
+    waiting = await StoredOutbox(register, retention=RETENTION).waiting(10)
+    await bus.publish(waiting[0])  # and dies here
+
+    await publishing(register, bus)()
+
+    assert bus.taken == ["a", "a"]
+
+
+async def test_events_wait_in_the_outbox_until_somebody_listens(
+    register: Database, amqp_url: str
+) -> None:
+    await stored(register, ("a", "dk:1", 1))
+    async with AsyncExitStack() as stack:
+        link = await stack.enter_async_context(linked(amqp_url, name="events", random=Random(1)))
+        publisher = Publisher(
+            link,
+            topology=EXCHANGE,
+            new_id=lambda: uuid.uuid4().hex,
+            limit=timedelta(seconds=SOON),
+        )
+        await link.add(publisher)
+        await link.until_ready(SOON)
+        publish = publishing(register, BrokerBus(publisher))
+        with pytest.raises(NobodyListens):
+            await publish()
+        await _declared(amqp_url, EVERYTHING)
+
+        count = await publish()
+
+    assert count == 1
+    assert await _bodies(amqp_url, 1) == [b"a"]
+
+
+async def test_of_two_processes_one_publishes_and_the_other_takes_over(register: Database) -> None:
+    buses = [RecordingBus(), RecordingBus()]
+    outbox = StoredOutbox(register, retention=RETENTION)
+    workers = [
+        OutboxWorker(
+            publishing(register, bus),
+            outbox,
+            Leases(register, holder=f"process-{number}"),
+            random=Random(number),
+        )
+        for number, bus in enumerate(buses)
+    ]
+    async with beside(workers[1].run()):
+        async with beside(workers[0].run()):
+            await stored(register, *((f"a{n}", f"dk:{n}", 1) for n in range(50)))
+            await _until_empty(register)
+        first = [len(bus.taken) for bus in buses]
+        await stored(register, *((f"b{n}", f"dk:{n}", 2) for n in range(50)))
+        await _until_empty(register)
+
+    assert sorted(first) == [0, 50]
+    assert sum(len(bus.taken) for bus in buses) == 100
+
+
+async def _until_empty(register: Database) -> None:
+    async with asyncio.timeout(SOON):
+        while await unpublished(register):
+            pass
+
+
+async def _declared(amqp_url: str, topology: Topology) -> None:
+    async with await aio_pika.connect(amqp_url) as connection:
+        channel = await connection.channel()
+        [queue] = topology.queues
+        declared = await channel.declare_queue(queue.name, durable=True, arguments=queue.arguments)
+        for binding in queue.bindings:
+            await declared.bind(binding.exchange, binding.routing_key)
+
+
+async def _bodies(amqp_url: str, count: int) -> Sequence[bytes]:
+    async with await aio_pika.connect(amqp_url) as connection:
+        queue = await (await connection.channel()).get_queue("all")
+        messages = [await queue.get(timeout=SOON) for _ in range(count)]
+        for message in messages:
+            assert message is not None
+            await message.ack()
+        return [message.body for message in messages]

@@ -1,0 +1,312 @@
+"""The registers in a real MongoDB: what loading writes is what lookups read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from common.contracts.outage import Outage
+from common.mongo import Database, connected
+from common.mongo import database as named_database
+from common.runtime.backoff import delays
+from lookup.adapters.store.indexes import make_indexes
+from lookup.adapters.store.loads import StoredLoadStates
+from lookup.adapters.store.reads import StoredRegister
+from lookup.adapters.store.writes import StoredRegisterWriter
+from lookup.domain.planning.companies import plan_companies
+from lookup.domain.planning.states import Circumstances
+from lookup.domain.records import FileBroken, Kind, Refused
+from lookup.ports import Conflict
+from lookup.usecases.apply import ApplyRecords
+from lookup.usecases.load import Item, LoadFile, Summary
+from tests.builders.companies import (
+    MONDAY,
+    TUESDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+)
+from tests.conftest import DatabaseNames
+
+pytestmark = pytest.mark.integration
+
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+KEY = CompanyKey("dk:12345674")
+
+
+@dataclass
+class Store:
+    database: Database
+    register: StoredRegister
+    writer: StoredRegisterWriter
+    states: StoredLoadStates
+    refused: list[Refused]
+
+    async def load(self, *items: Item, kind: Kind = Kind.DK_COMPANIES) -> Summary:
+        return await self.loader()(kind, iter(items), file_version=MONDAY)
+
+    def loader(self) -> LoadFile:
+        apply = ApplyRecords(
+            self.writer, lambda: NOON, lambda: delays(Random(1), first=0.01, most=0.2)
+        )
+        return LoadFile(apply, self.states, lambda: NOON, self.refused.append)
+
+
+@pytest.fixture
+async def store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
+    async with connected(mongo_url, name="test", operation_limit=None) as client:
+        database = named_database(client, database_names.register)
+        await make_indexes(database)
+        yield Store(
+            database,
+            StoredRegister(database),
+            StoredRegisterWriter(client, database),
+            StoredLoadStates(database),
+            [],
+        )
+
+
+async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:
+    summary = await store.load(a_company_record(owners=(an_owner(),)))
+
+    row = (await store.register.companies([KEY]))[KEY]
+
+    assert summary.counts()["new"] == 1
+    assert row.revision == 1
+    assert b"Pr\xc3\xb8vefabrikken" in row.core
+    assert b"Anna Testesen" in row.owners
+    assert row.updated_at == MONDAY.at
+
+
+async def test_loading_the_same_again_changes_nothing(store: Store) -> None:
+    records = (a_company_record(), a_company_record(a_company(vat="87654321")))
+    await store.load(*records)
+    before = await store.database["companies"].find().to_list(None)
+
+    summary = await store.load(*records)
+
+    assert summary.counts()["unchanged"] == 2
+    assert await store.database["companies"].find().to_list(None) == before
+
+
+async def test_a_record_that_comes_twice_in_a_file_meets_its_first_self(store: Store) -> None:
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+
+    summary = await store.load(a_company_record(), renamed, a_company_record())
+
+    counts = summary.counts()
+    assert (counts["new"], counts["changed"], counts["stale"]) == (1, 1, 1)
+    assert (await store.register.companies([KEY]))[KEY].revision == 2
+
+
+async def test_loads_that_meet_each_other_lose_no_change(store: Store) -> None:
+    await store.load(a_company_record())
+    units = [a_unit_record(a_unit(number=str(number))) for number in range(10**9, 10**9 + 20)]
+
+    await asyncio.gather(
+        *(store.load(unit, kind=Kind.DK_UNITS) for unit in units),
+    )
+
+    row = (await store.register.companies([KEY]))[KEY]
+    assert len((await store.register.units_of([KEY]))[KEY]) == 20
+    assert row.revision == 21
+
+
+async def test_a_plan_made_from_an_older_state_is_refused_whole(store: Store) -> None:
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+    other = a_company_record(a_company(vat="87654321"))
+    await store.load(a_company_record())
+    known = await store.writer.known(companies=[KEY])
+    await store.load(renamed)
+
+    outdated = plan_companies([other, renamed], known, Circumstances(TUESDAY, NOON))
+    with pytest.raises(Conflict):
+        await store.writer.write(outdated)
+
+    assert set(await store.register.companies([KEY, CompanyKey("dk:87654321")])) == {KEY}
+
+
+async def test_a_broken_file_loads_what_is_whole_and_stays_loading(store: Store) -> None:
+    def items() -> Any:
+        yield a_company_record()
+        yield Refused(2, "byte 700", "organisasjonsnummer is missing")
+        raise FileBroken("the file ends at byte 900, in the middle of record 3")
+
+    summary = await store.loader()(Kind.DK_COMPANIES, items(), file_version=MONDAY)
+
+    assert summary.broken == "the file ends at byte 900, in the middle of record 3"
+    assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)
+    assert [refused.number for refused in store.refused] == [2]
+    assert not await store.states.is_loaded(Kind.DK_COMPANIES)
+
+
+async def test_a_file_read_to_its_end_makes_its_kind_loaded(store: Store) -> None:
+    await store.load(a_company_record())
+
+    assert await store.states.is_loaded(Kind.DK_COMPANIES)
+    assert not await store.states.is_loaded(Kind.DK_UNITS)
+
+
+async def test_a_phone_number_finds_the_best_of_those_who_share_it(store: Store) -> None:
+    ended = a_company(vat="10000009", status=Status.ENDED)
+    active = a_company(vat="10000017")
+    await store.load(
+        a_company_record(ended, phones=("33112233",)),
+        a_company_record(active, phones=("33112233",)),
+    )
+
+    found = await store.register.companies_of_phones(Country.DK, ["33112233", "44556677"])
+
+    assert found == {"33112233": "dk:10000017"}
+
+
+async def test_a_units_phone_number_finds_its_company_when_no_company_has_it(store: Store) -> None:
+    await store.load(a_company_record())
+    await store.load(a_unit_record(phones=("33112233",)), kind=Kind.DK_UNITS)
+
+    found = await store.register.companies_of_phones(Country.DK, ["33112233"])
+
+    assert found == {"33112233": KEY}
+
+
+async def test_owners_loaded_before_their_company_show_with_it(store: Store) -> None:
+    key = CompanyKey("no:987654321")
+    await store.load(an_owners_record(an_owner()), kind=Kind.NO_ROLES)
+    hidden = await store.register.companies([key])
+
+    company = a_company(country=Country.NO, vat="987654321")
+    await store.load(a_company_record(company, owners=None), kind=Kind.NO_ENTITIES)
+
+    assert hidden == {}
+    row = (await store.register.companies([key]))[key]
+    assert b"Anna Testesen" in row.owners
+
+
+async def test_an_identifier_leads_to_its_holder(store: Store) -> None:
+    await store.load(a_company_record())
+    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+
+    assert await store.register.holders(["0088:5790000000005"]) == {"0088:5790000000005": KEY}
+    assert (await store.register.companies([KEY]))[KEY].revision == 2
+
+
+async def test_a_removed_company_is_gone_with_its_units_and_identifiers(store: Store) -> None:
+    await store.load(a_company_record())
+    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
+    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+
+    was_known = await store.writer.remove(KEY, at=NOON, announces=False)
+
+    left = {
+        name: await store.database[name].count_documents({})
+        for name in ("companies", "production_units", "participants", "tombstones")
+    }
+    assert was_known
+    assert left == {"companies": 0, "production_units": 0, "participants": 0, "tombstones": 1}
+
+
+async def test_a_removed_company_does_not_come_back_with_the_next_file(store: Store) -> None:
+    await store.load(a_company_record())
+    await store.writer.remove(KEY, at=NOON, announces=False)
+
+    companies = await store.load(a_company_record(version=TUESDAY))
+    units = await store.load(a_unit_record(), kind=Kind.DK_UNITS)
+
+    assert companies.counts()["removed"] == units.counts()["removed"] == 1
+    assert await store.register.companies([KEY]) == {}
+    assert await store.register.companies_of_units([UnitKey("dk:1012345678")]) == {}
+
+
+async def test_removing_an_unknown_company_leaves_a_tombstone_all_the_same(store: Store) -> None:
+    was_known = await store.writer.remove(KEY, at=NOON, announces=False)
+
+    assert not was_known
+    assert (await store.load(a_company_record())).counts()["removed"] == 1
+
+
+async def test_every_read_is_by_an_index(store: Store) -> None:
+    await store.load(a_company_record(phones=("33112233",)))
+    queries: dict[str, dict[str, Any]] = {
+        "companies": {"phones": "dk:33112233"},
+        "production_units": {"company": KEY},
+        "participants": {"holder": KEY},
+    }
+
+    for collection, query in queries.items():
+        plan = await store.database[collection].find(query).explain()
+
+        assert "COLLSCAN" not in str(plan["queryPlanner"]["winningPlan"])
+
+
+async def test_a_database_that_is_away_is_an_outage() -> None:
+    async with connected("mongodb://127.0.0.1:1/?directConnection=true", name="test") as client:
+        register = StoredRegister(named_database(client, "register"))
+
+        with pytest.raises(Outage):
+            await register.companies([KEY])
+
+
+async def test_the_first_load_of_a_register_tells_nothing_and_later_ones_what_changed(
+    store: Store,
+) -> None:
+    await store.load(a_company_record())
+    first = await store.database["outbox"].count_documents({})
+
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+    await store.load(renamed, a_company_record(a_company(vat="87654321")))
+
+    events = await store.database["outbox"].find({}, {"type": 1}).to_list(None)
+    assert first == 0
+    assert sorted(event["type"] for event in events) == ["company.created", "company.updated"]
+
+
+async def test_an_identifier_of_a_unit_is_told_as_the_whole_list_of_its_company(
+    store: Store,
+) -> None:
+    await store.load(a_company_record())
+    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
+    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+    of_unit = a_participant_record("0096:1012345678", holder=UnitKey("dk:1012345678"))
+
+    await store.load(of_unit, kind=Kind.PEPPOL)
+
+    [event] = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
+    [change] = orjson.loads(event["body"])["data"]["changes"]
+    assert [entry["identifier"] for entry in change["new"]] == [
+        "0088:5790000000005",
+        "0096:1012345678",
+    ]
+
+
+async def test_of_a_removed_company_only_the_removal_is_told(store: Store) -> None:
+    await store.load(a_company_record())
+    await store.load(a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY))
+
+    await store.writer.remove(KEY, at=NOON, announces=True)
+
+    [event] = await store.database["outbox"].find().to_list(None)
+    body = orjson.loads(event["body"])
+    assert (body["type"], body["revision"]) == ("company.removed", 3)
+    assert body["data"]["company"] is None
+
+
+async def test_a_unit_that_only_its_company_lists_leads_to_it(store: Store) -> None:
+    unit = UnitKey("dk:1012345678")
+    await store.load(a_company_record(units=(unit,)))
+    listed = await store.register.companies_of_units([unit])
+    await store.load(a_unit_record(company="87654321"), kind=Kind.DK_UNITS)
+
+    moved = await store.register.companies_of_units([unit])
+
+    assert listed == {unit: KEY}
+    assert moved == {unit: "dk:87654321"}

@@ -1,0 +1,151 @@
+"""The sync killed at every step: what is stored, told and remembered in the end is the same."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lookup.domain.feeds import Position
+from lookup.domain.records import Kind
+from register_samples.server import Access
+from register_samples.server.norwegian import innehaver
+from tests.conftest import DatabaseNames
+from tests.syncing.crashing import CrashingWiring, Killed, Steps
+from tests.syncing.world import NORWAY, World, a_world
+
+pytestmark = pytest.mark.integration
+
+#: Longer than the Peppol Directory is left alone after a download that came to nothing.
+LATER = timedelta(hours=9)
+#: Far more than there are; a story without an end would be a fault of the test.
+MOST_STEPS = 200
+
+
+async def first_of_all(_world: World) -> None:
+    """Nothing is stored yet."""
+
+
+async def a_day_later(world: World) -> None:
+    """All was synced, and then the registers went on."""
+    await world.sync(*Kind)
+    world.change_a_lot()
+    world.registers.publish()
+    world.clock.advance(timedelta(hours=25))
+
+
+async def a_day_later_with_companies(world: World) -> None:
+    """The companies are up to date already, so that nothing is done about them on the way."""
+    await a_day_later(world)
+    await world.sync(Kind.NO_ENTITIES, Kind.DK_COMPANIES)
+
+
+async def a_new_company_later(world: World) -> None:
+    """One that is to be brought before its units and its owners."""
+    await world.sync(*Kind)
+    norwegian, _ = world.registers.add_companies()
+    world.registers.no.units.add(
+        {**world.registers.no.units.documents["310345687"], "overordnetEnhet": norwegian}
+    )
+    world.registers.no.set_roles(norwegian, innehaver("Kari", "Testesen", "1970-01-01"))
+
+
+async def a_missed_week_later(world: World) -> None:
+    """As before, but the feeds do not tell what happened."""
+    await a_day_later(world)
+    world.forget_feeds()
+    world.clock.advance(timedelta(days=7))
+
+
+@dataclass(frozen=True)
+class Story:
+    before: Callable[[World], Awaitable[None]]
+    kind: Kind
+
+    def __str__(self) -> str:
+        return f"{self.before.__name__}-{self.kind}"
+
+
+async def a_missed_week_later_with_companies(world: World) -> None:
+    await a_missed_week_later(world)
+    await world.sync(Kind.NO_ENTITIES)
+
+
+COMPANIES = (Kind.NO_ENTITIES, Kind.DK_COMPANIES)
+OF_COMPANIES = (Kind.NO_UNITS, Kind.NO_ROLES, Kind.DK_UNITS)
+STORIES = [
+    *(Story(first_of_all, kind) for kind in Kind),
+    *(Story(a_day_later, kind) for kind in (*COMPANIES, Kind.PEPPOL)),
+    *(Story(a_day_later_with_companies, kind) for kind in OF_COMPANIES),
+    *(Story(a_new_company_later, kind) for kind in OF_COMPANIES),
+    Story(a_missed_week_later, Kind.NO_ENTITIES),
+    *(Story(a_missed_week_later_with_companies, kind) for kind in NORWAY[1:]),
+]
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("story", STORIES, ids=str)
+async def test_a_sync_that_is_killed_at_any_step_and_run_again_ends_like_one_that_lived(
+    story: Story, *, done: bool, mongo_url: str, database_names: DatabaseNames
+) -> None:
+    often = Access(downloads_a_day=MOST_STEPS)
+    async with a_world(
+        mongo_url,
+        database_names.register,
+        companies=20,
+        access=often,
+        sync_page_size=8,
+        peppol_downloads_a_day=MOST_STEPS,
+    ) as world:
+        await story.before(world)
+        start = await everything(world)
+        lived = Steps()
+        await run(world, story.kind, lived)
+        expected = await outcome(world, story.kind)
+
+        for step in range(lived.count):
+            await restore(world, start)
+            with pytest.raises(Killed):
+                await run(world, story.kind, Steps(dies_at=step, done=done))
+            world.clock.advance(LATER)
+            await run(world, story.kind, Steps())
+
+            assert await outcome(world, story.kind) == expected, f"killed at step {step}"
+
+        assert 5 < lived.count < MOST_STEPS
+
+
+async def run(world: World, kind: Kind, steps: Steps) -> None:
+    await CrashingWiring.around(world.wiring, steps).passes(kind).once()
+
+
+async def everything(world: World) -> dict[str, list[dict[str, Any]]]:
+    """The whole database."""
+    names = await world.database.list_collection_names()
+    return {name: await world.database[name].find().to_list(None) for name in names}
+
+
+async def restore(world: World, start: dict[str, list[dict[str, Any]]]) -> None:
+    for name in await world.database.list_collection_names():
+        await world.database[name].delete_many({})
+    for name, documents in start.items():
+        if documents:
+            await world.database[name].insert_many(documents)
+
+
+async def outcome(world: World, kind: Kind) -> tuple[dict[str, Any], Position]:
+    """What is stored, told and remembered, without the times at which it was read."""
+    stored = await world.contents()
+    shown = {
+        "companies": ("revision", "core", "owners"),
+        "production_units": ("revision", "core", "company"),
+        "participants": ("revision", "entry", "holder"),
+        "tombstones": (),
+        "outbox": ("type", "company", "revision"),
+    }
+    contents = {
+        name: {found["_id"]: [found[field] for field in fields] for found in stored[name]}
+        for name, fields in shown.items()
+    }
+    return contents, (await world.cursor(kind)).position

@@ -1,0 +1,155 @@
+"""Following the Danish register, over its own interface and into a real MongoDB."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from lookup.adapters.feeds.passes import Outcome
+from lookup.domain.records import Kind
+from register_samples.facts import Document
+from register_samples.server import BrokenOff, Failure
+from tests.conftest import DatabaseNames
+from tests.syncing.world import DENMARK, World, a_world
+
+pytestmark = pytest.mark.integration
+
+TODAY = date(2026, 11, 2)
+
+#: Of the showcase.
+COMPANY, HOLDING, UNIT = "12345674", "12345682", "1012345670"
+
+
+@pytest.mark.parametrize("kind", DENMARK)
+async def test_a_source_begins_with_every_document_and_tells_nothing_of_them(
+    world: World, kind: Kind
+) -> None:
+    [result] = await world.sync(kind)
+
+    stored = await world.contents()
+    assert result.outcome is Outcome.DONE
+    assert len(stored["companies"]) + len(stored["production_units"]) > 20
+    assert stored["outbox"] == []
+    assert await world.wiring.states.is_loaded(kind)
+
+
+async def test_what_changed_is_stored_and_told(world: World) -> None:
+    await world.sync(*DENMARK)
+    world.registers.dk.set_status(COMPANY, "UNDER KONKURS", TODAY)
+    world.registers.dk.set_owner(HOLDING, "12345712", "0.25", TODAY)
+    world.registers.dk.rename_unit(UNIT, "Prøvebutikken", TODAY)
+
+    await world.sync(*DENMARK)
+
+    company = await world.stored_company(COMPANY, country="dk")
+    assert (company["status"], company["status_text"]) == ("bankrupt", "UNDER KONKURS")
+    assert (await world.stored_unit(UNIT, country="dk"))["name"] == "Prøvebutikken"
+    assert await world.events() == [
+        ("company.status_changed", f"dk:{COMPANY}"),
+        ("owners.changed", f"dk:{HOLDING}"),
+        ("production_unit.updated", f"dk:{COMPANY}"),
+    ]
+
+
+async def test_a_new_company_is_brought_before_its_units(world: World) -> None:
+    await world.sync(*DENMARK)
+    _, number = world.registers.add_companies()
+
+    # Only the units are asked for; their company is brought all the same.
+    await world.sync(Kind.DK_UNITS)
+
+    told = [kind for kind, company in await world.events() if company == f"dk:{number}"]
+    assert told[0] == "company.created"
+    assert set(told[1:]) == {"production_unit.created"}
+
+
+async def test_a_unit_that_moves_is_told_of_both_companies(world: World) -> None:
+    await world.sync(*DENMARK)
+    world.registers.dk.move_unit(UNIT, to=HOLDING, on=TODAY)
+
+    await world.sync(*DENMARK)
+
+    assert set(await world.events()) == {
+        ("production_unit.updated", f"dk:{COMPANY}"),
+        ("production_unit.created", f"dk:{HOLDING}"),
+    }
+
+
+async def test_a_change_that_turns_up_late_is_not_missed(world: World) -> None:
+    world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
+    early = world.clock()
+    world.clock.advance(timedelta(minutes=30))
+    world.registers.dk.rename(COMPANY, "Første Navn ApS", TODAY)
+    await world.sync(*DENMARK)
+
+    def rename(company: Document) -> None:
+        company["navne"][-1]["navn"] = "Sent Navn ApS"
+
+    world.registers.dk.companies.change("12345712", rename, at=early)
+    await world.sync(*DENMARK)
+
+    assert (await world.stored_company("12345712", country="dk"))["name"] == "Sent Navn ApS"
+    assert await world.events() == [("company.updated", "dk:12345712")]
+
+
+async def test_reading_everything_again_changes_nothing(world: World) -> None:
+    await world.sync(*DENMARK)
+    world.change_a_lot()
+    await world.sync(*DENMARK)
+    before = await world.contents()
+
+    for kind in DENMARK:
+        await world.rewind(kind)
+    await world.sync(*DENMARK)
+
+    assert await world.contents() == before
+
+
+async def test_a_scroll_whose_page_is_lost_is_begun_again_from_the_cursor(world: World) -> None:
+    # Asked for again, the register would give the page after the lost one.
+    world.served.faults.plan("/_search/scroll", BrokenOff(told=True))
+
+    [broken] = await world.sync(Kind.DK_COMPANIES)
+    reached = await world.cursor(Kind.DK_COMPANIES)
+    [whole] = await world.sync(Kind.DK_COMPANIES)
+
+    stored = await world.contents()
+    assert broken.outcome is Outcome.REGISTER_AWAY
+    assert reached.position.at < (await world.cursor(Kind.DK_COMPANIES)).position.at
+    assert whole.outcome is Outcome.DONE
+    assert len(stored["companies"]) == 25
+    assert stored["outbox"] == [], "it was still the first load"
+
+
+async def test_a_search_that_the_register_forgot_is_begun_again(world: World) -> None:
+    world.served.faults.plan("/_search/scroll", Failure(404))
+
+    [broken] = await world.sync(Kind.DK_COMPANIES)
+    [whole] = await world.sync(Kind.DK_COMPANIES)
+
+    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
+    assert len((await world.contents())["companies"]) == 25
+
+
+async def test_a_wrong_password_is_a_fault_and_not_tried_again(
+    mongo_url: str, database_names: DatabaseNames
+) -> None:
+    async with a_world(mongo_url, database_names.register, cvr_user="somebody") as world:
+        [result] = await world.sync(Kind.DK_COMPANIES)
+
+        assert result.outcome is Outcome.REGISTER_FAULT
+        assert len(world.served.requests) == 1
+
+
+async def test_a_document_that_cannot_be_read_holds_nothing_up(world: World) -> None:
+    await world.sync(*DENMARK)
+
+    def spoil(company: Document) -> None:
+        company["navne"] = "intet"
+
+    world.registers.dk.companies.change(COMPANY, spoil)
+    world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
+
+    [result] = await world.sync(Kind.DK_COMPANIES)
+
+    assert result.outcome is Outcome.REFUSED
+    assert await world.events() == [("company.updated", f"dk:{HOLDING}")]

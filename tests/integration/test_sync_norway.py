@@ -1,0 +1,306 @@
+"""Following the Norwegian register, over its own interface and into a real MongoDB."""
+
+from dataclasses import replace
+from datetime import date, timedelta
+
+import pytest
+
+from lookup.adapters.feeds.passes import Outcome
+from lookup.domain.records import Kind
+from register_samples.server.norwegian import innehaver
+from tests.syncing.world import NORWAY, World
+
+pytestmark = pytest.mark.integration
+
+TODAY = date(2026, 11, 2)
+WEEK = timedelta(days=7)
+
+#: Of the showcase: a company with two units, one more company, a sole trader.
+COMPANY, OTHER, TRADER = "310345679", "310345806", "310345717"
+UNIT = "310345687"
+
+
+@pytest.mark.parametrize("kind", NORWAY)
+async def test_a_source_begins_with_the_whole_file_and_tells_nothing_of_it(
+    world: World, kind: Kind
+) -> None:
+    [result] = await world.sync(kind)
+
+    stored = await world.contents()
+    assert result.outcome is Outcome.DONE
+    assert len(stored["companies"]) + len(stored["production_units"]) > 20
+    assert stored["outbox"] == []
+
+
+async def test_what_changed_is_fetched_and_told(world: World) -> None:
+    await world.sync(*NORWAY)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.registers.no.go_bankrupt(OTHER, TODAY)
+
+    await world.sync(*NORWAY)
+
+    assert (await world.stored_company(COMPANY))["name"] == "NYE PRØVEFABRIKKEN AS"
+    assert (await world.stored_company(OTHER))["status"] == "bankrupt"
+    assert await world.events() == [
+        ("company.updated", f"no:{COMPANY}"),
+        ("company.status_changed", f"no:{OTHER}"),
+    ]
+
+
+async def test_a_new_company_is_told_with_its_units_and_owners(world: World) -> None:
+    await world.sync(*NORWAY)
+    number, _ = world.registers.add_companies()
+    for unit in world.registers.no.units_of(number):
+        world.registers.no.units.tell(unit, "Endring")
+    world.registers.no.set_roles(number, innehaver("Kari", "Testesen", "1970-01-01"))
+
+    # The sources in the wrong order: a unit's company is brought before the unit is.
+    await world.sync(Kind.NO_ROLES, Kind.NO_UNITS, Kind.NO_ENTITIES)
+
+    told = {kind for kind, company in await world.events() if company == f"no:{number}"}
+    units = {"production_unit.created"} if world.registers.no.units_of(number) else set()
+    assert told == {"company.created", "owners.changed"} | units
+
+
+async def test_a_deleted_company_ends_and_keeps_what_was_known_of_it(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    before = await world.stored_company(COMPANY)
+    world.registers.no.entities.delete(COMPANY, TODAY)
+
+    await world.sync(Kind.NO_ENTITIES)
+
+    assert await world.stored_company(COMPANY) == {
+        **before,
+        "status": "ended",
+        "status_text": "Slettet",
+        "ended": "2026-11-02",
+    }
+    assert await world.events() == [("company.status_changed", f"no:{COMPANY}")]
+
+
+async def test_a_company_that_the_feed_calls_removed_is_purged(world: World) -> None:
+    await world.sync(*NORWAY)
+    world.registers.no.entities.remove(COMPANY)
+
+    await world.sync(*NORWAY)
+
+    stored = await world.contents()
+    assert f"no:{COMPANY}" not in {company["_id"] for company in stored["companies"]}
+    assert f"no:{COMPANY}" not in {unit["company"] for unit in stored["production_units"]}
+    assert [tombstone["_id"] for tombstone in stored["tombstones"]] == [f"no:{COMPANY}"]
+    assert await world.events() == [("company.removed", f"no:{COMPANY}")]
+
+
+async def test_a_company_that_is_gone_without_an_end_is_purged(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.registers.no.entities.remove(COMPANY)
+    world.registers.no.entities.updates[-1]["endringstype"] = "Endring"
+
+    await world.sync(Kind.NO_ENTITIES)
+
+    assert await world.events() == [("company.removed", f"no:{COMPANY}")]
+
+
+async def test_a_unit_changes_moves_closes_and_goes(world: World) -> None:
+    await world.sync(*NORWAY)
+    units = world.registers.no.units
+    moving, closing, ending, going = list(units.documents)[:4]
+    units.change(moving, {"navn": "PRØVEBUA"})
+    world.registers.no.move_unit(moving, to=OTHER, on=TODAY)
+    units.change(closing, {"nedleggelsesdato": "2026-11-01"})
+    units.delete(ending, TODAY)
+    units.remove(going)
+
+    await world.sync(Kind.NO_UNITS)
+
+    moved = await world.database["production_units"].find_one({"_id": f"no:{moving}"})
+    assert moved is not None
+    assert moved["company"] == f"no:{OTHER}"
+    assert (await world.stored_unit(moving))["name"] == "PRØVEBUA"
+    assert (await world.stored_unit(closing))["ended"] == "2026-11-01"
+    assert (await world.stored_unit(ending))["ended"] == "2026-11-02"
+    assert await world.database["production_units"].find_one({"_id": f"no:{going}"}) is None
+
+
+async def test_owners_follow_the_roles(world: World) -> None:
+    await world.sync(*NORWAY)
+    world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
+
+    await world.sync(Kind.NO_ROLES)
+
+    company = await world.database["companies"].find_one({"_id": f"no:{TRADER}"})
+    assert company is not None
+    assert b"Ola Nytesen" in company["owners"]
+    assert b"1980" not in company["owners"]
+    assert await world.events() == [("owners.changed", f"no:{TRADER}")]
+
+
+async def test_several_pages_are_read_to_the_end_and_read_once(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    numbers = [found["organisasjonsnummer"] for found in world.registers.no.entities.standing()]
+    for turn in range(35):
+        number = numbers[turn % 20]
+        world.registers.no.entities.change(number, {"epostadresse": f"post{turn}@example.com"})
+        world.registers.no.tell_roles(number)
+    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    world.served.requests.clear()
+
+    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+
+    assert len(await world.events()) == 20
+    assert len(world.served.requests) == 2, "one empty page of each feed"
+
+
+async def test_role_events_of_one_time_are_all_read_though_they_fall_on_two_pages(
+    world: World,
+) -> None:
+    await world.sync(Kind.NO_ROLES)
+    numbers = list(world.registers.no.roles)[:15]
+    moment = world.clock()
+    for number in numbers:
+        world.registers.no.roles[number]["rollegrupper"] = innehaver("Ny", "Eier", "1990-01-01")
+        world.registers.no.tell_roles(number, at=moment)
+
+    await world.sync(Kind.NO_ROLES)
+
+    owners = (
+        await world.database["companies"]
+        .find({"_id": {"$in": [f"no:{n}" for n in numbers]}})
+        .to_list(None)
+    )
+    assert [b"Ny Eier" in company["owners"] for company in owners] == [True] * 15
+
+
+async def test_entries_that_come_twice_or_in_the_wrong_order_or_of_nothing_do_no_harm(
+    world: World,
+) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    entities = world.registers.no.entities
+    entities.change(COMPANY, {"navn": "FØRSTE NAVN AS"})
+    entities.repeat_last(3)
+    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    entities.tell("999999999", "Endring")
+    entities.tell("12345", "Endring")
+    entities.tell("987654321", "Fjernet")
+    entities.change(OTHER, {"navn": "TREDJE NAVN AS"})
+    entities.disorder(6)
+
+    [result] = await world.sync(Kind.NO_ENTITIES)
+    [again] = await world.sync(Kind.NO_ENTITIES)
+
+    assert (await world.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
+    assert (await world.stored_company(OTHER))["name"] == "TREDJE NAVN AS"
+    assert sorted(await world.events()) == [
+        ("company.updated", f"no:{COMPANY}"),
+        ("company.updated", f"no:{OTHER}"),
+    ]
+    assert result.outcome is Outcome.REFUSED, "12345 is not an organisation number"
+    assert again.outcome is Outcome.DONE
+    assert (await world.cursor(Kind.NO_ENTITIES)).position.sequence == max(
+        update["oppdateringsid"] for update in entities.updates
+    )
+
+
+@pytest.mark.parametrize("kind", NORWAY)
+async def test_reading_the_whole_feed_again_changes_nothing(world: World, kind: Kind) -> None:
+    await world.sync(*NORWAY)
+    world.change_a_lot()
+    await world.sync(*NORWAY)
+    before = await world.contents()
+
+    await world.rewind(kind)
+    [result] = await world.sync(kind)
+
+    assert result.outcome is Outcome.DONE
+    assert await world.contents() == before
+
+
+async def test_a_change_made_while_the_file_was_made_is_not_lost(world: World) -> None:
+    # The file was begun before the change and is dated after it.
+    old = world.registers.no.snapshots["enheter"]
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.clock.advance(timedelta(hours=1))
+    world.registers.no.snapshots["enheter"] = replace(old, modified=world.clock())
+
+    await world.sync(Kind.NO_ENTITIES)
+
+    assert (await world.stored_company(COMPANY))["name"] == "NYE PRØVEFABRIKKEN AS"
+
+
+async def test_what_the_feed_missed_is_found_with_the_file_a_week_later(world: World) -> None:
+    await world.sync(*NORWAY)
+    entities, units = world.registers.no.entities, world.registers.no.units
+    ended, removed, unit = [
+        number for number in entities.documents if not number.startswith("3103")
+    ][:2] + list(units.documents)[:1]
+    entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    entities.delete(ended, TODAY)
+    entities.remove(removed)
+    units.change(unit, {"navn": "GLEMT BUTIKK"})
+    number, _ = world.registers.add_companies()
+    world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
+    world.forget_feeds()
+    world.clock.advance(WEEK)
+    world.registers.publish()
+
+    await world.sync(*NORWAY)
+
+    assert (await world.stored_company(COMPANY))["name"] == "NYE PRØVEFABRIKKEN AS"
+    assert (await world.stored_company(ended))["status"] == "ended"
+    assert await world.database["companies"].find_one({"_id": f"no:{removed}"}) is None
+    assert (await world.stored_unit(unit))["name"] == "GLEMT BUTIKK"
+    assert (await world.stored_company(number))["vat"] == number
+    told = await world.events()
+    assert ("company.removed", f"no:{removed}") in told
+    assert ("owners.changed", f"no:{TRADER}") in told
+
+
+async def test_an_older_file_reverts_nothing_that_is_newer(world: World) -> None:
+    await world.sync(*NORWAY)
+    world.clock.advance(WEEK)
+    world.registers.publish()
+    # After the file was made: changes, a new company and an end, all read from the feeds.
+    world.change_a_lot()
+    await world.reconciled_just_now(*NORWAY)
+    await world.sync(*NORWAY)
+    before = await world.contents()
+
+    await world.reconcile_next_time(*NORWAY)
+    await world.sync(*NORWAY)
+
+    assert await world.contents() == before
+
+
+async def test_a_difference_that_the_register_itself_does_not_confirm_changes_nothing(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    before = await world.contents()
+    # A file that lacks a company and misnames another, newer than all that is stored.
+    entities = world.registers.no.entities.documents
+    lacking, misnamed = dict(entities), {**entities[OTHER], "navn": "FEIL NAVN AS"}
+    del lacking[COMPANY]
+    right = dict(entities)
+    entities.clear()
+    entities.update({**lacking, OTHER: misnamed})
+    world.clock.advance(WEEK)
+    world.registers.publish()
+    entities.clear()
+    entities.update(right)
+
+    [result, *_] = await world.sync(*NORWAY)
+
+    assert result.outcome is Outcome.DONE
+    assert await world.contents() == before
+
+
+async def test_an_unchanged_file_is_not_compared_again(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.clock.advance(WEEK)
+    world.served.requests.clear()
+
+    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(Kind.NO_ENTITIES)
+
+    files = [request for request in world.served.requests if request.endswith("/lastned")]
+    assert len(files) == 1, "304, and then not due for another week"

@@ -1,0 +1,146 @@
+"""Passes over the sources: one process at a time, whole files that are broken, registers away."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from lookup.adapters.feeds.passes import Outcome, follow
+from lookup.domain.records import Kind
+from lookup.ports import Conflict
+from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
+from tests.syncing.world import NORWAY, World
+
+pytestmark = pytest.mark.integration
+
+COMPANY = "310345679"
+
+
+async def test_of_two_syncs_that_run_at_once_one_does_the_work(world: World) -> None:
+    other = replace(world.wiring, holder="another")
+    world.served.faults.plan("/enheter/lastned", Slow(0.2))
+
+    results = await asyncio.gather(
+        world.wiring.passes(Kind.NO_ENTITIES).once(), other.passes(Kind.NO_ENTITIES).once()
+    )
+
+    assert {result.outcome for result in results} == {Outcome.DONE, Outcome.BUSY}
+    assert sum("/lastned" in request for request in world.served.requests) == 1
+
+
+async def test_a_sync_that_ended_leaves_the_source_to_others_at_once(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+
+    result = await replace(world.wiring, holder="another").passes(Kind.NO_ENTITIES).once()
+
+    assert result.outcome is Outcome.DONE
+
+
+async def test_a_cursor_that_another_sync_has_moved_is_not_moved_back(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    slow = await world.cursor(Kind.NO_ENTITIES)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    await world.sync(Kind.NO_ENTITIES)
+
+    with pytest.raises(Conflict):
+        await world.wiring.cursors.move(Kind.NO_ENTITIES, slow)
+
+    update = world.registers.no.entities.updates[-1]["oppdateringsid"]
+    assert (await world.cursor(Kind.NO_ENTITIES)).position.sequence == update
+
+
+async def test_two_syncs_that_begin_at_once_have_one_cursor(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    begun = replace(await world.cursor(Kind.NO_ENTITIES), revision=0)
+
+    with pytest.raises(Conflict):
+        await world.wiring.cursors.move(Kind.NO_ENTITIES, begun)
+
+
+@pytest.mark.parametrize("kind", NORWAY)
+async def test_a_truncated_file_is_no_beginning(world: World, kind: Kind) -> None:
+    path = {"no-enheter": "/enheter/lastned", "no-underenheter": "/underenheter/lastned"}
+    world.served.faults.plan(path.get(kind, "/totalbestand"), BrokenOff())
+
+    [broken] = await world.sync(kind)
+    loaded = await world.wiring.states.is_loaded(kind)
+    [whole] = await world.sync(kind)
+
+    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
+    assert not loaded
+    assert (await world.contents())["outbox"] == []
+
+
+async def test_nothing_counts_as_absent_from_a_truncated_file(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    await world.sync(Kind.NO_ENTITIES)
+    before = await world.contents()
+    world.clock.advance(timedelta(days=7))
+    world.registers.publish()
+    world.served.faults.plan("/enheter/lastned", BrokenOff(0.6))
+    world.served.requests.clear()
+
+    [result] = await world.sync(Kind.NO_ENTITIES)
+
+    assert result.outcome is Outcome.REGISTER_FAULT
+    assert await world.contents() == before
+    assert not any("organisasjonsnummer=" in request for request in world.served.requests)
+
+
+async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(world: World) -> None:
+    await world.sync(*Kind)
+    world.change_a_lot()
+    faults = world.served.faults
+    faults.plan("/oppdateringer/enheter", Failure(500), BrokenOff(), TooManyRequests())
+    faults.plan("/oppdateringer/underenheter", BrokenOff(told=True), Failure(503))
+    faults.plan("/api/enheter", Failure(502), BrokenOff())
+    faults.plan("/roller", TooManyRequests(), Failure(500))
+    faults.plan("/virksomhed/_search", Failure(500), BrokenOff())
+
+    results = await world.sync(*NORWAY, Kind.DK_COMPANIES)
+    events = await world.events()
+    await world.sync(*NORWAY, Kind.DK_COMPANIES)
+
+    assert {result.outcome for result in results} == {Outcome.DONE}
+    assert faults.pending == 0
+    assert len(events) > 10
+    assert await world.events() == events
+
+
+async def test_a_register_that_is_away_is_told_and_asked_again_later(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.served.faults.plan("/oppdateringer/enheter", TooManyRequests(retry_after=3600))
+
+    [away] = await world.sync(Kind.NO_ENTITIES)
+    [back] = await world.sync(Kind.NO_ENTITIES)
+
+    assert (away.outcome, away.wait) == (Outcome.REGISTER_AWAY, timedelta(hours=1))
+    assert back.outcome is Outcome.DONE
+    assert len(await world.events()) == 1
+
+
+async def test_a_source_that_is_followed_is_read_again_and_again_with_the_waits_it_needs(
+    world: World,
+) -> None:
+    lane = [world.wiring.passes(kind) for kind in (Kind.NO_ENTITIES, Kind.NO_UNITS)]
+    world.served.faults.plan("/oppdateringer/enheter", Failure(404))
+    waited: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waited.append(seconds)
+        world.registers.no.entities.change(COMPANY, {"navn": f"NAVN {len(waited)} AS"})
+        if len(waited) == 4:
+            raise EndOfTest
+
+    with pytest.raises(EndOfTest):
+        await follow(lane, timedelta(seconds=3), lambda: iter((20.0, 40.0)), sleep=wait)
+
+    assert waited == [20.0, 3.0, 3.0, 3.0]
+    assert len(await world.events()) == 3
+
+
+class EndOfTest(Exception):
+    """Seen enough."""

@@ -1,0 +1,86 @@
+"""Following the Peppol Directory, over its exports and into a real MongoDB."""
+
+from datetime import date, timedelta
+
+import pytest
+
+from lookup.adapters.feeds.passes import Outcome
+from lookup.domain.records import Kind
+from register_samples.server import BrokenOff, Failure
+from tests.syncing.world import World
+
+pytestmark = pytest.mark.integration
+
+COMPANY = "12345674"
+GLN = "5790000099997"
+TODAY = date(2026, 11, 2)
+HOUR = timedelta(hours=1)
+
+
+def exports(world: World) -> int:
+    """How often the export was asked for."""
+    return sum("/export/" in request for request in world.served.requests)
+
+
+async def test_a_new_identifier_is_told_the_day_after(world: World) -> None:
+    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    world.registers.directory.register("0088", GLN, holder=COMPANY, country="dk", on=TODAY)
+    world.registers.publish()
+    world.clock.advance(25 * HOUR)
+
+    await world.sync(Kind.PEPPOL)
+
+    assert await world.events() == [("einvoicing.changed", f"dk:{COMPANY}")]
+
+
+async def test_the_export_is_asked_for_once_a_day_however_often_it_is_synced(world: World) -> None:
+    for _ in range(3):
+        await world.sync(Kind.PEPPOL)
+    once = exports(world)
+    world.clock.advance(25 * HOUR)
+    await world.sync(Kind.PEPPOL)
+
+    assert (once, exports(world)) == (1, 2)
+
+
+async def test_an_unchanged_export_is_not_downloaded(world: World) -> None:
+    await world.sync(Kind.PEPPOL)
+    before = await world.contents()
+    world.clock.advance(25 * HOUR)
+    world.served.requests.clear()
+
+    [result] = await world.sync(Kind.PEPPOL)
+
+    assert result.outcome is Outcome.DONE
+    assert await world.contents() == before
+    assert world.clock() - (await world.cursor(Kind.PEPPOL)).until < HOUR
+
+
+async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowed(
+    world: World,
+) -> None:
+    # Each try fails for good, whatever the client does about it.
+    world.served.faults.plan("/export/businesscards-json", *[Failure(404)] * 9)
+
+    asked = []
+    for _ in range(24):
+        await world.sync(Kind.PEPPOL)
+        asked.append(exports(world))
+        world.clock.advance(HOUR)
+
+    assert asked[0] == 1
+    assert asked[9] == 2
+    assert asked[-1] == 3, "the directory allows three a day"
+
+
+async def test_a_truncated_export_is_not_taken_for_a_whole_one(world: World) -> None:
+    world.served.faults.plan("/stored-exports/businesscards-json", BrokenOff())
+
+    [broken] = await world.sync(Kind.PEPPOL)
+    loaded = await world.wiring.states.is_loaded(Kind.PEPPOL)
+    world.clock.advance(9 * HOUR)
+    [whole] = await world.sync(Kind.PEPPOL)
+
+    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
+    assert not loaded
+    assert await world.wiring.states.is_loaded(Kind.PEPPOL)

@@ -1,0 +1,174 @@
+"""`python -m lookup sync` as a process: what it ends with, what it says, what it measures."""
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from common.mongo import Database
+from local_stack.ports import free_ports
+from register_samples.server import Failure, Registers, Served, serving
+from tests.conftest import DatabaseNames
+from tests.delivery.waiting import SOON, eventually
+
+pytestmark = pytest.mark.integration
+
+COMPANY = "310345679"
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    """Registers that keep the same time as the process."""
+    async with serving(Registers(companies=25)) as served:
+        yield served
+
+
+@pytest.fixture
+def environment(served: Served, mongo_url: str, database_names: DatabaseNames) -> dict[str, str]:
+    return {
+        **os.environ,
+        "MONGO_URL": mongo_url,
+        "REGISTER_DB": database_names.register,
+        "BRREG_URL": str(served.brreg),
+        "CVR_URL": str(served.cvr_permanent),
+        "CVR_USER": "sample",
+        "CVR_PASSWORD": "sample",
+        "CVR_ALLOW_PLAINTEXT": "true",
+        "PEPPOL_URL": str(served.url),
+        "REGISTER_DELAY": "PT0.01S",
+        "SYNC_INTERVAL": "PT0.1S",
+    }
+
+
+async def ended(environment: Mapping[str, str], *arguments: str) -> tuple[int, list[Any], str]:
+    """Exit status, log lines, and what was said on standard error."""
+    process = await _started(environment, *arguments)
+    async with asyncio.timeout(SOON):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, [orjson.loads(line) for line in out.splitlines()], err.decode()
+
+
+@asynccontextmanager
+async def running(
+    environment: Mapping[str, str], *arguments: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await _started(environment, *arguments)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def _started(environment: Mapping[str, str], *arguments: str) -> asyncio.subprocess.Process:
+    command = [sys.executable, "-m", "lookup", "sync", *arguments]
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *command, env=dict(environment), stdout=pipe, stderr=pipe
+    )
+
+
+async def test_all_sources_are_brought_up_to_date_in_their_order(
+    environment: dict[str, str], database: Database
+) -> None:
+    status, lines, _ = await ended(environment, "all")
+
+    passes = [line for line in lines if line["event"] == "sync.pass"]
+    assert status == 0
+    assert [line["source"] for line in passes] == [
+        "no-enheter",
+        "no-underenheter",
+        "no-roller",
+        "dk-virksomhed",
+        "dk-produktionsenhed",
+        "peppol",
+    ]
+    assert {line["outcome"] for line in passes} == {"done"}
+    assert passes[3]["results"] == {"new": 25}
+    assert await database["companies"].count_documents({"core": {"$ne": None}}) > 45
+
+
+async def test_a_password_that_goes_over_plain_http_is_said_at_the_start(
+    environment: dict[str, str],
+) -> None:
+    _, allowed, _ = await ended(environment, "dk-virksomhed")
+    refused = await ended({**environment, "CVR_ALLOW_PLAINTEXT": "false"}, "dk-virksomhed")
+    _, elsewhere, _ = await ended(environment, "no-enheter")
+
+    assert allowed[0]["event"] == "cvr.plaintext"
+    assert refused[0] == 2
+    assert "CVR_ALLOW_PLAINTEXT=true" in refused[2]
+    assert "cvr.plaintext" not in {line["event"] for line in elsewhere}
+
+
+async def test_denmark_without_a_user_is_wrong_use(environment: dict[str, str]) -> None:
+    status, _, said = await ended({**environment, "CVR_USER": ""}, "no-enheter", "dk-virksomhed")
+
+    assert status == 2
+    assert "CVR_USER" in said
+
+
+async def test_the_worst_of_several_ends_is_the_status(
+    environment: dict[str, str], served: Served
+) -> None:
+    served.faults.plan("/underenheter/lastned", Failure(404))
+
+    status, lines, _ = await ended(environment, "no-enheter", "no-underenheter", "no-roller")
+
+    outcomes = [line["outcome"] for line in lines if line["event"] == "sync.pass"]
+    assert status == 3
+    assert outcomes == ["done", "register_fault", "done"]
+
+
+async def test_a_database_that_is_away_is_a_status_of_its_own(
+    environment: dict[str, str],
+) -> None:
+    (port,) = free_ports(1)
+    away = {**environment, "MONGO_URL": f"mongodb://127.0.0.1:{port}/?directConnection=true"}
+
+    status, _, said = await ended(away, "no-enheter")
+
+    assert status == 4
+    assert "Traceback" not in said
+
+
+async def test_a_followed_register_is_kept_up_with_and_measured_until_it_is_told_to_stop(
+    environment: dict[str, str], served: Served, database: Database
+) -> None:
+    (port,) = free_ports(1)
+    settings = {**environment, "ADMIN_PORT": str(port)}
+
+    async with running(settings, "all", "--follow") as process:
+        await eventually(partial(database["cursors"].count_documents, {}), lambda n: n == 6)
+        served.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+        changed = 'sync_records_total{result="changed",source="no-enheter"} 1.0'
+        metrics = await eventually(partial(page, port, "/metrics"), lambda text: changed in text)
+        process.terminate()
+        async with asyncio.timeout(SOON):
+            _, err = await process.communicate()
+
+    ages = dict(re.findall(r'sync_cursor_age_seconds\{source="([a-z-]+)"\} ([0-9.e+-]+)', metrics))
+    assert ages.keys() >= {"no-enheter", "dk-virksomhed", "peppol"}
+    assert float(ages["no-enheter"]) < SOON
+    assert await database["outbox"].count_documents({}) == 1
+    assert 'register_requests_total{register="brreg",result="200"}' in metrics
+    assert process.returncode == 0
+    assert err == b""
+
+
+async def page(port: int, path: str) -> str:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"http://127.0.0.1:{port}{path}") as answer,
+    ):
+        return await answer.text()

@@ -1,0 +1,129 @@
+"""The registry's commands, as processes against a real MongoDB."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from random import Random
+
+import pytest
+
+from common.contracts.webhooks import DisabledReason
+from common.mongo import Database, connected, database
+from tests.builders.webhooks import (
+    NOON,
+    OWNER,
+    a_call,
+    a_registered,
+    encoded_key,
+    secret_keys,
+)
+from tests.conftest import DatabaseNames
+from webhook_store.indexes import INDEXES
+from webhook_store.models import Registered, SigningSecrets
+from webhook_store.registrations import Registrations
+from webhook_store.webhooks import Webhooks
+
+pytestmark = pytest.mark.integration
+
+
+@dataclass(frozen=True)
+class Commands:
+    environment: dict[str, str]
+    database: Database
+
+    def run(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "webhook_registry", *arguments],
+            env={**os.environ, **self.environment, **settings},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+
+    async def created(self, key_id: str = "k1") -> Registered:
+        new = a_registered()
+        registrations = Registrations(self.database, secret_keys(key_id), Random(1))
+        await registrations.create(new, call_id=a_call(1), limit=50)
+        return new
+
+
+def keys(*ids: str) -> str:
+    return ",".join(f"{key_id}:{encoded_key(key_id)}" for key_id in ids)
+
+
+@pytest.fixture(name="commands")
+async def _commands(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Commands]:
+    async with connected(mongo_url, name="test") as client:
+        environment = {
+            "MONGO_URL": mongo_url,
+            "WEBHOOK_SECRET_KEYS": keys("k1"),
+            **database_names.environment,
+        }
+        yield Commands(environment, database(client, database_names.webhooks))
+
+
+async def test_indexes_are_made_once_and_harmlessly_again(commands: Commands) -> None:
+    first = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
+    again = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
+    for name, models in INDEXES.items():
+        made = await commands.database[name].index_information()
+        assert {model.document["name"] for model in models} <= made.keys()
+
+
+async def test_resealing_says_how_many(commands: Commands) -> None:
+    new = await commands.created("k1")
+
+    done = commands.run("reseal", WEBHOOK_SECRET_KEYS=keys("k2", "k1"))
+
+    assert (done.returncode, done.stdout) == (0, "1 sealed anew with key k2\n")
+    found = await Webhooks(commands.database, secret_keys("k2")).sendable([new.webhook.id], at=NOON)
+    assert found[new.webhook.id].secrets == SigningSecrets(new.secret)
+
+
+async def test_resealing_without_the_key_that_is_needed_names_the_webhooks(
+    commands: Commands,
+) -> None:
+    new = await commands.created("k9")
+
+    done = commands.run("reseal")
+
+    assert done.returncode == 1
+    assert new.webhook.id in done.stderr
+
+
+async def test_an_operator_stops_a_webhook_and_starts_it_again(commands: Commands) -> None:
+    new = await commands.created()
+    registrations = Registrations(commands.database, secret_keys(), Random(1))
+
+    stopped = commands.run("disable", new.webhook.id)
+    between = await registrations.find(OWNER, new.webhook.id)
+    started = commands.run("enable", new.webhook.id)
+    after = await registrations.find(OWNER, new.webhook.id)
+
+    assert (stopped.returncode, started.returncode) == (0, 0), stopped.stderr + started.stderr
+    assert between is not None
+    assert between.disabled_reason is DisabledReason.OPERATOR
+    assert after is not None
+    assert (after.enabled, after.generation) == (True, 3)
+
+
+@pytest.mark.parametrize("command", ["disable", "enable"])
+def test_an_unknown_webhook_is_told(commands: Commands, command: str) -> None:
+    done = commands.run(command, "wh_unknown")
+
+    assert (done.returncode, done.stderr) == (1, "there is no webhook wh_unknown\n")
+
+
+def test_a_database_that_is_away_is_told(commands: Commands) -> None:
+    done = commands.run("reseal", MONGO_URL="mongodb://127.0.0.1:9/?replicaSet=rs0")
+
+    assert (done.returncode, done.stderr) == (1, "the database cannot be reached\n")
+
+
+def test_a_command_that_does_not_exist_is_misuse(commands: Commands) -> None:
+    assert commands.run("explode").returncode == 2

@@ -1,0 +1,293 @@
+"""The registry over a real RabbitMQ and MongoDB, asked as the gateway asks it."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Any
+from uuid import UUID
+
+import aio_pika
+import bson
+import orjson
+import pymongo
+import pytest
+from pydantic import SecretStr
+
+from common.contracts.events import EventType
+from common.contracts.failures import FailureCode
+from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
+from common.contracts.webhooks import (
+    AttemptStatus,
+    Operation,
+    WebhookReply,
+    WebhookRequest,
+    decode_addressed,
+)
+from common.messaging.connection import linked
+from common.messaging.rpc import RpcFailed
+from common.messaging.rpc_client import Route, RpcClient, rpc_client
+from common.mongo import connected, database
+from common.runtime.health import Health
+from tests.builders.webhooks import SOMEBODY_ELSE, a_draft, a_request, encoded_key
+from tests.conftest import DatabaseNames
+from webhook_registry.app import build
+from webhook_registry.settings import Settings
+from webhook_store.indexes import make_indexes
+
+pytestmark = pytest.mark.integration
+
+#: Seconds in which anything on this machine has happened.
+SOON = 10.0
+
+
+@dataclass(frozen=True)
+class Registry:
+    """A running registry, and one who asks it."""
+
+    client: RpcClient
+    settings: Settings
+
+    async def ask(self, request: WebhookRequest) -> WebhookReply:
+        return await self.client.call(
+            Route(WEBHOOKS_QUEUE), request, WebhookReply, limit=SOON, request_id="request"
+        )
+
+    async def do(self, operation: Operation, **fields: Any) -> WebhookReply:
+        return await self.ask(a_request(operation, **fields))
+
+    async def refused(self, operation: Operation, **fields: Any) -> FailureCode:
+        with pytest.raises(RpcFailed) as caught:
+            await self.do(operation, **fields)
+        return caught.value.failure.code
+
+    async def created(self, **fields: Any) -> dict[str, Any]:
+        return read(await self.do(Operation.CREATE, body=a_draft(**fields)))
+
+
+def read(reply: WebhookReply) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(reply.body)
+    return document
+
+
+@pytest.fixture(name="settings")
+def _settings(amqp_url: str, mongo_url: str, database_names: DatabaseNames) -> Settings:
+    return Settings(
+        amqp_url=SecretStr(amqp_url),
+        mongo_url=SecretStr(mongo_url),
+        webhooks_db=database_names.webhooks,
+        webhook_secret_keys=SecretStr(f"k1:{encoded_key('k1')}"),
+        webhook_limit=5,
+    )
+
+
+@pytest.fixture(name="registry")
+async def _registry(settings: Settings) -> AsyncIterator[Registry]:
+    numbers = count(1)
+    async with AsyncExitStack() as stack:
+        mongo = await stack.enter_async_context(
+            connected(settings.mongo_url.get_secret_value(), name="test")
+        )
+        await make_indexes(database(mongo, settings.webhooks_db))
+        health = Health()
+        await build(settings, stack, health)
+        health.serving = True
+        url = settings.amqp_url.get_secret_value()
+        links = [
+            await stack.enter_async_context(linked(url, name=name, random=Random(1)))
+            for name in ("asking", "answers")
+        ]
+        client = await stack.enter_async_context(
+            rpc_client(*links, new_id=lambda: str(next(numbers)))
+        )
+        for link in links:
+            await link.until_ready(SOON)
+        await until_ready(health)
+        yield Registry(client, settings)
+
+
+async def until_ready(health: Health) -> None:
+    """Returns when the registry is connected and serves."""
+    async with asyncio.timeout(SOON):
+        while not (await health.report())[0]:
+            pass
+
+
+@dataclass(frozen=True)
+class Events:
+    """What comes out of the exchange of events."""
+
+    bodies: asyncio.Queue[bytes]
+
+    async def next(self) -> bytes:
+        async with asyncio.timeout(SOON):
+            return await self.bodies.get()
+
+
+@pytest.fixture(name="events")
+async def _events(amqp_url: str) -> AsyncIterator[Events]:
+    events = Events(asyncio.Queue())
+
+    async def take(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+        events.bodies.put_nowait(message.body)
+
+    async with await aio_pika.connect(amqp_url) as connection:
+        channel = await connection.channel()
+        exchange = await channel.declare_exchange(
+            EVENTS_EXCHANGE, aio_pika.ExchangeType.TOPIC, durable=True
+        )
+        queue = await channel.declare_queue(exclusive=True)
+        await queue.bind(exchange, "none.webhook.test")
+        await queue.consume(take, no_ack=True)
+        yield events
+
+
+async def test_a_webhook_lives_from_its_creation_to_its_end(registry: Registry) -> None:
+    created = await registry.created(events=["company.*"])
+    webhook_id = created.pop("id")
+
+    listed = read(await registry.do(Operation.LIST))
+    changed = read(
+        await registry.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"description": "x"}')
+    )
+    rotated = read(await registry.do(Operation.ROTATE_SECRET, webhook_id=webhook_id))
+    deliveries = read(await registry.do(Operation.DELIVERIES, webhook_id=webhook_id))
+    gone = await registry.do(Operation.DELETE, webhook_id=webhook_id)
+
+    assert [webhook["id"] for webhook in listed["webhooks"]] == [webhook_id]
+    assert (changed["description"], changed["events"]) == ("x", ["company.*"])
+    assert len(base64.b64decode(rotated["secret"].removeprefix("whsec_"))) == 32
+    assert deliveries == {"deliveries": []}
+    assert gone.status == 204
+    assert await registry.refused(Operation.GET, webhook_id=webhook_id) == "webhook_not_found"
+
+
+async def test_of_creations_at_once_just_as_many_succeed_as_may_be(registry: Registry) -> None:
+    results = await asyncio.gather(
+        *(registry.do(Operation.CREATE, body=a_draft()) for _ in range(20)), return_exceptions=True
+    )
+
+    made = [one for one in results if isinstance(one, WebhookReply)]
+    refused = [one.failure.code for one in results if isinstance(one, RpcFailed)]
+    assert len(made) == 5
+    assert refused == [FailureCode.WEBHOOK_LIMIT_REACHED] * 15
+
+
+async def test_of_creations_at_once_under_one_key_one_makes_a_webhook_and_shows_its_secret(
+    registry: Registry,
+) -> None:
+    replies = await asyncio.gather(
+        *(registry.do(Operation.CREATE, body=a_draft(), idempotency_key="k") for _ in range(20))
+    )
+
+    shown = [reply for reply in replies if "secret" in read(reply)]
+    assert len({read(reply)["id"] for reply in replies}) == 1
+    assert len(shown) == 1
+    assert [reply.replayed for reply in replies].count(True) == 19
+    assert len(read(await registry.do(Operation.LIST))["webhooks"]) == 1
+
+
+async def test_a_test_event_comes_out_of_the_exchange_addressed_to_its_webhook(
+    registry: Registry, events: Events
+) -> None:
+    webhook_id = (await registry.created())["id"]
+
+    await registry.do(Operation.TEST, webhook_id=webhook_id)
+
+    event, public = decode_addressed(await events.next())
+    assert (event.webhook_id, event.type) == (webhook_id, EventType.WEBHOOK_TEST)
+    assert webhook_id.encode() not in public
+    assert orjson.loads(public)["data"] == {}
+
+
+async def test_of_tests_at_once_under_one_key_all_are_one_event(
+    registry: Registry, events: Events
+) -> None:
+    webhook_id = (await registry.created())["id"]
+
+    replies = await asyncio.gather(
+        *(
+            registry.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+            for _ in range(10)
+        )
+    )
+
+    assert len({reply.body for reply in replies}) == 1
+    ids = {decode_addressed(await events.next())[0].id}
+    while not events.bodies.empty():
+        ids.add(decode_addressed(await events.next())[0].id)
+    assert len(ids) == 1
+
+
+async def test_a_test_that_nobody_takes_is_told_as_unavailable(registry: Registry) -> None:
+    webhook_id = (await registry.created())["id"]
+
+    code = await registry.refused(Operation.TEST, webhook_id=webhook_id)
+
+    assert code is FailureCode.SERVICE_UNAVAILABLE
+
+
+async def test_a_creation_that_the_broker_delivers_twice_is_one_webhook_with_one_secret(
+    registry: Registry,
+) -> None:
+    request = a_request(Operation.CREATE, call_id=UUID(int=7), body=a_draft())
+
+    first, second = await asyncio.gather(registry.ask(request), registry.ask(request))
+
+    assert read(first) == read(second)
+    assert "secret" in read(first)
+    assert len(read(await registry.do(Operation.LIST))["webhooks"]) == 1
+
+
+async def test_another_owner_sees_nothing_of_a_webhook(registry: Registry) -> None:
+    webhook_id = (await registry.created())["id"]
+
+    code = await registry.refused(
+        Operation.DELIVERIES,
+        owner=SOMEBODY_ELSE,
+        webhook_id=webhook_id,
+        status=AttemptStatus.CANCELLED,
+    )
+
+    assert code is FailureCode.WEBHOOK_NOT_FOUND
+
+
+async def test_an_unknown_delivery_is_not_found(registry: Registry) -> None:
+    webhook_id = (await registry.created())["id"]
+
+    code = await registry.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id="../x")
+
+    assert code is FailureCode.DELIVERY_NOT_FOUND
+
+
+async def test_no_secret_is_left_in_logs_queues_metrics_or_database(
+    registry: Registry,
+    mongo_admin: pymongo.MongoClient[dict[str, Any]],
+    events: Events,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    created = await registry.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    webhook_id = read(created)["id"]
+    rotated = await registry.do(Operation.ROTATE_SECRET, webhook_id=webhook_id)
+    await registry.do(Operation.TEST, webhook_id=webhook_id)
+    await registry.refused(Operation.CREATE, body=a_draft(url=7), idempotency_key="k2")
+
+    left = everything(mongo_admin, registry.settings.webhooks_db) + await events.next()
+    left += capsys.readouterr().out.encode() + repr((created, rotated)).encode()
+    for reply in (created, rotated):
+        secret = read(reply)["secret"]
+        assert secret.encode() not in left
+        assert base64.b64decode(secret.removeprefix("whsec_")) not in left
+
+
+def everything(client: pymongo.MongoClient[dict[str, Any]], name: str) -> bytes:
+    """All documents of a database, as they lie there."""
+    found = client[name]
+    return b"".join(
+        bson.encode(document)
+        for collection in found.list_collection_names()
+        for document in found[collection].find()
+    )

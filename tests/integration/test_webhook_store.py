@@ -1,0 +1,289 @@
+"""Webhooks in a real MongoDB, as the dispatcher and the operators use them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import bson
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.events import EventType
+from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
+from common.mongo import Client, Database, connected, database
+from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, secret_keys
+from tests.conftest import DatabaseNames
+from webhook_store.idempotency import IdempotencyKeys
+from webhook_store.indexes import make_indexes
+from webhook_store.matching import event_keys
+from webhook_store.models import (
+    EventFilter,
+    KeptAnswer,
+    KeyScope,
+    KeyUse,
+    Match,
+    NewSecret,
+    Registered,
+    SigningSecrets,
+)
+from webhook_store.registrations import Registrations
+from webhook_store.resealing import Resealed, reseal
+from webhook_store.webhooks import Webhooks
+
+pytestmark = pytest.mark.integration
+
+LATER = NOON + timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Store:
+    client: Client
+    database: Database
+
+    async def created(self, *keys: str, **fields: Any) -> Registered:
+        """A webhook whose secret is sealed with the first of `keys`."""
+        new = a_registered(a_secret("whsec_in_the_clear"), **fields)
+        registrations = Registrations(self.database, secret_keys(*keys), Random(1))
+        await registrations.create(new, call_id=a_call(1), limit=1000)
+        return new
+
+    async def rotated(self, webhook_id: str, *keys: str, text: str = "whsec_new") -> None:
+        registrations = Registrations(self.database, secret_keys(*keys), Random(1))
+        new = NewSecret(a_secret(text), a_call(2), at=NOON, previous_until=LATER)
+        await registrations.rotate(OWNER, webhook_id, new)
+
+    def webhooks(self, *keys: str) -> Webhooks:
+        return Webhooks(self.database, secret_keys(*keys))
+
+    async def secrets(self, webhook_id: WebhookId, *keys: str) -> SigningSecrets | None:
+        found = await self.webhooks(*keys).sendable([webhook_id], at=NOON)
+        return found[webhook_id].secrets
+
+
+@pytest.fixture(name="store")
+async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
+    async with connected(mongo_url, name="test") as client:
+        webhooks = database(client, database_names.webhooks)
+        await make_indexes(webhooks)
+        yield Store(client, webhooks)
+
+
+async def test_an_event_matches_the_webhooks_that_are_for_it(store: Store) -> None:
+    every = await store.created()
+    of_country = await store.created(
+        events=("company.*",), filter=EventFilter(countries=(Country.DK,))
+    )
+    of_company = await store.created(
+        events=("company.updated", "owners.*"),
+        filter=EventFilter(companies=(CompanyKey("dk:12345674"),)),
+    )
+    await store.created(events=("owners.changed",))
+    await store.created(filter=EventFilter(countries=(Country.NO,)))
+    await store.created(filter=EventFilter(companies=(CompanyKey("no:123456785"),)))
+    await store.created(
+        events=("owners.*",), filter=EventFilter(companies=(CompanyKey("dk:12345674"),))
+    )
+
+    matches = await store.webhooks().matching(EventType.COMPANY_UPDATED, Country.DK, "12345674")
+
+    expected = {one.webhook.id for one in (every, of_country, of_company)}
+    assert len(matches) == 3
+    assert {match.webhook_id for match in matches} == expected
+
+
+async def test_a_disabled_webhook_matches_and_says_so(store: Store) -> None:
+    new = await store.created(
+        status=WebhookStatus.DISABLED,
+        disabled_at=NOON,
+        disabled_reason=DisabledReason.GONE,
+        generation=2,
+    )
+
+    matches = await store.webhooks().matching(EventType.OWNERS_CHANGED, Country.NO, "123456785")
+
+    assert matches == [
+        Match(new.webhook.id, OWNER, "hooks.example.com", generation=2, enabled=False)
+    ]
+
+
+async def test_matching_reads_one_index(store: Store) -> None:
+    await store.created()
+    keys = event_keys(EventType.COMPANY_UPDATED, Country.DK, "12345674")
+
+    plan = await store.database["webhooks"].find({"match_keys": {"$in": keys}}).explain()
+
+    assert plan["queryPlanner"]["winningPlan"]["inputStage"]["indexName"] == "match_keys"
+
+
+async def test_one_webhook_is_found_whatever_it_subscribes_to(store: Store) -> None:
+    new = await store.created(events=("owners.changed",))
+
+    match = await store.webhooks().match_of(new.webhook.id)
+
+    assert match == Match(new.webhook.id, OWNER, "hooks.example.com", generation=1, enabled=True)
+    assert await store.webhooks().match_of(WebhookId("wh_unknown")) is None
+
+
+async def test_a_webhook_is_sent_to_with_its_opened_secret(store: Store) -> None:
+    new = await store.created()
+
+    found = await store.webhooks().sendable([new.webhook.id, WebhookId("wh_unknown")], at=NOON)
+
+    assert found.keys() == {new.webhook.id}
+    sendable = found[new.webhook.id]
+    assert sendable.secrets == SigningSecrets(new.secret)
+    assert (sendable.url, sendable.enabled) == (new.webhook.url, True)
+    assert "in_the_clear" not in repr(sendable)
+
+
+async def test_a_replaced_secret_signs_until_its_overlap_is_over(store: Store) -> None:
+    new = await store.created()
+    await store.rotated(new.webhook.id)
+    webhooks, webhook_id = store.webhooks(), new.webhook.id
+
+    during = await webhooks.sendable([webhook_id], at=LATER - timedelta(milliseconds=1))
+    after = await webhooks.sendable([webhook_id], at=LATER)
+
+    assert during[webhook_id].secrets == SigningSecrets(a_secret("whsec_new"), new.secret)
+    assert after[webhook_id].secrets == SigningSecrets(a_secret("whsec_new"))
+
+
+async def test_a_webhook_whose_key_is_not_here_has_no_secrets_and_harms_no_other(
+    store: Store,
+) -> None:
+    strange, known = await store.created("k9"), await store.created("k1")
+    ids = [strange.webhook.id, known.webhook.id]
+
+    found = await store.webhooks("k1").sendable(ids, at=NOON)
+
+    assert found[strange.webhook.id].secrets is None
+    assert found[known.webhook.id].secrets == SigningSecrets(known.secret)
+
+
+async def test_a_webhook_is_disabled_once(store: Store) -> None:
+    new = await store.created()
+
+    done = await asyncio.gather(
+        *(
+            store.webhooks().disable(
+                new.webhook.id, generation=1, reason=DisabledReason.DELIVERY_FAILED, at=LATER
+            )
+            for _ in range(5)
+        )
+    )
+
+    assert sorted(done) == [False, False, False, False, True]
+    found = await Registrations(store.database, secret_keys(), Random(1)).find(
+        OWNER, new.webhook.id
+    )
+    assert found is not None
+    assert (found.status, found.disabled_at, found.disabled_reason, found.generation) == (
+        WebhookStatus.DISABLED,
+        LATER,
+        DisabledReason.DELIVERY_FAILED,
+        2,
+    )
+
+
+async def test_what_was_in_flight_cannot_disable_a_webhook_that_was_enabled_again(
+    store: Store,
+) -> None:
+    new = await store.created(generation=3)
+
+    done = await store.webhooks().disable(
+        new.webhook.id, generation=1, reason=DisabledReason.GONE, at=LATER
+    )
+
+    assert not done
+
+
+async def test_disabling_is_undone_with_the_transaction_that_it_belongs_to(store: Store) -> None:
+    new = await store.created()
+    webhook_id = new.webhook.id
+
+    async with await store.client.start_session() as session:
+        session.start_transaction()
+        done = await store.webhooks().disable(
+            webhook_id, generation=1, reason=DisabledReason.GONE, at=LATER, session=session
+        )
+        await session.abort_transaction()
+
+    assert done
+    match = await store.webhooks().match_of(webhook_id)
+    assert match is not None
+    assert match.enabled
+
+
+async def test_every_secret_is_sealed_anew_with_the_newest_key(store: Store) -> None:
+    old, rotated = await store.created("k1"), await store.created("k1")
+    await store.rotated(rotated.webhook.id, "k1")
+    await store.created("k2")
+
+    done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
+
+    assert done == Resealed(webhooks=2, unsealable=())
+    assert await store.secrets(old.webhook.id, "k2") == SigningSecrets(old.secret)
+    assert await store.secrets(rotated.webhook.id, "k2") == SigningSecrets(
+        a_secret("whsec_new"), rotated.secret
+    )
+
+
+async def test_sealing_anew_again_finds_nothing_to_do(store: Store) -> None:
+    await store.created("k1")
+    await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
+
+    again = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
+
+    assert again == Resealed(webhooks=0, unsealable=())
+
+
+async def test_a_replaced_secret_whose_time_is_over_is_dropped_when_sealing_anew(
+    store: Store,
+) -> None:
+    new = await store.created("k1")
+    await store.rotated(new.webhook.id, "k1")
+
+    await reseal(store.database, secret_keys("k2", "k1"), at=LATER)
+
+    assert await store.secrets(new.webhook.id, "k2") == SigningSecrets(a_secret("whsec_new"))
+
+
+async def test_what_no_key_opens_is_named_and_left_as_it_is(store: Store) -> None:
+    strange, known = await store.created("k9"), await store.created("k1")
+
+    done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
+
+    assert done == Resealed(webhooks=1, unsealable=(strange.webhook.id,))
+    assert await store.secrets(strange.webhook.id, "k9") == SigningSecrets(strange.secret)
+    assert await store.secrets(known.webhook.id, "k2") == SigningSecrets(known.secret)
+
+
+async def test_no_secret_lies_in_the_database_in_the_clear(store: Store) -> None:
+    new = await store.created()
+    await store.rotated(new.webhook.id, text="whsec_also_in_the_clear")
+
+    assert b"in_the_clear" not in await everything(store.database)
+
+
+async def test_kept_answers_are_removed_by_the_database(store: Store) -> None:
+    keys, scope = IdempotencyKeys(store.database), KeyScope(OWNER, "/api/webhooks", "k")
+    await keys.use(scope, KeyUse(a_call(1), b"body"), at=NOON, until=LATER)
+    await keys.answer(scope, KeptAnswer(201, b"{}", None))
+
+    indexes = await store.database["idempotency"].index_information()
+    [document] = await store.database["idempotency"].find().to_list(None)
+
+    assert indexes["expires_at"]["expireAfterSeconds"] == 0
+    assert document["expires_at"] == LATER
+
+
+async def everything(database: Database) -> bytes:
+    """All documents of a database, as they lie there."""
+    dump = b""
+    for name in await database.list_collection_names():
+        async for document in database[name].find():
+            dump += bson.encode(document)
+    return dump

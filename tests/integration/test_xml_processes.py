@@ -1,0 +1,69 @@
+"""Large XML documents, in a process of their own."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from multiprocessing import active_children
+
+import orjson
+import pytest
+
+from gateway.adapters.http.openapi.examples import COMPANY, PRODUCTION_UNITS
+from gateway.adapters.http.rendering import company_xml
+from gateway.adapters.http.xml_processes import MOST_WAITING, XmlRenderer, xml_renderer
+from gateway.domain.problems import ServiceUnavailable
+
+pytestmark = pytest.mark.integration
+
+SMALL = orjson.dumps(COMPANY)
+LARGE = orjson.dumps({**COMPANY, "production_units": PRODUCTION_UNITS * 300})
+
+
+@pytest.fixture
+async def renderer() -> AsyncIterator[XmlRenderer]:
+    async with xml_renderer(workers=1) as running:
+        yield running
+
+
+async def test_a_small_document_starts_no_process(renderer: XmlRenderer) -> None:
+    document = await renderer.company(SMALL)
+
+    assert document == company_xml(SMALL)
+    assert active_children() == []
+
+
+async def test_a_large_document_is_the_same_as_if_made_here(renderer: XmlRenderer) -> None:
+    document = await renderer.company(LARGE)
+
+    assert document == company_xml(LARGE)
+    assert len(active_children()) == 1
+
+
+async def test_the_process_is_gone_after_the_end() -> None:
+    async with xml_renderer(workers=1) as renderer:
+        await renderer.company(LARGE)
+
+    assert active_children() == []
+
+
+async def test_a_killed_process_is_a_503_and_then_replaced(renderer: XmlRenderer) -> None:
+    await renderer.company(LARGE)
+    (process,) = active_children()
+    assert process.pid is not None
+
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    with pytest.raises(ServiceUnavailable):
+        await renderer.company(LARGE)
+
+    assert await renderer.company(LARGE) == company_xml(LARGE)
+
+
+async def test_a_crowd_of_large_documents_is_sent_away(renderer: XmlRenderer) -> None:
+    crowd = [renderer.company(LARGE) for _ in range(MOST_WAITING + 1)]
+
+    outcomes = await asyncio.gather(*crowd, return_exceptions=True)
+
+    refused = [each for each in outcomes if isinstance(each, ServiceUnavailable)]
+    assert len(refused) == 1

@@ -1,0 +1,105 @@
+"""A sync that dies at a chosen step, as a process does: nothing it would do after that is done."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import iscoroutinefunction
+from typing import Any
+
+from pydantic import AnyHttpUrl
+
+from lookup.adapters.feeds.http import RegisterClient
+from lookup.adapters.store.leases import Leases
+from lookup.ports import LoadStates, RegisterWriter
+from lookup.sync_app import Wiring
+from lookup.usecases.sync.sources import Cursors, UnitRemover
+
+
+class Killed(Exception):
+    """The process is gone."""
+
+
+@dataclass
+class Steps:
+    """Counts what is asked of the registers and the database, and dies at one of it."""
+
+    #: From 0; None for a sync that lives.
+    dies_at: int | None = None
+    #: Whether the fatal step is still done, its answer reaching nobody.
+    done: bool = False
+    count: int = 0
+
+    @property
+    def dead(self) -> bool:
+        return self.dies_at is not None and self.count > self.dies_at
+
+    def wrap(self, real: object) -> Any:
+        return _Stepping(real, self)
+
+    async def take(self, step: Callable[[], Any]) -> Any:
+        if self.dead:
+            raise Killed
+        number, self.count = self.count, self.count + 1
+        if number != self.dies_at:
+            return await step()
+        if self.done:
+            await step()
+        raise Killed
+
+
+class _Stepping:
+    """Stands in front of something, and makes each call of it a step."""
+
+    def __init__(self, real: object, steps: Steps) -> None:
+        self._real = real
+        self._steps = steps
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._real, name)
+        if not iscoroutinefunction(attribute):
+            return attribute
+
+        async def step(*arguments: Any, **named: Any) -> Any:
+            return await self._steps.take(lambda: attribute(*arguments, **named))
+
+        return step
+
+
+@dataclass(frozen=True)
+class CrashingWiring(Wiring):
+    """The real sync, with steps in front of all that it reads from and writes to."""
+
+    steps: Steps
+
+    @classmethod
+    def around(cls, wiring: Wiring, steps: Steps) -> "CrashingWiring":
+        fields = {name: getattr(wiring, name) for name in Wiring.__slots__}
+        return cls(**fields, steps=steps)
+
+    def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+        client: RegisterClient = self.steps.wrap(super().way_to(base, register, **headers))
+        return client
+
+    @property
+    def leases(self) -> Leases:
+        leases: Leases = self.steps.wrap(super().leases)
+        return leases
+
+    @property
+    def writer(self) -> RegisterWriter:
+        writer: RegisterWriter = self.steps.wrap(super().writer)
+        return writer
+
+    @property
+    def unit_remover(self) -> UnitRemover:
+        remover: UnitRemover = self.steps.wrap(super().unit_remover)
+        return remover
+
+    @property
+    def states(self) -> LoadStates:
+        states: LoadStates = self.steps.wrap(super().states)
+        return states
+
+    @property
+    def cursors(self) -> Cursors:
+        cursors: Cursors = self.steps.wrap(super().cursors)
+        return cursors

@@ -1,0 +1,158 @@
+"""A world of its own for a test: registers over HTTP, a database, the real sync between them."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from pydantic import SecretStr
+
+from common.mongo import Database
+from lookup.adapters.feeds.passes import Result
+from lookup.adapters.store.indexes import make_indexes
+from lookup.domain.feeds import Cursor, Position
+from lookup.domain.records import Kind
+from lookup.settings import SyncSettings
+from lookup.sync_app import Wiring, connect
+from register_samples.server import Access, Registers, Served, serving
+from register_samples.server.changing import Changes
+
+NORWAY = (Kind.NO_ENTITIES, Kind.NO_UNITS, Kind.NO_ROLES)
+DENMARK = (Kind.DK_COMPANIES, Kind.DK_UNITS)
+
+START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+
+
+class Clock:
+    """Goes on by itself a little at each look, so that nothing happens at the same time."""
+
+    def __init__(self) -> None:
+        self._now = START
+
+    def __call__(self) -> datetime:
+        self._now += timedelta(milliseconds=7)
+        return self._now
+
+    def advance(self, span: timedelta) -> None:
+        self._now += span
+
+
+@dataclass
+class World:
+    served: Served
+    wiring: Wiring
+    clock: Clock
+
+    @property
+    def registers(self) -> Registers:
+        return self.served.registers
+
+    @property
+    def database(self) -> Database:
+        return self.wiring.register
+
+    async def sync(self, *kinds: Kind) -> list[Result]:
+        return [await self.wiring.passes(kind).once() for kind in kinds]
+
+    async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
+        """The public record as stored."""
+        return await self._core("companies", f"{country}:{number}")
+
+    async def stored_unit(self, number: str, *, country: str = "no") -> dict[str, Any]:
+        return await self._core("production_units", f"{country}:{number}")
+
+    async def _core(self, collection: str, key: str) -> dict[str, Any]:
+        found = await self.database[collection].find_one({"_id": key})
+        assert found is not None
+        core: dict[str, Any] = orjson.loads(found["core"])
+        return core
+
+    async def cursor(self, kind: Kind) -> Cursor:
+        found = await self.wiring.cursors.read(kind)
+        assert found is not None
+        return found
+
+    async def rewind(self, kind: Kind) -> None:
+        """The cursor stands where the feed was begun with."""
+        cursor = await self.cursor(kind)
+        start = Position(START - timedelta(days=1))
+        await self.wiring.cursors.move(kind, replace(cursor, position=start))
+
+    async def reconcile_next_time(self, *kinds: Kind) -> None:
+        for kind in kinds:
+            cursor = await self.cursor(kind)
+            await self.wiring.cursors.move(kind, replace(cursor, reconciled_at=None, etag=None))
+
+    async def reconciled_just_now(self, *kinds: Kind) -> None:
+        for kind in kinds:
+            moved = replace(await self.cursor(kind), reconciled_at=self.clock())
+            await self.wiring.cursors.move(kind, moved)
+
+    def change_a_lot(self) -> None:
+        """What registers do in a day, two rounds of it."""
+        changes = Changes(self.registers)
+        for _ in range(32):
+            changes.make()
+
+    def forget_feeds(self) -> None:
+        """The feeds never tell what happened until now."""
+        for section in (self.registers.no.entities, self.registers.no.units):
+            section.updates.clear()
+        self.registers.no.role_events.clear()
+
+    async def contents(self) -> dict[str, Any]:
+        """All that is stored of the registers, for comparing."""
+        names = ("companies", "production_units", "participants", "tombstones", "outbox")
+        return {
+            name: await self.database[name].find().sort("_id", 1).to_list(None) for name in names
+        }
+
+    async def events(self) -> list[tuple[str, str]]:
+        """Type and company of what is to be told, in the order in which it was stored."""
+        found = await self.database["outbox"].find().sort("$natural", 1).to_list(None)
+        return [(event["type"], event["company"]) for event in found]
+
+
+@asynccontextmanager
+async def a_world(
+    mongo_url: str,
+    register_db: str,
+    *,
+    companies: int = 25,
+    access: Access | None = None,
+    **settings: Any,
+) -> AsyncIterator[World]:
+    clock = Clock()
+    registers = Registers(companies=companies, now=clock)
+    async with AsyncExitStack() as stack:
+        served = await stack.enter_async_context(serving(registers, access=access))
+        wiring = await connect(
+            sync_settings(mongo_url, register_db, served, **settings),
+            stack,
+            holder="test",
+            now=clock,
+        )
+        await make_indexes(wiring.register)
+        yield World(served, wiring, clock)
+
+
+def sync_settings(
+    mongo_url: str, register_db: str, served: Served, **settings: Any
+) -> SyncSettings:
+    return SyncSettings(
+        **{
+            "mongo_url": SecretStr(mongo_url),
+            "register_db": register_db,
+            "brreg_url": str(served.brreg),
+            "cvr_url": str(served.cvr_permanent),
+            "cvr_user": "sample",
+            "cvr_password": SecretStr("sample"),
+            "cvr_allow_plaintext": True,
+            "peppol_url": str(served.url),
+            "register_delay": timedelta(milliseconds=1),
+            "sync_page_size": 10,
+            **settings,
+        }
+    )

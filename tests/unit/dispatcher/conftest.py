@@ -1,0 +1,89 @@
+"""A dispatcher over fakes, put together like the real one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from common.contracts.deliveries import DeliveryTask, DeliveryTasks
+from dispatcher.domain.caps import Caps
+from dispatcher.usecases.attempt import Attempt
+from dispatcher.usecases.deliver import Deliver
+from dispatcher.usecases.lanes import Lanes
+from dispatcher.usecases.slots import Slots
+from tests.fakes.dispatcher import (
+    FakeEvents,
+    FakeJournal,
+    FakeRows,
+    FakeSender,
+    FakeWakes,
+    FakeWebhooks,
+    Time,
+)
+from webhook_store.delivery_models import NewDelivery
+
+DELAYS = (timedelta(minutes=1), timedelta(minutes=5))
+LONGEST = timedelta(seconds=10)
+
+
+@dataclass
+class Dispatching:
+    """The use cases that deliver, and the fakes around them."""
+
+    caps: Caps = field(default_factory=Caps)
+    time: Time = field(default_factory=Time)
+    webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
+    events: FakeEvents = field(default_factory=FakeEvents)
+    sender: FakeSender = field(default_factory=FakeSender)
+    wakes: FakeWakes = field(default_factory=FakeWakes)
+    journal: FakeJournal = field(default_factory=FakeJournal)
+
+    def __post_init__(self) -> None:
+        self.rows = FakeRows(self.time)
+        self.attempt = Attempt(
+            events=self.events,
+            rows=self.rows,
+            sender=self.sender,
+            wakes=self.wakes,
+            journal=self.journal,
+            delays=DELAYS,
+            longest=LONGEST,
+            posts=asyncio.Semaphore(100),
+            now=self.time.now,
+        )
+        slots = Slots(self.caps)
+        self.lanes = Lanes(
+            webhooks=self.webhooks,
+            rows=self.rows,
+            attempt=self.attempt,
+            slots=slots,
+            journal=self.journal,
+        )
+        self.deliver = Deliver(
+            webhooks=self.webhooks,
+            rows=self.rows,
+            attempt=self.attempt,
+            slots=slots,
+            lanes=self.lanes,
+            journal=self.journal,
+        )
+
+    async def wake(self, *tasks: DeliveryTask) -> None:
+        await self.deliver(DeliveryTasks(tasks=tasks))
+
+    async def keep(self, *new: NewDelivery) -> None:
+        await self.rows.insert(new)
+
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """With lanes."""
+        async with self.lanes.running():
+            yield
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the other tasks run until the condition holds."""
+    async with asyncio.timeout(2):
+        while not condition():  # noqa: ASYNC110 (nothing here has an event to wait for)
+            await asyncio.sleep(0)

@@ -1,0 +1,108 @@
+"""How many posts may be in flight."""
+
+import asyncio
+
+from common.contracts.webhooks import WebhookId
+from dispatcher.domain.caps import Caps, InFlight, Place
+from dispatcher.usecases.slots import Slots
+
+
+def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> Place:
+    return Place(WebhookId(webhook), host, owner)
+
+
+def taken(in_flight: InFlight, *places: Place) -> int:
+    return sum(in_flight.take(place) for place in places)
+
+
+def test_a_webhook_has_four_at_most() -> None:
+    assert taken(InFlight(Caps()), *[a_place()] * 5) == 4
+
+
+def test_one_owner_has_eight_of_a_host() -> None:
+    places = [a_place(f"wh_{number}") for number in range(9)]
+
+    assert taken(InFlight(Caps()), *places) == 8
+
+
+def test_a_host_has_64_at_most_whoever_calls_it() -> None:
+    places = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
+
+    assert taken(InFlight(Caps()), *places) == 64
+
+
+def test_a_full_host_leaves_others_alone() -> None:
+    in_flight = InFlight(Caps(host=1))
+    in_flight.take(a_place())
+
+    assert not in_flight.take(a_place("wh_2", owner="other"))
+    assert in_flight.take(a_place("wh_2", host="b.example", owner="other"))
+
+
+def test_what_is_freed_can_be_taken_again() -> None:
+    in_flight = InFlight(Caps(webhook=1))
+    in_flight.take(a_place())
+    in_flight.free(a_place())
+
+    assert in_flight.take(a_place())
+
+
+async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> None:
+    slots = Slots(Caps(webhook=1))
+    slots.take(a_place())
+    waiting = asyncio.create_task(slots.wait(a_place()))
+    await asyncio.sleep(0)
+
+    slots.free(a_place())
+
+    assert not slots.take(a_place())
+    await waiting
+
+
+async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None:
+    slots = Slots(Caps(webhook=1, host=2))
+    busy, other = a_place("wh_1"), a_place("wh_2")
+    assert slots.take(busy)
+    assert slots.take(other)
+    order: list[str] = []
+
+    async def wait(place: Place, name: str) -> None:
+        await slots.wait(place)
+        order.append(name)
+
+    # The first cannot have it: its own webhook is still full.
+    tasks = [asyncio.create_task(wait(busy, "first"))]
+    await asyncio.sleep(0)
+    tasks.append(asyncio.create_task(wait(a_place("wh_3", owner="third"), "second")))
+    await asyncio.sleep(0)
+    slots.free(other)
+    await asyncio.wait_for(tasks[1], 1)
+    slots.free(busy)
+    await asyncio.wait_for(tasks[0], 1)
+
+    assert order == ["second", "first"]
+
+
+async def test_who_gives_up_waiting_takes_no_slot() -> None:
+    slots = Slots(Caps(webhook=1))
+    slots.take(a_place())
+    waiting = asyncio.create_task(slots.wait(a_place()))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    slots.free(a_place())
+
+    assert slots.take(a_place())
+
+
+async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
+    slots = Slots(Caps(webhook=1))
+    slots.take(a_place())
+    waiting = asyncio.create_task(slots.wait(a_place()))
+    await asyncio.sleep(0)
+    slots.free(a_place())
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    assert slots.take(a_place())

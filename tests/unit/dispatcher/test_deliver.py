@@ -1,0 +1,213 @@
+"""A wake-up becomes an attempt, and the attempt what follows from it."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from common.contracts.webhooks import DisabledReason, WebhookId
+from common.runtime.outage import Outage
+from dispatcher.domain.outcome import Answered, Cause, Unanswered
+from dispatcher.ports import Left
+from tests.builders.deliveries import (
+    WEBHOOK,
+    a_delivery_id,
+    a_new_delivery,
+    a_sendable,
+    a_task,
+)
+from tests.unit.dispatcher.conftest import DELAYS, Dispatching, until
+from webhook_store.delivery_models import Attempted, CancelReason, DeliveryState
+
+ROW = a_delivery_id()
+
+
+async def a_dispatching() -> Dispatching:
+    """With one delivery that waits."""
+    dispatching = Dispatching()
+    await dispatching.keep(a_new_delivery())
+    return dispatching
+
+
+def attempted(dispatching: Dispatching, number: int = 0) -> Attempted:
+    result = dispatching.rows.results[number]
+    assert isinstance(result, Attempted)
+    return result
+
+
+async def test_a_due_delivery_is_posted_signed_and_recorded() -> None:
+    dispatching = await a_dispatching()
+
+    await dispatching.wake(a_task())
+
+    [post] = dispatching.sender.posts
+    assert post.body == b'{"id":"event"}'
+    assert post.headers["X-Delivery-Id"] == ROW
+    assert post.headers["X-Timestamp"] == "1772452800"
+    assert post.headers["Content-Type"] == "application/json"
+    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+    assert attempted(dispatching).response_code == 204
+
+
+async def test_a_failed_attempt_is_recorded_and_its_retry_waits_for_its_delay() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.outcomes.append(Unanswered(Cause.TIMEOUT))
+
+    await dispatching.wake(a_task())
+
+    result = attempted(dispatching)
+    assert (result.error, result.response_code) == ("timeout", None)
+    assert result.next_attempt_at == dispatching.time.at + DELAYS[0]
+    assert dispatching.wakes.delayed == [(a_task(attempt=2), DELAYS[0])]
+
+
+async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
+    dispatching = await a_dispatching()
+    for attempt, delay in enumerate((*DELAYS, timedelta()), start=1):
+        dispatching.sender.outcomes.append(Answered(500))
+        await dispatching.wake(a_task(attempt=attempt))
+        dispatching.time.pass_by(delay)
+
+    last = attempted(dispatching, 2)
+    assert last.disable is DisabledReason.DELIVERY_FAILED
+    assert last.next_attempt_at is None
+    assert dispatching.rows.rows[ROW].state is DeliveryState.FAILED
+    assert len(dispatching.wakes.delayed) == 2
+
+
+async def test_a_wake_up_that_comes_twice_posts_once() -> None:
+    dispatching = await a_dispatching()
+
+    await dispatching.wake(a_task(), a_task())
+    await dispatching.wake(a_task())
+
+    assert len(dispatching.sender.posts) == 1
+
+
+async def test_a_wake_up_for_an_attempt_that_was_made_does_nothing() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.outcomes.append(Answered(500))
+    await dispatching.wake(a_task())
+
+    await dispatching.wake(a_task(attempt=1))
+
+    assert len(dispatching.sender.posts) == 1
+
+
+async def test_a_wake_up_of_nothing_does_nothing() -> None:
+    dispatching = Dispatching()
+
+    await dispatching.wake(a_task(7))
+
+    assert dispatching.sender.posts == []
+
+
+@pytest.mark.parametrize(
+    "webhook,reason",
+    [
+        (None, CancelReason.WEBHOOK_DELETED),
+        (a_sendable(enabled=False), CancelReason.WEBHOOK_DISABLED),
+        # Disabled and enabled again: what waited then does not come back by itself.
+        (a_sendable(generation=3), CancelReason.WEBHOOK_DISABLED),
+    ],
+)
+async def test_what_its_webhook_must_not_get_ends_as_cancelled(
+    webhook: object, reason: CancelReason
+) -> None:
+    dispatching = await a_dispatching()
+    dispatching.webhooks.others[WEBHOOK] = webhook  # type: ignore[assignment]
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.sender.posts == []
+    assert dispatching.rows.rows[ROW].reason is reason
+    assert [one.reason for one in dispatching.journal.cancellations] == [reason]
+
+
+async def test_what_is_left_of_a_removed_company_ends_as_cancelled() -> None:
+    dispatching = await a_dispatching()
+    dispatching.events.default = None
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.rows.rows[ROW].reason is CancelReason.COMPANY_REMOVED
+
+
+async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
+    dispatching = await a_dispatching()
+    dispatching.webhooks.others[WEBHOOK] = a_sendable(secrets=None)
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.rows.rows[ROW].attempts == 0
+    assert dispatching.journal.left_alone == [(ROW, Left.UNSEALABLE)]
+
+
+async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.outcomes.append(Outage("no more sockets"))
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.rows.rows[ROW].attempts == 0
+    assert dispatching.journal.left_alone == [(ROW, Left.OUTAGE)]
+
+
+async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
+    dispatching = await a_dispatching()
+    dispatching.rows.lease = timedelta(seconds=9)
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.sender.posts == []
+    assert dispatching.journal.left_alone == [(ROW, Left.LEASE)]
+
+
+async def test_while_the_database_is_away_the_message_is_not_done() -> None:
+    dispatching = await a_dispatching()
+    dispatching.rows.database.away = True
+
+    with pytest.raises(Outage):
+        await dispatching.wake(a_task())
+
+    assert dispatching.sender.posts == []
+
+
+async def test_one_that_must_wait_does_not_cut_off_another_of_its_message() -> None:
+    dispatching = await a_dispatching()
+    other = WebhookId("wh_2")
+    await dispatching.keep(a_new_delivery(2, webhook_id=other))
+    dispatching.rows.rows[a_delivery_id(2)].claim = "somebody's"
+    dispatching.sender.outcomes.append(Outage("only this one"))
+
+    await dispatching.wake(a_task(), a_task(2, webhook_id=other))
+
+    assert dispatching.rows.rows[a_delivery_id(2)].state is DeliveryState.SUCCEEDED
+
+
+async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.outcomes.append(Answered(500))
+    dispatching.wakes.broker.away = True
+
+    await dispatching.wake(a_task())
+
+    assert dispatching.rows.rows[ROW].attempts == 1
+    assert dispatching.journal.unpublished == [a_task(attempt=2)]
+
+
+async def test_a_result_after_the_lease_counts_for_nothing() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.gate.clear()
+    dispatching.sender.outcomes.append(Answered(500))
+
+    async def lose_the_claim() -> None:
+        await until(lambda: dispatching.sender.in_flight == 1)
+        dispatching.rows.rows[ROW].claim = "somebody else's"
+        dispatching.sender.gate.set()
+
+    await asyncio.gather(dispatching.wake(a_task()), lose_the_claim())
+
+    [report] = dispatching.journal.reports
+    assert not report.written.held
+    assert dispatching.wakes.delayed == []

@@ -1,0 +1,158 @@
+"""An event becomes a delivery for each webhook that it is for."""
+
+import orjson
+import pytest
+
+from common.contracts.company import Country
+from common.contracts.events import EventType, RegistryEvent, encode_event
+from common.contracts.webhooks import WebhookId, encode_for
+from common.runtime.outage import Outage
+from dispatcher.usecases.fan_out import FanOut, NotAnEvent
+from tests.builders.deliveries import VAT, a_match, an_event
+from tests.fakes.dispatcher import FakeEvents, FakeMatches, FakeRows, FakeWakes
+from webhook_store.delivery_models import CancelReason, DeliveryState
+from webhook_store.models import delivery_id
+
+WH1, WH2 = WebhookId("wh_1"), WebhookId("wh_2")
+
+
+class Fanning:
+    """The use case over fakes; two webhooks match whatever happens."""
+
+    def __init__(self) -> None:
+        self.matches = FakeMatches([a_match(WH1), a_match(WH2)])
+        self.events = FakeEvents()
+        self.rows = FakeRows()
+        self.wakes = FakeWakes()
+        self.fan_out = FanOut(self.matches, self.events, self.rows, self.wakes)
+
+    async def happens(self, event: RegistryEvent) -> None:
+        await self.fan_out(encode_event(event))
+
+    @property
+    def woken(self) -> list[str]:
+        return [task.delivery_id for task, _ in self.wakes.at_once]
+
+
+async def test_an_event_is_stored_once_with_a_row_and_a_wake_up_for_each_webhook() -> None:
+    fanning, event = Fanning(), an_event()
+
+    await fanning.happens(event)
+
+    assert fanning.matches.asked == [(EventType.COMPANY_UPDATED, Country.DK, VAT)]
+    assert fanning.events.stored[event.id].body == encode_event(event)
+    assert set(fanning.rows.rows) == {delivery_id(event.id, WH1), delivery_id(event.id, WH2)}
+    assert fanning.woken == list(fanning.rows.rows)
+    assert not any(retries for _, retries in fanning.wakes.at_once)
+
+
+async def test_an_event_that_comes_again_makes_nothing_twice() -> None:
+    fanning, event = Fanning(), an_event()
+
+    await fanning.happens(event)
+    await fanning.happens(event)
+
+    assert len(fanning.rows.rows) == 2
+    assert len(fanning.events.stored) == 1
+
+
+async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept() -> None:
+    fanning = Fanning()
+    fanning.wakes.broker.away = True
+
+    with pytest.raises(Outage):
+        await fanning.happens(an_event())
+
+    assert len(fanning.rows.rows) == 2
+
+
+async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled() -> None:
+    fanning, event = Fanning(), an_event()
+    fanning.matches.matches = [a_match(WH1), a_match(WH2, enabled=False)]
+
+    await fanning.happens(event)
+
+    row = fanning.rows.rows[delivery_id(event.id, WH2)]
+    assert (row.state, row.reason) == (DeliveryState.CANCELLED, CancelReason.WEBHOOK_DISABLED)
+    assert fanning.woken == [delivery_id(event.id, WH1)]
+
+
+async def test_an_event_that_is_for_nobody_is_not_kept() -> None:
+    fanning = Fanning()
+    fanning.matches.matches = []
+
+    await fanning.happens(an_event())
+
+    assert fanning.events.stored == {}
+
+
+async def test_a_test_event_is_for_its_webhook_alone_and_says_nothing_of_it() -> None:
+    fanning = Fanning()
+    event = an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None, revision=None)
+
+    await fanning.fan_out(encode_for(WH2, event))
+
+    assert fanning.woken == [delivery_id(event.id, WH2)]
+    assert fanning.events.stored[event.id].body == encode_event(event)
+
+
+async def test_a_test_event_of_a_webhook_that_is_gone_does_nothing() -> None:
+    fanning = Fanning()
+    event = an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None, revision=None)
+
+    await fanning.fan_out(encode_for(WebhookId("wh_gone"), event))
+
+    assert fanning.rows.rows == {}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        b"",
+        b"[]",
+        b'{"id":"no type"}',
+        encode_event(an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None)),
+        encode_event(an_event(id="no-uuid")),
+        orjson.dumps({**orjson.loads(encode_event(an_event())), "occurred_at": "yesterday"}),
+    ],
+)
+async def test_what_is_no_event_is_refused(message: bytes) -> None:
+    fanning = Fanning()
+
+    with pytest.raises(NotAnEvent):
+        await fanning.fan_out(message)
+
+    assert fanning.events.stored == {}
+
+
+class TestAfterACompanyWasRemoved:
+    """Its register ordered it: nothing of it is sent any more but the removal itself."""
+
+    async def test_its_events_are_forgotten_and_what_waits_of_them_is_cancelled(self) -> None:
+        fanning, before = Fanning(), an_event(1)
+        removal = an_event(2, type=EventType.COMPANY_REMOVED)
+        await fanning.happens(before)
+
+        await fanning.happens(removal)
+
+        assert list(fanning.events.stored) == [removal.id]
+        states = {row.new.event_id: row.reason for row in fanning.rows.rows.values()}
+        assert states == {before.id: CancelReason.COMPANY_REMOVED, removal.id: None}
+
+    async def test_an_event_that_comes_late_is_not_sent(self) -> None:
+        fanning, late = Fanning(), an_event(1)
+        removal = an_event(2, type=EventType.COMPANY_REMOVED)
+        await fanning.happens(removal)
+
+        await fanning.happens(late)
+
+        assert list(fanning.events.stored) == [removal.id]
+        assert {row.new.event_id for row in fanning.rows.rows.values()} == {removal.id}
+
+    async def test_a_removal_that_nobody_subscribes_to_is_remembered(self) -> None:
+        fanning = Fanning()
+        fanning.matches.matches = []
+
+        await fanning.happens(an_event(2, type=EventType.COMPANY_REMOVED))
+
+        assert len(fanning.events.stored) == 1

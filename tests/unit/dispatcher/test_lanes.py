@@ -1,0 +1,172 @@
+"""Work over a cap stays in its row, and is taken when a slot is free."""
+
+import asyncio
+
+from common.contracts.webhooks import WebhookId
+from dispatcher.domain.caps import Caps, Place
+from dispatcher.domain.outcome import Answered
+from dispatcher.ports import Left
+from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task
+from tests.unit.dispatcher.conftest import Dispatching, until
+from webhook_store.delivery_models import DeliveryState
+
+PLACE = Place(WEBHOOK, "hooks.example.com", "prøvefirma")
+
+
+def done(dispatching: Dispatching) -> int:
+    return sum(row.state is DeliveryState.SUCCEEDED for row in dispatching.rows.rows.values())
+
+
+async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(*(a_new_delivery(number) for number in range(20)))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        waking = asyncio.create_task(dispatching.wake(*(a_task(number) for number in range(20))))
+        await until(lambda: dispatching.sender.in_flight == 4)
+        dispatching.sender.gate.set()
+        await waking
+        await until(lambda: done(dispatching) == 20)
+        await until(lambda: dispatching.lanes.count == 0)
+
+    assert dispatching.sender.most_in_flight == 4
+
+
+async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        first = asyncio.create_task(dispatching.wake(a_task(1)))
+        await until(lambda: dispatching.sender.in_flight == 1)
+
+        await dispatching.wake(a_task(2))
+
+        assert dispatching.journal.left_alone == [(a_delivery_id(2), Left.CAP)]
+        dispatching.sender.gate.set()
+        await first
+
+
+async def test_a_hanging_webhook_holds_up_no_other() -> None:
+    dispatching = Dispatching()
+    other = WebhookId("wh_2")
+    await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
+    await dispatching.keep(a_new_delivery(9, webhook_id=other))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        hanging = asyncio.create_task(dispatching.wake(*(a_task(number) for number in range(8))))
+        await until(lambda: dispatching.sender.in_flight == 4)
+        dispatching.sender.gate.set()
+
+        await dispatching.wake(a_task(9, webhook_id=other))
+
+        assert dispatching.rows.rows[a_delivery_id(9)].state is DeliveryState.SUCCEEDED
+        await hanging
+        await until(lambda: done(dispatching) == 9)
+
+
+async def test_first_attempts_go_before_retries() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
+    dispatching.rows.rows[a_delivery_id(2)].retries = 1
+    dispatching.rows.rows[a_delivery_id(2)].attempts = 1
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: done(dispatching) == 3)
+
+    assert [result.delivery.id for result in dispatching.rows.results] == [
+        a_delivery_id(1),
+        a_delivery_id(3),
+        a_delivery_id(2),
+    ]
+
+
+async def test_work_that_comes_while_a_lane_ends_is_not_missed() -> None:
+    dispatching = Dispatching()
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await asyncio.sleep(0)
+        await dispatching.keep(a_new_delivery(1))
+        dispatching.lanes.more(PLACE)
+        await until(lambda: done(dispatching) == 1)
+
+
+async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.sender.outcomes.append(Answered(204))
+    # An id of a wrong width cannot be signed: an error of ours.
+    wrong = a_new_delivery(1, id="short", occurred_at=a_new_delivery(1).occurred_at)
+    await dispatching.keep(wrong)
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: done(dispatching) == 2)
+        await until(lambda: len(dispatching.journal.failures) == 1)
+
+    assert dispatching.journal.failures[0].id == "short"
+
+
+async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
+    dispatching = Dispatching()
+    dispatching.webhooks.others[WEBHOOK] = None
+    await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: len(dispatching.journal.cancellations) == 10)
+
+    assert dispatching.sender.posts == []
+
+
+async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: dispatching.sender.in_flight == 1)
+        stopping = asyncio.create_task(dispatching.lanes.finish(2))
+        await asyncio.sleep(0)
+        dispatching.sender.gate.set()
+        await stopping
+
+    assert done(dispatching) == 1
+    assert len(dispatching.sender.posts) == 1
+
+
+async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(a_new_delivery(1))
+    dispatching.webhooks.database.away = True
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: dispatching.journal.left_alone != [])
+
+    assert dispatching.journal.left_alone == [(a_delivery_id(1), Left.OUTAGE)]
+    assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
+
+
+async def test_a_stop_does_not_wait_for_ever() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        dispatching.lanes.more(PLACE)
+        await until(lambda: dispatching.sender.in_flight == 4)
+
+        await dispatching.lanes.finish(0)
+
+    # Neither what was in flight nor what waited for a slot is lost: both are still waiting rows.
+    assert dispatching.sender.in_flight == 0
+    assert all(row.state is DeliveryState.WAITING for row in dispatching.rows.rows.values())
+
+
+async def test_after_a_stop_nothing_is_begun() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(a_new_delivery(1))
+    async with dispatching.working():
+        await dispatching.lanes.finish(1)
+        dispatching.lanes.more(PLACE)
+        await asyncio.sleep(0)
+
+    assert dispatching.lanes.count == 0
+    assert dispatching.sender.posts == []

@@ -1,0 +1,67 @@
+"""Questions that wait at the same moment share a list."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from dispatcher.adapters.lists import Lists, running
+
+
+class Doubling:
+    """Answers numbers with their doubles, and notes the lists that it was given."""
+
+    def __init__(self) -> None:
+        self.lists: list[list[int]] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def __call__(self, numbers: Sequence[int]) -> Sequence[int]:
+        self.lists.append(list(numbers))
+        await self.gate.wait()
+        if 13 in numbers:
+            raise ValueError("13")
+        return [2 * number for number in numbers]
+
+
+async def test_a_question_that_comes_alone_goes_alone() -> None:
+    work = Doubling()
+    lists = Lists(work, longest=10)
+    async with running(lists):
+        assert await lists(4) == 8
+
+    assert work.lists == [[4]]
+
+
+async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_answers() -> None:
+    work = Doubling()
+    lists = Lists(work, longest=3)
+    async with running(lists, side_by_side=1):
+        answers = await asyncio.gather(*(lists(number) for number in range(5)))
+
+    assert answers == [0, 2, 4, 6, 8]
+    assert work.lists == [[0, 1, 2], [3, 4]]
+
+
+async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
+    work = Doubling()
+    lists = Lists(work, longest=1)
+    async with running(lists):
+        with pytest.raises(ValueError, match="13"):
+            await lists(13)
+
+        assert await lists(1) == 2
+
+
+async def test_who_gives_up_takes_nobody_along() -> None:
+    work = Doubling()
+    work.gate.clear()
+    lists = Lists(work, longest=10)
+    async with running(lists, side_by_side=1):
+        impatient, patient = asyncio.create_task(lists(1)), asyncio.create_task(lists(2))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        impatient.cancel()
+        work.gate.set()
+
+        assert await patient == 4

@@ -1,0 +1,87 @@
+"""What follows an attempt."""
+
+from datetime import timedelta
+
+import pytest
+
+from common.contracts.webhooks import DisabledReason
+from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered, cause_of, status_of
+from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
+
+DELAYS = (
+    timedelta(minutes=1),
+    timedelta(minutes=5),
+    timedelta(minutes=30),
+    timedelta(hours=2),
+)
+FAILED = Answered(500)
+
+
+def after(outcome: Outcome, *, retries: int = 0, by_hand: bool = False) -> Decision:
+    return decide(outcome, retries=retries, by_hand=by_hand, delays=DELAYS)
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
+def test_any_2xx_is_a_success(status: int) -> None:
+    assert after(Answered(status)) == Done()
+
+
+def test_a_dead_receiver_sees_attempts_after_0_1_6_36_and_156_minutes() -> None:
+    minutes, seen = 0.0, []
+    for retries in range(len(DELAYS) + 1):
+        seen.append(minutes)
+        decision = after(FAILED, retries=retries)
+        if isinstance(decision, RetryAfter):
+            minutes += decision.delay / timedelta(minutes=1)
+
+    assert seen == [0, 1, 6, 36, 156]
+
+
+def test_when_the_fourth_retry_fails_the_webhook_is_disabled() -> None:
+    assert after(FAILED, retries=3) == RetryAfter(timedelta(hours=2))
+    assert after(FAILED, retries=4) == GiveUp(DisabledReason.DELIVERY_FAILED)
+
+
+def test_without_delays_the_first_failure_disables() -> None:
+    decision = decide(FAILED, retries=0, by_hand=False, delays=())
+
+    assert decision == GiveUp(DisabledReason.DELIVERY_FAILED)
+
+
+@pytest.mark.parametrize("retries", range(5))
+def test_410_disables_at_once(retries: int) -> None:
+    assert after(Answered(410), retries=retries) == GiveUp(DisabledReason.GONE)
+
+
+@pytest.mark.parametrize("outcome", [FAILED, Answered(410), Unanswered(Cause.TIMEOUT)])
+def test_a_retry_by_hand_is_one_attempt_and_never_disables(outcome: Outcome) -> None:
+    assert after(outcome, retries=4, by_hand=True) == GiveUp(None)
+
+
+@pytest.mark.parametrize(
+    "status,cause",
+    [
+        (301, Cause.REDIRECT),
+        (302, Cause.REDIRECT),
+        (308, Cause.REDIRECT),
+        (304, Cause.HTTP_STATUS),
+        (400, Cause.HTTP_STATUS),
+        (410, Cause.HTTP_STATUS),
+        (429, Cause.HTTP_STATUS),
+        (503, Cause.HTTP_STATUS),
+    ],
+)
+def test_any_other_answer_is_a_failure_with_a_word(status: int, cause: Cause) -> None:
+    assert cause_of(Answered(status)) is cause
+    assert after(Answered(status), retries=1) in (
+        RetryAfter(DELAYS[1]),
+        GiveUp(DisabledReason.GONE),
+    )
+
+
+def test_who_did_not_answer_has_no_status() -> None:
+    outcome = Unanswered(Cause.DNS)
+
+    assert status_of(outcome) is None
+    assert cause_of(outcome) is Cause.DNS
+    assert after(outcome) == RetryAfter(DELAYS[0])

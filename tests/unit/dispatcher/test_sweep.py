@@ -1,0 +1,93 @@
+"""What was missed is woken."""
+
+from datetime import timedelta
+
+import pytest
+
+from common.runtime.outage import Outage
+from dispatcher.usecases.sweep import LIMIT, LONG_QUEUE, Sweep
+from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
+from tests.fakes.dispatcher import FakeRows, FakeWakes, Time
+
+PAUSE = timedelta(minutes=10)
+
+
+class Sweeping:
+    """The use case over fakes."""
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.rows = FakeRows(self.time)
+        self.wakes = FakeWakes()
+        self.sweep = Sweep(self.rows, self.wakes, pause=PAUSE, now=self.time.now)
+
+    async def with_overdue(self, count: int) -> None:
+        await self.rows.insert([a_new_delivery(number) for number in range(count)])
+        self.time.pass_by(self.rows.grace)
+
+
+async def test_a_delivery_is_left_to_its_message_at_first() -> None:
+    sweeping = Sweeping()
+    await sweeping.rows.insert([a_new_delivery()])
+
+    assert await sweeping.sweep() == 0
+
+
+async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alone() -> None:
+    sweeping = Sweeping()
+    await sweeping.with_overdue(1)
+
+    first, again = await sweeping.sweep(), await sweeping.sweep()
+    sweeping.time.pass_by(PAUSE)
+    later = await sweeping.sweep()
+
+    assert (first, again, later) == (1, 0, 1)
+    assert sweeping.wakes.at_once == [(a_task(0), False)] * 2
+
+
+async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_over() -> None:
+    sweeping = Sweeping()
+    await sweeping.rows.insert([a_new_delivery()])
+    await sweeping.rows.claim(a_task())
+    sweeping.time.pass_by(sweeping.rows.lease - timedelta(seconds=1))
+    before = await sweeping.sweep()
+    sweeping.time.pass_by(timedelta(seconds=1))
+
+    assert (before, await sweeping.sweep()) == (0, 1)
+
+
+async def test_retries_are_woken_in_the_queue_of_retries() -> None:
+    sweeping = Sweeping()
+    await sweeping.with_overdue(2)
+    row = sweeping.rows.rows[a_delivery_id(0)]
+    row.retries, row.attempts = 1, 1
+
+    await sweeping.sweep()
+
+    assert sweeping.wakes.at_once == [(a_task(1), False), (a_task(0, attempt=2), True)]
+
+
+async def test_a_pass_wakes_a_thousand_at_most() -> None:
+    sweeping = Sweeping()
+    await sweeping.with_overdue(LIMIT + 1)
+
+    assert [await sweeping.sweep() for _ in range(3)] == [LIMIT, 1, 0]
+
+
+async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
+    sweeping = Sweeping()
+    await sweeping.with_overdue(1)
+    sweeping.wakes.depth = LONG_QUEUE
+
+    assert await sweeping.sweep() == 0
+
+
+async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
+    sweeping = Sweeping()
+    await sweeping.with_overdue(1)
+    sweeping.wakes.broker.away = True
+    with pytest.raises(Outage):
+        await sweeping.sweep()
+    sweeping.wakes.broker.away = False
+
+    assert await sweeping.sweep() == 1

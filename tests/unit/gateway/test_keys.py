@@ -1,0 +1,55 @@
+"""What a key looks like, and when it is accepted."""
+
+import pytest
+
+from gateway.domain.keys import PresentedKey, parse_key, write_key
+from tests.builders.keys import NOON, a_presented_key, an_api_key
+
+
+def test_a_key_is_read_as_it_is_written() -> None:
+    key = a_presented_key(7)
+
+    assert parse_key(write_key(key)) == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x",
+        "0" * 24,
+        "0" * 24 + ".",
+        "0" * 24 + "." + "s" * 42,
+        "0" * 24 + "." + "s" * 44,
+        "0" * 23 + "g." + "s" * 43,
+        " " + "0" * 24 + "." + "s" * 43,
+        "0" * 24 + "." + "s" * 42 + "æ",
+        "$where." + "s" * 43,
+    ],
+)
+def test_what_cannot_be_a_key_is_told_without_looking_for_it(text: str) -> None:
+    assert parse_key(text) is None
+
+
+def test_the_secret_of_a_key_is_accepted() -> None:
+    key = a_presented_key()
+
+    assert an_api_key(key).accepts(key)
+
+
+def test_another_secret_is_not() -> None:
+    assert not an_api_key().accepts(a_presented_key(secret="t" * 43))
+
+
+def test_a_revoked_key_is_not() -> None:
+    key = a_presented_key()
+
+    assert not an_api_key(key, revoked_at=NOON).accepts(key)
+
+
+def test_neither_form_of_a_key_shows_its_secret() -> None:
+    presented = PresentedKey(id="0" * 24, secret="secret-" * 6 + "s")
+
+    shown = repr(presented) + repr(an_api_key(presented))
+
+    assert "secret-" not in shown

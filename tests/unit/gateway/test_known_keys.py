@@ -1,0 +1,155 @@
+"""Keys are read again after their time, and only then."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.adapters.known_keys import KnownKeys
+from gateway.domain.keys import ApiKey
+from gateway.domain.problems import ServiceUnavailable
+from tests.builders.keys import NOON, an_api_key
+from tests.fakes.gateway import FakeKeyStore, ManualClock, database_away
+
+KEY = an_api_key()
+
+
+def a_store(*keys: ApiKey) -> FakeKeyStore:
+    return FakeKeyStore({key.id: key for key in keys})
+
+
+async def test_a_key_is_read_once_in_its_lifetime() -> None:
+    store = a_store(KEY)
+    known = KnownKeys(store, clock=ManualClock())
+
+    found = [await known.find(KEY.id) for _ in range(3)]
+
+    assert found == [KEY, KEY, KEY]
+    assert store.reads == [KEY.id]
+
+
+async def test_a_revoked_key_is_known_as_such_after_five_seconds() -> None:
+    store, clock = a_store(KEY), ManualClock()
+    known = KnownKeys(store, clock=clock)
+    await known.find(KEY.id)
+
+    await store.revoke(KEY.id, at=NOON)
+    before = await known.find(KEY.id)
+    clock.now += 5
+    after = await known.find(KEY.id)
+
+    assert before is not None
+    assert before.revoked_at is None
+    assert after is not None
+    assert after.revoked_at == NOON
+
+
+async def test_an_unknown_key_is_remembered_too() -> None:
+    store = a_store()
+    known = KnownKeys(store, clock=ManualClock())
+
+    found = [await known.find("made-up") for _ in range(2)]
+
+    assert found == [None, None]
+    assert store.reads == ["made-up"]
+
+
+async def test_made_up_keys_do_not_push_out_good_ones() -> None:
+    store = a_store(KEY)
+    known = KnownKeys(store, clock=ManualClock(), most=2)
+    await known.find(KEY.id)
+
+    for number in range(10):
+        await known.find(f"made-up {number}")
+    await known.find(KEY.id)
+
+    assert store.reads.count(KEY.id) == 1
+
+
+async def test_no_more_keys_are_kept_than_the_most() -> None:
+    keys = [an_api_key(id=f"{number}") for number in range(3)]
+    store = a_store(*keys)
+    known = KnownKeys(store, clock=ManualClock(), most=2)
+
+    for key in [*keys, keys[2], keys[0]]:
+        await known.find(key.id)
+
+    assert store.reads == ["0", "1", "2", "0"]
+
+
+async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
+    store, clock = a_store(KEY), ManualClock()
+    known = KnownKeys(store, clock=clock)
+    await known.find(KEY.id)
+
+    store.fault = database_away()
+    clock.now += 4.9
+
+    assert await known.find(KEY.id) == KEY
+    clock.now += 0.1
+    with pytest.raises(ServiceUnavailable):
+        await known.find(KEY.id)
+
+
+@dataclass
+class SlowStore(FakeKeyStore):
+    """Answers when it is let go."""
+
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def find(self, key_id: str) -> ApiKey | None:
+        self.asked.set()
+        await self.gate.wait()
+        return await super().find(key_id)
+
+
+async def test_requests_that_wait_for_the_same_key_share_one_read() -> None:
+    store = SlowStore({KEY.id: KEY})
+    known = KnownKeys(store, clock=ManualClock())
+
+    async with asyncio.TaskGroup() as group:
+        finds = [group.create_task(known.find(KEY.id)) for _ in range(5)]
+        await store.asked.wait()
+        store.gate.set()
+
+    assert [find.result() for find in finds] == [KEY] * 5
+    assert store.reads == [KEY.id]
+
+
+async def test_all_who_wait_learn_that_the_database_is_away() -> None:
+    store = SlowStore({KEY.id: KEY}, fault=database_away())
+    known = KnownKeys(store, clock=ManualClock())
+    finds = [asyncio.ensure_future(known.find(KEY.id)) for _ in range(3)]
+    await store.asked.wait()
+
+    store.gate.set()
+    outcomes = await asyncio.gather(*finds, return_exceptions=True)
+
+    assert [type(outcome) for outcome in outcomes] == [ServiceUnavailable] * 3
+
+
+async def test_one_who_stops_waiting_leaves_the_others_an_answer() -> None:
+    store = SlowStore({KEY.id: KEY})
+    known = KnownKeys(store, clock=ManualClock())
+    first, second, third = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(3))
+    await store.asked.wait()
+
+    second.cancel()
+    store.gate.set()
+
+    assert await first == await third == KEY
+
+
+async def test_when_the_one_who_reads_is_cancelled_the_others_are_told_to_come_again() -> None:
+    store = SlowStore({KEY.id: KEY})
+    known = KnownKeys(store, clock=ManualClock())
+    first, second = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(2))
+    await store.asked.wait()
+
+    first.cancel()
+
+    with pytest.raises(ServiceUnavailable):
+        await second
+    with pytest.raises(asyncio.CancelledError):
+        await first

@@ -1,0 +1,97 @@
+"""Counting requests by client."""
+
+from gateway.adapters.http.limits import Limiter, Windows
+from gateway.domain.rates import Rate
+from tests.fakes.gateway import ManualClock
+
+
+def a_limiter(clock: ManualClock, *, count: int = 2) -> Limiter:
+    return Limiter("anonymous", Rate(count, 60), clock=clock)
+
+
+def test_requests_pass_until_the_rate_is_used_up() -> None:
+    limiter = a_limiter(ManualClock())
+
+    allowed = [limiter.take("192.0.2.7").allowed for _ in range(3)]
+
+    assert allowed == [True, True, False]
+
+
+def test_clients_are_counted_apart() -> None:
+    limiter = a_limiter(ManualClock(), count=1)
+
+    assert limiter.take("192.0.2.7").allowed
+    assert limiter.take("192.0.2.8").allowed
+
+
+def test_the_window_begins_with_the_first_request_and_ends_after_its_length() -> None:
+    clock = ManualClock()
+    limiter = a_limiter(clock, count=1)
+    limiter.take("192.0.2.7")
+
+    clock.now += 59.5
+    late = limiter.take("192.0.2.7")
+    clock.now += 0.5
+    anew = limiter.take("192.0.2.7")
+
+    assert not late.allowed
+    assert late.reset == 1
+    assert anew.allowed
+
+
+def test_what_is_left_is_told_in_structured_fields() -> None:
+    limiter = a_limiter(ManualClock(), count=5)
+
+    allowance = limiter.take("192.0.2.7")
+
+    assert allowance.policy == '"anonymous";q=5;w=60'
+    assert allowance.state == '"anonymous";r=4;t=60'
+
+
+def test_nothing_less_than_nothing_is_left() -> None:
+    limiter = a_limiter(ManualClock(), count=1)
+
+    for _ in range(3):
+        allowance = limiter.take("192.0.2.7")
+
+    assert allowance.state == '"anonymous";r=0;t=60'
+
+
+def test_looking_counts_nothing() -> None:
+    limiter = a_limiter(ManualClock(), count=1)
+
+    states = [limiter.look("192.0.2.7").state for _ in range(3)]
+
+    assert states == ['"anonymous";r=1;t=0'] * 3
+    assert limiter.take("192.0.2.7").allowed
+
+
+def test_idle_buckets_are_dropped() -> None:
+    clock = ManualClock()
+    windows = Windows(clock)
+    for number in range(100):
+        windows.incr(f"client {number}", 60)
+
+    clock.now += 60
+    windows.incr("another", 60)
+
+    assert windows.reset() == 1
+
+
+def test_there_are_never_more_buckets_than_the_most() -> None:
+    windows = Windows(ManualClock(), most=10)
+
+    for number in range(100):
+        windows.incr(f"client {number}", 60)
+
+    assert windows.get("client 99") == 1
+    assert windows.get("client 0") == 0
+    assert windows.reset() <= 11
+
+
+def test_several_requests_count_if_all_of_them_fit_and_else_none_does() -> None:
+    limiter = a_limiter(ManualClock(), count=5)
+
+    allowed = [limiter.take("192.0.2.7", cost).allowed for cost in (3, 3, 2, 1)]
+
+    assert allowed == [True, False, True, False]

@@ -1,0 +1,78 @@
+"""One code per cause, and each with its status."""
+
+import pytest
+from aiohttp import web
+
+from common.contracts.failures import Failure, FailureCode, FieldError
+from gateway.adapters.http.errors import STATUS, problem_of_aiohttp
+from gateway.domain import problems
+from gateway.domain.problems import KINDS, problem_of
+
+#: The table of spec/decisions.md section 1.
+DECIDED = {
+    "missing_parameter": 400,
+    "invalid_parameter": 400,
+    "multiple_search_parameters": 400,
+    "invalid_body": 400,
+    "unauthorized": 401,
+    "forbidden": 403,
+    "company_not_found": 404,
+    "webhook_not_found": 404,
+    "delivery_not_found": 404,
+    "not_found": 404,
+    "method_not_allowed": 405,
+    "webhook_disabled": 409,
+    "webhook_limit_reached": 409,
+    "delivery_pending": 409,
+    "idempotency_conflict": 409,
+    "body_too_large": 413,
+    "unsupported_media_type": 415,
+    "rate_limited": 429,
+    "internal_error": 500,
+    "service_unavailable": 503,
+    "lookup_timeout": 504,
+}
+
+
+def test_codes_and_statuses_are_those_decided() -> None:
+    assert {kind.code: status.value for kind, status in STATUS.items()} == DECIDED
+
+
+def test_every_problem_has_a_status() -> None:
+    assert STATUS.keys() == set(KINDS)
+
+
+@pytest.mark.parametrize("code", FailureCode)
+def test_every_failure_of_another_service_is_a_problem_of_the_same_code(code: FailureCode) -> None:
+    problem = problem_of(Failure(code=code, detail="what happened"))
+
+    assert problem.code == code
+    assert problem.detail == "what happened"
+
+
+def test_a_failures_errors_reach_the_client() -> None:
+    fault = FieldError(parameter="url", message="must be https")
+
+    problem = problem_of(Failure(code=FailureCode.INVALID_BODY, detail="no", errors=(fault,)))
+
+    assert isinstance(problem, problems.InvalidBody)
+    assert problem.errors == (fault,)
+
+
+@pytest.mark.parametrize(
+    "error,kind",
+    [
+        (web.HTTPNotFound(), problems.NotFound),
+        (web.HTTPMethodNotAllowed("PUT", {"GET"}), problems.MethodNotAllowed),
+        (web.HTTPRequestEntityTooLarge(max_size=1, actual_size=2), problems.BodyTooLarge),
+        (web.HTTPBadRequest(), problems.InvalidBody),
+        (web.HTTPInsufficientStorage(), problems.InternalError),
+    ],
+)
+def test_what_aiohttp_finds_wrong_is_a_problem_in_our_words(
+    error: web.HTTPException, kind: type[problems.Problem]
+) -> None:
+    problem = problem_of_aiohttp(error)
+
+    assert isinstance(problem, kind)
+    assert str(error.reason) not in problem.detail

@@ -1,0 +1,105 @@
+"""A found company as the JSON that the client gets."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from common.contracts.company import CompanyAnswer, Country, Include, Status
+from common.contracts.lookup import SearchType
+from lookup.domain.answers import Extras, Found, answer
+from lookup.domain.trees import dump, dump_all
+from tests.builders.companies import a_company, a_unit, an_address, an_owner
+
+
+def a_found_company(**fields: Any) -> Found:
+    given: dict[str, Any] = {
+        "country": Country.DK,
+        "vat": "12345674",
+        "revision": 3,
+        "core": dump(a_company()),
+        "owners": dump_all([an_owner()]),
+        "updated_at": datetime(2017, 2, 5, tzinfo=UTC),
+        "type": SearchType.VAT,
+        "score": 100.0,
+        **fields,
+    }
+    return Found(**given)
+
+
+def test_the_body_is_the_company_with_revision_match_and_source() -> None:
+    body = orjson.loads(answer(a_found_company(), (), Extras()).body)
+
+    assert body["vat"] == "12345674"
+    assert body["revision"] == 3
+    assert body["match"] == {"type": "vat", "score": 100}
+    assert body["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
+
+
+def test_the_body_is_what_the_contract_says() -> None:
+    body = orjson.loads(answer(a_found_company(), tuple(Include), Extras()).body)
+
+    parsed = CompanyAnswer.model_validate(body)
+
+    assert parsed.owners is not None
+    assert parsed.owners[0].name == "Anna Testesen"
+
+
+def test_without_an_include_its_key_is_absent_and_with_it_never_null() -> None:
+    bare = orjson.loads(answer(a_found_company(), (), Extras()).body)
+    full = orjson.loads(answer(a_found_company(owners=b"[]"), tuple(Include), Extras()).body)
+
+    assert not {"owners", "production_units", "einvoicing"} & bare.keys()
+    assert (full["owners"], full["production_units"], full["einvoicing"]) == ([], [], [])
+
+
+def test_a_fuzzy_score_has_one_decimal() -> None:
+    body = orjson.loads(answer(a_found_company(score=91.2345), (), Extras()).body)
+
+    assert body["match"]["score"] == 91.2
+
+
+def test_the_tag_changes_with_the_revision_the_match_and_what_is_included() -> None:
+    tags = {
+        answer(found, include, Extras()).tag
+        for found in (a_found_company(), a_found_company(revision=4), a_found_company(score=90.0))
+        for include in ((), (Include.OWNERS,), (Include.EINVOICING,))
+    }
+
+    assert len(tags) == 9
+
+
+def test_the_registers_own_time_is_no_change_of_the_tag() -> None:
+    earlier = answer(a_found_company(), (), Extras())
+    later = answer(a_found_company(updated_at=datetime(2020, 1, 1, tzinfo=UTC)), (), Extras())
+
+    assert earlier.tag == later.tag
+
+
+def test_the_main_unit_is_the_one_at_the_companys_own_address_and_comes_first() -> None:
+    elsewhere = a_unit(number="1000000001", address=an_address("Fjernvej 1, 9000 Aalborg"))
+    at_home = a_unit(number="1000000002", address=an_address())
+    extras = Extras(units=[dump(elsewhere), dump(at_home)])
+
+    units = orjson.loads(answer(a_found_company(), (Include.PRODUCTION_UNITS,), extras).body)[
+        "production_units"
+    ]
+
+    assert [(unit["number"], unit["main"]) for unit in units] == [
+        ("1000000002", True),
+        ("1000000001", False),
+    ]
+
+
+def test_without_a_unit_at_home_the_oldest_active_one_is_the_main_one() -> None:
+    ended = a_unit(number="1000000001", started="1990-01-01", status=Status.ENDED)
+    young = a_unit(number="1000000002", started="2010-01-01")
+    old = a_unit(number="1000000003", started="2000-01-01")
+    extras = Extras(units=[dump(unit) for unit in (ended, young, old)])
+
+    units = orjson.loads(answer(a_found_company(), (Include.PRODUCTION_UNITS,), extras).body)[
+        "production_units"
+    ]
+
+    assert [unit["number"] for unit in units] == ["1000000003", "1000000002", "1000000001"]
+    assert [unit["main"] for unit in units] == [True, False, False]

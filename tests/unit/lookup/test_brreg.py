@@ -1,0 +1,439 @@
+"""What a document of the Norwegian register says."""
+
+from typing import Any
+
+import pytest
+
+from common.contracts.company import (
+    Address,
+    Capital,
+    CodedText,
+    Company,
+    Employees,
+    Owner,
+    ProductionUnit,
+    Status,
+)
+from lookup.adapters.registers.brreg_documents import from_row
+from lookup.adapters.registers.reading import parse
+from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, RecordRefused, UnitRecord
+from tests.builders.registers import (
+    a_norwegian_address,
+    a_norwegian_unit,
+    a_person,
+    a_role,
+    an_entity,
+    roles,
+)
+
+
+def company_record(**fields: Any) -> CompanyRecord:
+    record = parse(Kind.NO_ENTITIES, an_entity(**fields))
+    assert isinstance(record, CompanyRecord)
+    return record
+
+
+def company(**fields: Any) -> Company:
+    return company_record(**fields).company
+
+
+def address(*lines: str, **fields: Any) -> Address:
+    read = company(forretningsadresse=a_norwegian_address(*lines, **fields)).address
+    assert read is not None
+    return read
+
+
+def unit_record(**fields: Any) -> UnitRecord:
+    record = parse(Kind.NO_UNITS, a_norwegian_unit(**fields))
+    assert isinstance(record, UnitRecord)
+    return record
+
+
+def owners(*given: Any, **fields: Any) -> tuple[Owner, ...]:
+    record = parse(Kind.NO_ROLES, roles(*given, **fields))
+    assert isinstance(record, OwnersRecord)
+    assert record.key == "no:310345679"
+    return record.owners
+
+
+def refusal(kind: Kind, raw: Any) -> str:
+    with pytest.raises(RecordRefused) as refused:
+        parse(kind, raw)
+    return str(refused.value)
+
+
+def test_an_entity_is_a_company_without_owners_or_version() -> None:
+    record = company_record()
+
+    assert record == CompanyRecord(
+        key=record.key, company=record.company, phones=(), units=(), owners=None, version=None
+    )
+    assert record.key == "no:310345679"
+    assert record.company.name == "PRØVEFABRIKKEN NORGE AS"
+    assert record.company.form == CodedText(code="AS", description="Aksjeselskap")
+    assert record.company.founded == "2003-04-14"
+
+
+def test_the_shape_of_2022_says_the_same() -> None:
+    form = {"kode": "AS", "beskrivelse": "Aksjeselskap", "links": []}
+    older = an_entity(organisasjonsform=form, links=[])
+    del older["_links"]
+
+    assert parse(Kind.NO_ENTITIES, older) == company_record()
+
+
+def test_a_csv_row_says_the_same() -> None:
+    row = {
+        "organisasjonsnummer": "310345679",
+        "navn": "PRØVEFABRIKKEN NORGE AS",
+        "organisasjonsform.kode": "AS",
+        "organisasjonsform.beskrivelse": "Aksjeselskap",
+        "antallAnsatte": "12",
+        "forretningsadresse.adresse": "c/o Testesen, Prøveveien 12",
+        "forretningsadresse.postnummer": "0159",
+        "forretningsadresse.poststed": "OSLO",
+        "forretningsadresse.kommune": "OSLO",
+        "forretningsadresse.land": "Norge",
+        "forretningsadresse.landkode": "NO",
+        "registreringsdatoenhetsregisteret": "2003-04-14",
+        "konkurs": "false",
+        "underAvvikling": "J",
+    }
+
+    assert parse(Kind.NO_ENTITIES, from_row(row)) == company_record(
+        antallAnsatte=12,
+        forretningsadresse=a_norwegian_address("c/o Testesen", "Prøveveien 12"),
+        underAvvikling=True,
+    )
+
+
+def test_columns_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(RecordRefused, match=r"form\.kode"):
+        from_row({"form": "AS", "form.kode": "AS"})
+
+
+@pytest.mark.parametrize(
+    "fields,status,word",
+    [
+        ({}, Status.ACTIVE, None),
+        ({"konkurs": True, "underAvvikling": True}, Status.BANKRUPT, "Konkurs"),
+        ({"konkurs": None, "konkursdato": "2026-01-01"}, Status.BANKRUPT, "Konkurs"),
+        ({"konkurs": False, "konkursdato": "2026-01-01"}, Status.ACTIVE, None),
+        ({"underAvvikling": True}, Status.UNDER_LIQUIDATION, "Under avvikling"),
+        (
+            {"underTvangsavviklingEllerTvangsopplosning": True},
+            Status.UNDER_LIQUIDATION,
+            "Under tvangsavvikling eller tvangsoppløsning",
+        ),
+        (
+            {"underRekonstruksjonsforhandlingDato": "2026-01-01"},
+            Status.UNDER_RECONSTRUCTION,
+            "Under rekonstruksjonsforhandling",
+        ),
+        (
+            {"underUtenlandskInsolvensbehandlingDato": "2026-01-01"},
+            Status.BANKRUPT,
+            "Under utenlandsk insolvensbehandling",
+        ),
+        ({"slettedato": "2026-01-01", "konkurs": True}, Status.ENDED, "Slettet"),
+    ],
+)
+def test_the_status_follows_from_flags_and_dates(
+    fields: dict[str, Any], status: Status, word: str | None
+) -> None:
+    read = company(**fields)
+
+    assert (read.status, read.status_text) == (status, word)
+
+
+def test_a_deleted_entity_ends_on_its_day() -> None:
+    assert company(slettedato="2026-01-01").ended == "2026-01-01"
+
+
+def test_the_founding_counts_before_the_registration() -> None:
+    assert company(stiftelsesdato="1999-01-02").founded == "1999-01-02"
+
+
+@pytest.mark.parametrize(
+    "fields,employees",
+    [
+        ({"antallAnsatte": 21408}, Employees(min=21408, max=21408, exact=21408)),
+        ({"antallAnsatte": 0}, Employees(min=0, max=0, exact=0)),
+        ({"harRegistrertAntallAnsatte": True}, Employees(min=1, max=4)),
+        ({"harRegistrertAntallAnsatte": False}, None),
+        ({}, None),
+    ],
+)
+def test_a_withheld_number_of_employees_is_one_to_four(
+    fields: dict[str, Any], employees: Employees | None
+) -> None:
+    assert company(**fields).employees == employees
+
+
+def test_an_address_stands_on_one_line_and_in_parts() -> None:
+    assert address("Prøveveien 12", "Bygg B") == Address(
+        street="Prøveveien 12, Bygg B",
+        postal_code="0159",
+        city="OSLO",
+        municipality="OSLO",
+        country="NO",
+        text="Prøveveien 12, Bygg B, 0159 OSLO",
+    )
+
+
+@pytest.mark.parametrize(
+    "lines,co,street",
+    [
+        (("c/o Kari Testesen", "Prøveveien 12"), "Kari Testesen", "Prøveveien 12"),
+        (("C/OTestesen", "Prøveveien 12"), "Testesen", "Prøveveien 12"),
+        (("c/ o Testesen,", "Prøveveien 12"), "Testesen", "Prøveveien 12"),
+        (("v/ Prøven", "c/o Testen AS", "Postboks 1"), "Testen AS", "v/ Prøven, Postboks 1"),
+        (("c/o", "Testen AS", "Prøveveien 12"), "Testen AS", "Prøveveien 12"),
+        (("c/o Testen AS, Prøveveien 12",), "Testen AS", "Prøveveien 12"),
+        (("c/o Kari Testesen",), "Kari Testesen", None),
+        (("C/ Oro, 88 Bis",), None, "C/ Oro, 88 Bis"),
+        (("Coveien 1",), None, "Coveien 1"),
+    ],
+)
+def test_care_of_is_taken_out_of_the_street(
+    lines: tuple[str, ...], co: str | None, street: str | None
+) -> None:
+    read = address(*lines)
+
+    assert (read.co, read.street) == (co, street)
+    assert read.text == ", ".join(
+        part for part in (co and f"c/o {co}", street, "0159 OSLO") if part
+    )
+
+
+def test_an_address_abroad_names_its_country() -> None:
+    abroad = {"land": "Sverige", "landkode": "SE", "adresse": ["Testgatan 1"]}
+
+    read = company(forretningsadresse={**abroad, "poststed": "SE-111 24 STOCKHOLM"}).address
+
+    assert read == Address(
+        street="Testgatan 1",
+        city="SE-111 24 STOCKHOLM",
+        country="SE",
+        text="Testgatan 1, SE-111 24 STOCKHOLM, Sverige",
+    )
+
+
+def test_an_address_without_anything_is_none() -> None:
+    assert company(forretningsadresse={"adresse": [], "landkode": "NO"}).address is None
+    assert company(forretningsadresse=None).address is None
+
+
+def test_the_landline_is_shown_and_both_numbers_are_found() -> None:
+    record = company_record(telefon="22 33 44 55", mobil="+47 998 87 766")
+
+    assert record.company.phone == "22334455"
+    assert record.phones == ("22334455", "99887766")
+
+
+def test_a_foreign_number_is_shown_but_not_searched() -> None:
+    record = company_record(mobil="+46 8 123 456")
+
+    assert (record.company.phone, record.phones) == ("+468123456", ())
+
+
+def test_former_names_come_newest_first_and_once() -> None:
+    former = [
+        {"navn": "FJORDPRØVEN AS", "fraDato": "1990-01-01", "tilDato": "1995-01-01"},
+        {"navn": "PRØVEFABRIKKEN NORGE AS", "fraDato": "1995-01-01", "tilDato": "1996-01-01"},
+        {"navn": "NYPRØVEN AS", "fraDato": "1996-01-01", "tilDato": "2000-01-01"},
+        {"navn": "FJORDPRØVEN AS", "fraDato": "2000-01-01", "tilDato": "2001-01-01"},
+    ]
+
+    assert company(historiskeNavn=former).former_names == ("FJORDPRØVEN AS", "NYPRØVEN AS")
+
+
+def test_all_industries_are_kept_with_the_registers_code() -> None:
+    read = company(
+        naeringskode1={"kode": "06.100", "beskrivelse": "Utvinning av råolje"},
+        naeringskode2={"kode": "70.100", "beskrivelse": "Hovedkontor", "hjelpeenhetskode": True},
+        naeringskode3={"kode": "19.200", "beskrivelse": "Raffinering"},
+        hjelpeenhetskode={"kode": "70.100", "beskrivelse": "Hovedkontor"},
+    )
+
+    assert read.industry == CodedText(code="06.100", description="Utvinning av råolje")
+    assert [code.code for code in read.secondary_industries] == ["70.100", "19.200"]
+
+
+@pytest.mark.parametrize(
+    "amount,text",
+    [(6392018780.0, "6392018780.00"), (30000, "30000.00"), (0.125, "0.125"), ("1e3", "1000.00")],
+)
+def test_capital_is_a_decimal_number(amount: object, text: str) -> None:
+    read = company(kapital={"belop": amount, "valuta": "NOK", "antallAksjer": 2_556_807_512})
+
+    assert read.capital == Capital(amount=text, currency="NOK")
+
+
+def test_the_purpose_is_one_text() -> None:
+    assert company(vedtektsfestetFormaal=["Salg av", "prøver."]).purpose == "Salg av prøver."
+
+
+def test_website_and_email_are_kept() -> None:
+    read = company(hjemmeside=" www.proeven.example ", epostadresse="post@proeven.example")
+
+    assert (read.website, read.email) == ("www.proeven.example", "post@proeven.example")
+
+
+def test_texts_are_made_safe_and_empty_ones_are_none() -> None:
+    read = company(navn="  PRØVE\x00N\ud800 \r\n\tAS\ufffe ", hjemmeside=" \x07 ")
+
+    assert (read.name, read.website) == ("PRØVEN  AS", None)
+
+
+def test_a_number_may_have_lost_its_form_but_not_its_digits() -> None:
+    assert company(organisasjonsnummer=310345679).vat == "310345679"
+    assert company(organisasjonsnummer="310 345 679").vat == "310345679"
+
+
+def test_a_wrong_check_digit_is_no_reason_to_refuse() -> None:
+    assert company(organisasjonsnummer="310345670").vat == "310345670"
+
+
+@pytest.mark.parametrize(
+    "fields,reason",
+    [
+        ({"navn": None}, "navn: it is missing"),
+        ({"navn": 7}, "navn: Input should be a valid string"),
+        ({"organisasjonsnummer": "12"}, "organisasjonsnummer: it is not a number of 9 digits"),
+        ({"organisasjonsnummer": True}, "organisasjonsnummer: it is not a number of 9 digits"),
+        ({"organisasjonsnummer": None}, "organisasjonsnummer: it is not a number of 9 digits"),
+        ({"stiftelsesdato": "2024-02-30"}, "stiftelsesdato: it is not a date"),
+        ({"stiftelsesdato": 20240201}, "stiftelsesdato: Input should be a valid string"),
+        ({"kapital": {"belop": "mye"}}, "kapital.belop: it is not an amount of money"),
+        ({"kapital": {"belop": "NaN"}}, "kapital.belop: it is not an amount of money"),
+        ({"forretningsadresse": {"adresse": [1]}}, "forretningsadresse.adresse[0]: "),
+        ({"forretningsadresse": []}, "forretningsadresse: "),
+        ({"organisasjonsform": {"kode": "BEDR"}}, "organisasjonsform.kode: BEDR is a unit's"),
+    ],
+)
+def test_a_wrong_field_is_named(fields: dict[str, Any], reason: str) -> None:
+    assert refusal(Kind.NO_ENTITIES, an_entity(**fields)).startswith(reason)
+
+
+def test_an_entity_without_a_number_is_refused() -> None:
+    assert refusal(Kind.NO_ENTITIES, {"navn": "A"}) == "organisasjonsnummer: it is missing"
+
+
+def test_a_unit_belongs_to_the_entity_above_it() -> None:
+    record = unit_record(
+        telefon="55 66 77 88",
+        oppstartsdato="2010-01-01",
+        antallAnsatte=7,
+        epostadresse="a@b.example",
+    )
+
+    assert (record.key, record.company) == ("no:310345687", "no:310345679")
+    assert record.phones == ("55667788",)
+    assert record.version is None
+    assert record.unit == ProductionUnit(
+        number="310345687",
+        name="PRØVEFABRIKKEN NORGE AS AVD BERGEN",
+        status=Status.ACTIVE,
+        address=address("Prøveveien 12"),
+        phone="55667788",
+        email="a@b.example",
+        employees=Employees(min=7, max=7, exact=7),
+        started="2010-01-01",
+    )
+
+
+@pytest.mark.parametrize("field", ["nedleggelsesdato", "slettedato"])
+def test_a_closed_unit_has_ended(field: str) -> None:
+    unit = unit_record(**{field: "2026-01-01"}).unit
+
+    assert (unit.status, unit.ended) == (Status.ENDED, "2026-01-01")
+
+
+def test_a_unit_may_belong_to_nobody() -> None:
+    assert unit_record(overordnetEnhet=None).company is None
+
+
+def test_an_entity_is_no_unit() -> None:
+    reason = refusal(Kind.NO_UNITS, an_entity())
+
+    assert reason == "organisasjonsform.kode: AS is an entity's, not a unit's"
+
+
+def test_a_sole_proprietor_is_an_owner_by_name_alone() -> None:
+    innehaver = a_role(person=a_person("Kari", "Prøve", "Testesen"))
+
+    assert owners(innehaver) == (
+        Owner(name="Kari Prøve Testesen", type="person", role="Innehaver"),
+    )
+
+
+def test_an_entity_in_a_role_is_an_owner_with_its_number() -> None:
+    partner = a_role(
+        "DTSO",
+        "Deltaker med solidarisk ansvar",
+        enhet={"organisasjonsnummer": "310345687", "navn": ["PRØVEN", "HOLDING AS"]},
+    )
+
+    assert owners(partner) == (
+        Owner(
+            name="PRØVEN HOLDING AS",
+            type="company",
+            vat="310345687",
+            role="Deltaker med solidarisk ansvar",
+        ),
+    )
+
+
+def test_the_name_of_an_entity_may_be_one_text() -> None:
+    (owner,) = owners(a_role("EIKM", enhet={"navn": "PRØVE, TEST KOMMUNE"}))
+
+    assert (owner.name, owner.vat) == ("PRØVE, TEST KOMMUNE", None)
+
+
+@pytest.mark.parametrize(
+    "role",
+    [
+        a_role("DAGL", "Daglig leder"),
+        a_role("LEDE", "Styrets leder"),
+        a_role(fratraadt=True),
+        a_role(avregistrert=True),
+        a_role(person=a_person(erDoed=True)),
+        a_role(person={"fodselsdato": "1970-01-01"}),
+        a_role(person=a_person("", "")),
+        a_role(enhet={"navn": ["PRØVEN AS"], "erSlettet": True}),
+        a_role(enhet={"navn": []}),
+        {"type": None},
+    ],
+)
+def test_other_roles_past_ones_and_nameless_holders_make_no_owner(role: Any) -> None:
+    assert owners(role) == ()
+
+
+def test_the_kind_of_a_role_may_be_told_by_its_group_and_owners_are_listed_once() -> None:
+    twice = [{**a_role(), "type": None}, {**a_role(), "type": None}]
+    group = {"type": {"kode": "INNH", "beskrivelse": "Innehaver"}, "roller": twice}
+
+    assert owners(rollegrupper=[group, {"type": None, "roller": None}]) == (
+        Owner(name="Kari Testesen", type="person", role="Innehaver"),
+    )
+
+
+def test_the_number_of_a_single_answer_is_in_its_own_address() -> None:
+    answer = roles(a_role())
+    del answer["organisasjonsnummer"]
+    address = "https://register.example/enheter/310345679/roller"
+
+    record = parse(Kind.NO_ROLES, {**answer, "_links": {"self": {"href": address}}})
+
+    assert isinstance(record, OwnersRecord)
+    assert record.key == "no:310345679"
+
+
+def test_roles_of_nobody_are_refused() -> None:
+    assert refusal(Kind.NO_ROLES, {"rollegrupper": []}) == "organisasjonsnummer: it is missing"
+    assert refusal(Kind.NO_ROLES, an_entity()) == "rollegrupper: it is missing"
+
+
+def test_no_birth_date_is_kept() -> None:
+    assert "1970" not in repr(owners(a_role()))

@@ -1,0 +1,298 @@
+"""What differs between two versions, and which events tell of it."""
+
+import copy
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.contracts.company import (
+    Address,
+    Capital,
+    CodedText,
+    Company,
+    CompanyKey,
+    EinvoicingEntry,
+    Employees,
+    ProductionUnit,
+    Share,
+    Status,
+)
+from common.contracts.events import Change, EventType
+from lookup.domain.changes import (
+    Occurrence,
+    PlacedUnit,
+    company_occurrences,
+    diff,
+    einvoicing_occurrences,
+    owners_occurrences,
+    removal,
+    unit_occurrences,
+)
+from tests.builders.companies import a_company, a_unit, an_address, an_owner
+
+HOME = CompanyKey("dk:12345674")
+ELSEWHERE = CompanyKey("dk:87654321")
+
+texts = st.sampled_from(["A", "B", "æ"])
+maybe = st.none() | texts
+codes = st.builds(CodedText, code=texts, description=maybe)
+addresses = st.builds(Address, street=maybe, co=maybe, city=maybe, text=texts)
+numbers = st.none() | st.integers(0, 2)
+states = st.sampled_from(Status)
+days = st.sampled_from(["2001-01-01", "2002-02-02"])
+companies = st.builds(
+    a_company,
+    name=texts,
+    trade_names=st.lists(texts, max_size=2).map(tuple),
+    status=states,
+    status_text=maybe,
+    address=st.none() | addresses,
+    phone=maybe,
+    industry=st.none() | codes,
+    secondary_industries=st.lists(codes, max_size=2).map(tuple),
+    employees=st.none() | st.builds(Employees, min=numbers, exact=numbers),
+    ended=st.none() | days,
+    capital=st.none() | st.builds(Capital, amount=texts, currency=texts),
+    advertising_protected=st.booleans(),
+)
+units = st.builds(
+    a_unit, name=texts, status=states, address=st.none() | addresses, ended=st.none() | days
+)
+placed_units = st.builds(PlacedUnit, unit=units, company=st.just(HOME))
+
+
+def tree(version: Company | ProductionUnit) -> dict[str, Any]:
+    return version.model_dump(mode="json")
+
+
+def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any]:
+    """What a receiver has who follows the changes."""
+    result = copy.deepcopy(version)
+    for change in changes:
+        *path, name = change.field.split(".")
+        target = result
+        for step in path:
+            target = target[step]
+        assert target.get(name) == change.old
+        target[name] = change.new
+    return result
+
+
+def types(occurrences: Iterable[Occurrence]) -> list[EventType]:
+    return [occurrence.type for occurrence in occurrences]
+
+
+@given(st.lists(companies, min_size=1))
+def test_following_all_events_of_a_company_gives_its_last_version(versions: list[Company]) -> None:
+    seen = tree(versions[0])
+
+    for old, new in pairwise(versions):
+        for occurrence in company_occurrences(old, new):
+            seen = applied(occurrence.changes, seen)
+
+    assert seen == tree(versions[-1])
+
+
+@given(st.lists(placed_units, min_size=1))
+def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[PlacedUnit]) -> None:
+    seen = tree(versions[0].unit)
+
+    for old, new in pairwise(versions):
+        for company, occurrence in unit_occurrences(old, new):
+            assert (company, occurrence.unit) == (HOME, new.unit)
+            seen = applied(occurrence.changes, seen)
+
+    assert seen == tree(versions[-1].unit)
+
+
+@given(companies, companies)
+def test_each_change_is_told_once_and_only_changes_are_told(old: Company, new: Company) -> None:
+    occurrences = company_occurrences(old, new)
+
+    told = [change for occurrence in occurrences for change in occurrence.changes]
+    assert sorted(change.field for change in told) == sorted(c.field for c in diff(old, new))
+    assert all(change.old != change.new for change in told)
+    assert all(occurrence.changes for occurrence in occurrences)
+
+
+@given(companies, companies)
+def test_stored_json_is_compared_like_the_models(old: Company, new: Company) -> None:
+    stored = orjson.dumps(tree(old) | {"revision": 7, "source": {"register": "cvr"}})
+    answer = orjson.dumps(tree(new) | {"revision": 8, "match": None})
+
+    assert diff(stored, answer) == diff(old, new)
+
+
+def test_a_field_inside_an_object_has_a_dotted_path() -> None:
+    old = a_company(address=an_address("Prøvevej 1, 1112 København K"))
+    new = a_company(address=an_address("Prøvevej 2, 1112 København K"))
+
+    assert diff(old, new) == (
+        Change(field="address.street", old="Prøvevej 1", new="Prøvevej 2"),
+        Change(
+            field="address.text",
+            old="Prøvevej 1, 1112 København K",
+            new="Prøvevej 2, 1112 København K",
+        ),
+    )
+
+
+def test_an_object_that_comes_or_goes_is_given_whole() -> None:
+    without, having = a_company(), a_company(employees=Employees(min=2, max=4))
+    whole = {"min": 2, "max": 4, "exact": None}
+
+    assert diff(without, having) == (Change(field="employees", old=None, new=whole),)
+    assert diff(having, without) == (Change(field="employees", old=whole, new=None),)
+
+
+def test_a_list_is_given_whole() -> None:
+    old, new = a_company(trade_names=("Prøven",)), a_company(trade_names=("Prøven", "Testen"))
+
+    assert diff(old, new) == (
+        Change(field="trade_names", old=["Prøven"], new=["Prøven", "Testen"]),
+    )
+
+
+def test_against_nothing_every_filled_field_differs() -> None:
+    fields = [change.field for change in diff(None, a_company())]
+
+    assert fields == ["country", "vat", "name", "status", "address"]
+
+
+def test_a_field_that_an_older_release_did_not_store_is_no_change_while_it_is_empty() -> None:
+    stored = tree(a_company())
+    del stored["purpose"], stored["trade_names"], stored["advertising_protected"]
+
+    assert diff(orjson.dumps(stored), a_company()) == ()
+    assert diff(orjson.dumps(stored), a_company(purpose="Salg")) == (
+        Change(field="purpose", old=None, new="Salg"),
+    )
+
+
+def test_a_company_that_was_not_known_is_created() -> None:
+    assert company_occurrences(None, a_company()) == (Occurrence(EventType.COMPANY_CREATED),)
+
+
+def test_a_company_that_is_as_it_was_is_not_told_of() -> None:
+    assert company_occurrences(a_company(), a_company()) == ()
+
+
+def test_a_bankruptcy_is_a_changed_status_and_no_update() -> None:
+    old = a_company(status_text="NORMAL")
+    new = a_company(status=Status.BANKRUPT, status_text="UNDER KONKURS")
+
+    assert company_occurrences(old, new) == (
+        Occurrence(
+            EventType.COMPANY_STATUS_CHANGED,
+            (
+                Change(field="status", old="active", new="bankrupt"),
+                Change(field="status_text", old="NORMAL", new="UNDER KONKURS"),
+            ),
+        ),
+    )
+
+
+def test_an_end_takes_its_day_along() -> None:
+    new = a_company(status=Status.ENDED, ended="2026-03-01")
+
+    (end,) = company_occurrences(a_company(), new)
+
+    assert end.type is EventType.COMPANY_STATUS_CHANGED
+    assert [change.field for change in end.changes] == ["status", "ended"]
+
+
+def test_what_changes_beside_the_status_is_an_update_of_its_own() -> None:
+    new = a_company(status=Status.BANKRUPT, name="Prøvefabrikken ApS under konkurs")
+
+    turn, update = company_occurrences(a_company(), new)
+
+    assert [change.field for change in turn.changes] == ["status"]
+    assert update.type is EventType.COMPANY_UPDATED
+    assert [change.field for change in update.changes] == ["name"]
+
+
+def test_another_word_for_the_same_status_is_an_update() -> None:
+    old, new = a_company(status_text="Normal"), a_company(status_text="NORMAL")
+
+    assert types(company_occurrences(old, new)) == [EventType.COMPANY_UPDATED]
+
+
+def test_owners_are_told_whole_when_they_change() -> None:
+    old = [an_owner()]
+    new = [an_owner(share=Share(min="50", max="66.67"))]
+
+    (occurrence,) = owners_occurrences(old, new)
+
+    (change,) = occurrence.changes
+    assert (occurrence.type, change.field) == (EventType.OWNERS_CHANGED, "owners")
+    assert change.old == [one.model_dump(mode="json") for one in old]
+    assert change.new == [one.model_dump(mode="json") for one in new]
+
+
+def test_unchanged_owners_are_not_told_of_and_unknown_ones_count_as_none() -> None:
+    assert owners_occurrences([an_owner()], [an_owner()]) == ()
+    assert owners_occurrences(None, []) == ()
+    assert types(owners_occurrences(None, [an_owner()])) == [EventType.OWNERS_CHANGED]
+
+
+def test_einvoicing_is_told_whole_when_it_changes() -> None:
+    entry = EinvoicingEntry(identifier="0184:12345674", scheme="0184")
+
+    (occurrence,) = einvoicing_occurrences([], [entry])
+
+    assert occurrence.type is EventType.EINVOICING_CHANGED
+    assert occurrence.changes == (
+        Change(field="einvoicing", old=[], new=[entry.model_dump(mode="json")]),
+    )
+
+
+def test_a_removal_says_nothing_about_the_company() -> None:
+    assert removal() == Occurrence(EventType.COMPANY_REMOVED)
+
+
+def test_a_new_unit_is_created_at_its_company() -> None:
+    unit = a_unit()
+    created = Occurrence(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
+
+    assert unit_occurrences(None, PlacedUnit(unit, HOME)) == ((HOME, created),)
+    assert unit_occurrences(PlacedUnit(unit, None), PlacedUnit(unit, HOME)) == ((HOME, created),)
+    assert unit_occurrences(None, PlacedUnit(unit, None)) == ()
+
+
+def test_a_unit_that_ends_is_ended_and_updated_only_for_the_rest() -> None:
+    old = PlacedUnit(a_unit(), HOME)
+    new = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01", phone="12345678"), HOME)
+
+    told = [occurrence for _, occurrence in unit_occurrences(old, new)]
+
+    assert types(told) == [EventType.PRODUCTION_UNIT_ENDED, EventType.PRODUCTION_UNIT_UPDATED]
+    assert [change.field for change in told[0].changes] == ["status", "ended"]
+    assert [change.field for change in told[1].changes] == ["phone"]
+
+
+def test_a_unit_that_comes_back_is_updated() -> None:
+    old = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01"), HOME)
+
+    ((_, occurrence),) = unit_occurrences(old, PlacedUnit(a_unit(), HOME))
+
+    assert occurrence.type is EventType.PRODUCTION_UNIT_UPDATED
+
+
+def test_a_unit_that_moves_leaves_one_company_and_is_created_at_the_other() -> None:
+    unit = a_unit()
+
+    left, arrived = unit_occurrences(PlacedUnit(unit, HOME), PlacedUnit(unit, ELSEWHERE))
+
+    move = Change(field="company", old=HOME, new=ELSEWHERE)
+    assert left == (HOME, Occurrence(EventType.PRODUCTION_UNIT_UPDATED, (move,), unit))
+    assert arrived == (ELSEWHERE, Occurrence(EventType.PRODUCTION_UNIT_CREATED, (), unit))
+
+
+def test_a_unit_that_no_company_has_any_more_only_leaves() -> None:
+    occurrences = unit_occurrences(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
+
+    assert [company for company, _ in occurrences] == [HOME]

@@ -1,0 +1,204 @@
+"""Which events a change of the register becomes, and what is in them."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from common.contracts.events import EventType, RegistryEvent
+from lookup.domain.planning.companies import plan_companies, plan_owners
+from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.states import Circumstances, Known, Plan
+from lookup.domain.planning.units import plan_units
+from tests.builders.companies import (
+    MONDAY,
+    TUESDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+)
+
+KEY = CompanyKey("dk:12345674")
+GIVEN = Circumstances(TUESDAY, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), announces=True)
+
+
+def stored(*plans: Plan) -> Known:
+    """What is stored once the plans are written."""
+    known = Known()
+    for plan in plans:
+        companies = {write.key: write.state for write in plan.companies}
+        known = replace(known, companies={**known.companies, **companies})
+    return known
+
+
+def bodies(plan: Plan) -> list[dict[str, Any]]:
+    return [orjson.loads(event.body) for event in plan.announcements]
+
+
+def types(plan: Plan) -> list[str]:
+    return [event.type for event in plan.announcements]
+
+
+def a_known_company(**fields: Any) -> Known:
+    record = a_company_record(a_company(**fields), owners=(an_owner(),), version=MONDAY)
+    return stored(plan_companies([record], Known(), GIVEN))
+
+
+def changed_to(known: Known, **fields: Any) -> Plan:
+    record = a_company_record(a_company(**fields), owners=(an_owner(),), version=TUESDAY)
+    return plan_companies([record], known, GIVEN)
+
+
+def test_a_new_company_is_created_and_nothing_else() -> None:
+    plan = plan_companies([a_company_record(owners=(an_owner(),))], Known(), GIVEN)
+
+    [body] = bodies(plan)
+    assert body["type"] == "company.created"
+    assert (body["country"], body["vat"], body["revision"]) == ("dk", "12345674", 1)
+    assert body["data"]["company"]["name"] == "Prøvefabrikken ApS"
+    assert body["data"]["company"]["revision"] == 1
+    assert body["data"]["changes"] == []
+    assert "production_unit" not in body["data"]
+
+
+def test_an_updated_company_is_told_with_old_and_new_values() -> None:
+    plan = changed_to(a_known_company(), name="Nyt Navn ApS")
+
+    [body] = bodies(plan)
+    assert body["type"] == "company.updated"
+    assert body["occurred_at"] == "2026-03-04T12:00:00Z"
+    assert body["revision"] == 2
+    assert body["data"]["changes"] == [
+        {"field": "name", "old": "Prøvefabrikken ApS", "new": "Nyt Navn ApS"}
+    ]
+
+
+def test_a_bankruptcy_is_a_changed_status_and_no_bare_update() -> None:
+    plan = changed_to(a_known_company(), status=Status.BANKRUPT, status_text="UNDER KONKURS")
+
+    assert types(plan) == [EventType.COMPANY_STATUS_CHANGED]
+
+
+def test_a_bankruptcy_with_another_change_is_told_as_both() -> None:
+    plan = changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS")
+
+    assert types(plan) == [EventType.COMPANY_STATUS_CHANGED, EventType.COMPANY_UPDATED]
+    assert len({event.id for event in plan.announcements}) == 2
+
+
+def test_owners_that_come_with_the_company_are_told_as_a_list() -> None:
+    known = a_known_company()
+    record = a_company_record(owners=(an_owner(name="Bo Prøvesen"),), version=TUESDAY)
+
+    plan = plan_companies([record], known, GIVEN)
+
+    [body] = bodies(plan)
+    assert body["type"] == "owners.changed"
+    [change] = body["data"]["changes"]
+    assert change["field"] == "owners"
+    assert [owner["name"] for owner in change["old"]] == ["Anna Testesen"]
+    assert [owner["name"] for owner in change["new"]] == ["Bo Prøvesen"]
+
+
+def test_owners_of_a_company_that_is_not_known_yet_are_told_of_nobody() -> None:
+    plan = plan_owners([an_owners_record(an_owner())], Known(), GIVEN)
+
+    assert types(plan) == []
+
+
+def test_owners_from_a_file_of_their_own_are_told_of_their_company() -> None:
+    company = a_company(country=Country.NO, vat="987654321")
+    known = stored(plan_companies([a_company_record(company, owners=None)], Known(), GIVEN))
+
+    plan = plan_owners([an_owners_record(an_owner())], known, GIVEN)
+
+    assert types(plan) == [EventType.OWNERS_CHANGED]
+
+
+def test_units_of_one_company_in_one_list_share_its_revision_and_differ_in_their_ids() -> None:
+    units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
+
+    plan = plan_units(units, a_known_company(), GIVEN)
+
+    assert types(plan) == [EventType.PRODUCTION_UNIT_CREATED] * 2
+    assert {event.revision for event in plan.announcements} == {2}
+    assert len({event.id for event in plan.announcements}) == 2
+    assert bodies(plan)[0]["data"]["production_unit"]["number"] == "1012345678"
+
+
+def test_a_unit_that_ends_is_told_as_ended() -> None:
+    known = a_known_company()
+    known = stored_unit(known)
+    ended = a_unit_record(a_unit(status=Status.ENDED, ended="2026-03-01"), version=TUESDAY)
+
+    plan = plan_units([ended], known, GIVEN)
+
+    assert types(plan) == [EventType.PRODUCTION_UNIT_ENDED]
+
+
+def test_an_identifier_is_told_as_the_companys_whole_list() -> None:
+    known = a_known_company()
+    first = plan_participants([a_participant_record()], known, GIVEN)
+    known = Known(
+        companies=known.companies,
+        participants={write.identifier: write.state for write in first.participants},
+    )
+
+    second = plan_participants([a_participant_record("0184:12345674", holder=KEY)], known, GIVEN)
+
+    [change] = bodies(second)[0]["data"]["changes"]
+    assert [entry["identifier"] for entry in change["old"]] == ["0088:5790000000005"]
+    assert [entry["identifier"] for entry in change["new"]] == [
+        "0088:5790000000005",
+        "0184:12345674",
+    ]
+
+
+def test_while_a_kind_is_loaded_for_the_first_time_nothing_is_told() -> None:
+    quiet = Circumstances(TUESDAY, GIVEN.at, announces=False)
+
+    plan = plan_companies([a_company_record()], Known(), quiet)
+
+    assert plan.writes
+    assert plan.announcements == ()
+
+
+def test_the_same_change_read_twice_is_one_event_and_made_twice_is_two() -> None:
+    known = a_known_company()
+
+    once, again = (changed_to(known, name="Nyt Navn ApS") for _ in range(2))
+    there = stored(once)
+    back = plan_companies(
+        [a_company_record(owners=(an_owner(),), version=None)],
+        there,
+        Circumstances(type(TUESDAY)(TUESDAY.at, 1), GIVEN.at, announces=True),
+    )
+
+    assert [event.id for event in once.announcements] == [event.id for event in again.announcements]
+    assert types(back) == [EventType.COMPANY_UPDATED]
+    assert back.announcements[0].id != once.announcements[0].id
+
+
+def test_every_event_is_what_the_contract_says() -> None:
+    plans = [
+        plan_companies([a_company_record()], Known(), GIVEN),
+        changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS"),
+        plan_units([a_unit_record()], a_known_company(), GIVEN),
+    ]
+
+    for body in (body for plan in plans for body in bodies(plan)):
+        event = RegistryEvent.model_validate(body)
+
+        assert event.data is not None
+        assert event.data.company is not None
+
+
+def stored_unit(known: Known) -> Known:
+    [write] = plan_units([a_unit_record()], known, GIVEN).units
+    return Known(companies=known.companies, units={UnitKey(write.key): write.state})

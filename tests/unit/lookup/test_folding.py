@@ -1,0 +1,162 @@
+"""What counts in a name when two are compared."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookup.domain.folding import (
+    LEADING_FORMS,
+    TRAILING_FORMS,
+    fold_name,
+    fold_text,
+    refolded,
+    same_spelling,
+)
+
+#: Letters of our two countries, their spellings and their accents, beside any text there is.
+NORDIC = st.text(alphabet="abeoæøåäöÆØÅéüAEOxyz .-/&'1", max_size=30)
+ANY_TEXT = st.one_of(
+    NORDIC, st.text(max_size=30), st.text(alphabet=st.characters(codec=None), max_size=30)
+)
+
+
+def same_name(one: str, other: str) -> bool:
+    first, second = fold_name(one), fold_name(other)
+    return first.key == second.key and same_spelling(first.spelled, second.spelled)
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        ("Åse", "Ase"),
+        ("Åse", "Aase"),
+        ("Møller", "Moller"),
+        ("Møller", "Moeller"),
+        ("Ærø", "Aero"),
+        ("Ærø", "Aeroe"),
+        ("Ærø", "Aro"),
+        ("Bagsværd", "Bagsvaerd"),
+        ("Bagsværd", "BAGSVARD"),
+        ("Aagaard", "Ågård"),
+        ("Händel", "Haendel"),
+        ("Götze", "Goetze"),
+        ("Café Liné", "cafe line"),
+        ("Müller", "Muller"),
+    ],
+)
+def test_every_spelling_of_a_letter_is_the_same_name(one: str, other: str) -> None:
+    assert same_name(one, other)
+
+
+@pytest.mark.parametrize("one,other", [("Moe", "Mo"), ("Aaby", "Aby"), ("Så", "Sæ"), ("Møe", "Mo")])
+def test_letters_that_are_no_spelling_of_one_another_are_another_name(one: str, other: str) -> None:
+    assert not same_name(one, other)
+
+
+def test_names_that_only_sound_alike_are_still_found_by_the_same_words() -> None:
+    assert fold_name("Moe").words == fold_name("Mo").words
+
+
+@pytest.mark.parametrize(
+    "one,other",
+    [
+        ("A.T. Kearney P/S", "AT Kearney"),
+        ("&TRADITION A/S", "Tradition"),
+        ("Hansen-Jensen", "Hansen Jensen"),
+        ("O'Neill", "ONeill"),
+        ("Fisk, Frugt & Grønt", "fisk frugt grønt"),
+    ],
+)
+def test_punctuation_does_not_count(one: str, other: str) -> None:
+    assert same_name(one, other)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "A/S", "ApS", "IVS", "I/S", "K/S", "P/S", "A.M.B.A.", "AMBA", "AS", "ASA", "ANS", "DA",
+        "KS", "SA", "BA", "ENK", "NUF", "a s", "Aktieselskab", "Aksjeselskap", "GmbH", "S.A.",
+    ],
+)  # fmt: skip
+def test_a_legal_form_at_the_end_does_not_count(form: str) -> None:
+    assert same_name(f"Nordlys {form}", "Nordlys")
+
+
+@pytest.mark.parametrize("form", ["A/S", "AS", "Aktieselskabet", "Anpartsselskabet"])
+def test_a_legal_form_at_the_beginning_does_not_count(form: str) -> None:
+    assert same_name(f"{form} Nordlys", "Nordlys")
+
+
+def test_several_legal_forms_do_not_count_either() -> None:
+    assert same_name("A/S Nordlys ApS NUF", "Nordlys")
+
+
+@pytest.mark.parametrize("name", ["Da Vinci AS", "Asa Nord AS", "Kasse AS", "Sa Marigo"])
+def test_what_only_looks_like_a_legal_form_stays(name: str) -> None:
+    folded = fold_name(name)
+
+    assert folded.words == fold_text(name.removesuffix(" AS")).words
+
+
+@pytest.mark.parametrize("name", ["A/S", "AS", "ApS AS", "DA", "-", "& / !", "…"])
+def test_a_name_of_nothing_but_a_form_or_signs_can_still_be_found(name: str) -> None:
+    assert fold_name(name).words
+
+
+def test_every_form_is_dropped_wherever_it_may_stand() -> None:
+    assert all(fold_name(f"Nordlys {form}").words == "nordlys" for form in TRAILING_FORMS)
+    assert all(fold_name(f"{form} Nordlys").words == "nordlys" for form in LEADING_FORMS)
+
+
+@given(ANY_TEXT)
+def test_folding_twice_is_folding_once(text: str) -> None:
+    once = fold_name(text)
+
+    assert fold_name(once.spelled) == once
+    assert fold_name(once.words).words == once.words
+
+
+@given(ANY_TEXT)
+def test_any_text_folds_to_one_that_can_be_written_down(text: str) -> None:
+    folded = fold_name(text)
+
+    assert folded.spelled.encode().decode() == folded.spelled
+    assert folded.spelled == " ".join(folded.spelled.split())
+    assert len(folded.words.split(" ")) == len(folded.spelled.split(" "))
+
+
+@given(st.text(alphabet=st.characters(codec="latin-1"), max_size=30))
+def test_case_does_not_count(text: str) -> None:
+    assert fold_name(text.upper()).words == fold_name(text).words
+    assert fold_name(text.title()).words == fold_name(text.lower().title()).words
+
+
+@given(st.text(alphabet="abcdeiouyz ", max_size=20), st.sampled_from("\u0301\u0300\u0302\u0308"))
+def test_accents_do_not_count(text: str, accent: str) -> None:
+    accented = "".join(c + accent if c in "eiuy" else c for c in text)
+
+    assert fold_name(accented) == fold_name(text)
+
+
+@given(NORDIC)
+def test_each_way_to_write_a_name_is_the_same_name(text: str) -> None:
+    special = fold_text(text).spelled
+    digraphs = special.replace("æ", "ae").replace("ø", "oe").replace("å", "aa")
+    plain = special.replace("æ", "a").replace("ø", "o").replace("å", "a")
+
+    assert fold_text(special).words == fold_text(digraphs).words == fold_text(plain).words
+
+
+@given(ANY_TEXT)
+def test_what_was_folded_is_kept_by_its_spelling(text: str) -> None:
+    folded = fold_name(text)
+
+    assert refolded(folded.spelled) == folded
+
+
+@given(ANY_TEXT, ANY_TEXT)
+def test_being_spelled_the_same_goes_both_ways(one: str, other: str) -> None:
+    first, second = fold_text(one).spelled, fold_text(other).spelled
+
+    assert same_spelling(first, first)
+    assert same_spelling(first, second) == same_spelling(second, first)

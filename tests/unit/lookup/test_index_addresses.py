@@ -1,0 +1,176 @@
+"""The search for an address in a built index."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from lookup.adapters.index import SearchIndex
+from lookup.domain.indexed import AddressKind, IndexedAddress, IndexedCompany
+from tests.builders.indexed import an_indexed_address, an_indexed_company
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SearchIndex]:
+    index = SearchIndex.open(tmp_path, Country.DK)
+    yield index
+    index.close()
+
+
+def at(line: str, *, number: int, employees: int = 0) -> IndexedCompany:
+    return an_indexed_company(
+        f"Nordlys {number}",
+        number=number,
+        employees=employees,
+        addresses=(an_indexed_address(line),),
+    )
+
+
+def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
+    index.apply(companies)
+    index.commit(b"here")
+    return index
+
+
+def found(index: SearchIndex, address: str) -> CompanyKey | None:
+    hit = index.search_address(address)
+    return hit.key if hit else None
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Margrethepladsen 4, 4. 8000 Aarhus C",
+        "Margreteplassen 4, 4. 8000 Aarhus C",
+        "Margrethepladsen 4, 8000 Århus C",
+        "Margrethepladsen 4, Aarhus C",
+        "Margreteplassen 4, Aarhus C",
+        "Margrethepladsen 4, Arhus",
+        "Margrethepladsen 4, Aarhuus C",
+        "Margrethepladsen 4",
+        "Margretheplads 04, 8000",
+        "Magrethe pladsen 4 8000 århus c",
+    ],
+)
+def test_an_address_is_found_however_written(index: SearchIndex, asked: str) -> None:
+    filled(
+        index,
+        at("Margrethepladsen 4, 4., 8000 Aarhus C", number=1),
+        at("Margrethepladsen 14, 4., 8000 Aarhus C", number=2, employees=50),
+        at("Margrethevej 4, 8000 Aarhus C", number=3, employees=50),
+        at("Margrethepladsen 4, 9000 Aalborg", number=4) if "8000" in asked else NOWHERE,
+    )
+
+    assert found(index, asked) == "dk:1"
+
+
+NOWHERE = an_indexed_company("Uden adresse", number=99)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Storgade 6, 5000 Odense C",
+        "Storgade 5, 9000 Aalborg",
+        "Lillegade 5, 5000 Odense C",
+        "Storvej 5, 5000 Odense C",
+        "Qwzxvk 5, 5000 Odense C",
+        "5000 Odense C",
+        "Odense",
+        "5",
+        "",
+    ],
+)
+def test_where_no_company_is_none_is_found(index: SearchIndex, asked: str) -> None:
+    filled(index, at("Storgade 5, 5000 Odense C", number=1))
+
+    assert index.search_address(asked) is None
+
+
+def test_the_nearer_of_two_streets_answers(index: SearchIndex) -> None:
+    filled(
+        index,
+        at("Mosede Kærvej 6, 2670 Greve", number=1),
+        at("Mosede Engvej 6, 2670 Greve", number=2, employees=50),
+    )
+
+    hit = index.search_address("Mosede Kægvej 6, 2670 Greve")
+
+    assert hit
+    assert (hit.key, hit.exact) == ("dk:1", False)
+
+
+def test_floor_and_door_choose_among_the_companies_of_a_house(index: SearchIndex) -> None:
+    filled(
+        index,
+        at("Storgade 5, 5000 Odense C", number=1),
+        at("Storgade 5, 2. tv, 5000 Odense C", number=2),
+        at("Storgade 5, 2. th, 5000 Odense C", number=3, employees=50),
+    )
+
+    assert found(index, "Storgade 5, 5000 Odense C") == "dk:1"
+    assert found(index, "Storgade 5, 2. sal tv, 5000 Odense C") == "dk:2"
+    assert found(index, "Storgade 5, 2. mf, 5000 Odense C") == "dk:3"
+
+
+def test_a_house_of_thousands_of_companies_gives_the_best_ranked_and_the_asked_door(
+    index: SearchIndex,
+) -> None:
+    crowd = [
+        at(f"Storgade 5, {n % 9 + 1}., 5000 Odense C", number=1_000 + n, employees=n % 50 + 1)
+        for n in range(2_000)
+    ]
+    best = at("Storgade 5, 3., 5000 Odense C", number=9_999, employees=60)
+    door = at("Storgade 5, 3. 17, 5000 Odense C", number=1)
+    plain = at("Storgade 5, 5000 Odense C", number=2)
+    filled(index, *crowd, best, door, plain)
+
+    assert found(index, "Storgade 5, 3., 5000 Odense C") == best.key
+    assert found(index, "Storgade 5, 3. 17, 5000 Odense C") == door.key
+    assert found(index, "Storgade 5, 5000 Odense C") == plain.key
+    assert found(index, "Storgaden 5, 3. 17, 5000 Odnse C") == door.key
+
+
+def test_without_a_town_the_best_ranked_of_all_towns_answers(index: SearchIndex) -> None:
+    filled(
+        index,
+        at("Storgade 5, 5000 Odense C", number=1, employees=5),
+        at("Storgade 5, 9000 Aalborg", number=2, employees=9),
+        at("Storgade 6, 9000 Aalborg", number=3, employees=99),
+    )
+
+    assert found(index, "Storgade 5") == "dk:2"
+
+
+def test_a_business_address_is_before_a_postal_one(index: SearchIndex) -> None:
+    post = IndexedAddress(AddressKind.POSTAL, "Storgade 5", None, "5000", "Odense C")
+    letters = an_indexed_company(number=1, addresses=(post,), employees=90)
+    filled(index, letters, at("Storgade 5, 5000 Odense C", number=2))
+
+    assert found(index, "Storgade 5, 5000 Odense C") == "dk:2"
+
+
+def test_a_place_without_house_numbers_is_found(index: SearchIndex) -> None:
+    filled(index, at("Alnes, 6055 Godøya", number=1), at("Alnes 7, 6055 Godøya", number=2))
+
+    assert found(index, "Alnes, 6055 Godøya") == "dk:1"
+
+
+def test_an_address_abroad_is_found_by_its_text(index: SearchIndex) -> None:
+    abroad = IndexedAddress(
+        AddressKind.BUSINESS, "Unit 7, Harbour House, Quay Road", None, None, "Leith", None, "GB"
+    )
+    filled(index, an_indexed_company(number=1, addresses=(abroad,)))
+
+    assert found(index, "Harbour House, Unit 7, Quay Road, Leith, Scotland") == "dk:1"
+    assert found(index, "Harbour House, Dundee") is None
+
+
+def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -> None:
+    nowhere = IndexedAddress(AddressKind.BUSINESS, None, None, "5000", "Odense C")
+    company = an_indexed_company("Nordlys", number=1, addresses=(nowhere,))
+    filled(index, company)
+
+    assert index.size.addresses == 0
+    assert index.search_name("Nordlys")

@@ -1,0 +1,277 @@
+"""What is applied to the index: when it is seen, what survives a restart, how it is built anew."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from datetime import date
+from hashlib import sha256
+from pathlib import Path
+from threading import Event
+
+import pytest
+
+from common.contracts.company import Country, Status
+from lookup.adapters.index import SearchIndex, Size
+from lookup.adapters.index.documents import documents_of
+from lookup.adapters.index.schema import FORMAT
+from lookup.domain.indexed import AddressKind, IndexedAddress, IndexedCompany
+from tests.builders.indexed import an_indexed_address, an_indexed_company
+
+NORDLYS = an_indexed_company(
+    "Nordlys ApS",
+    number=10_000_001,
+    trade_names=("Lyset",),
+    former_names=("NORDLYS", "Lyset A/S"),
+    addresses=(an_indexed_address("Storgade 5, 5000 Odense C"),),
+)
+#: Something of all that folding, streets, dwellings and ranks are about.
+EVERYTHING = an_indexed_company(
+    "A/S Blåbærgrød & Søn, Ærø ApS",
+    number=10_000_003,
+    employees=17,
+    founded=date(1999, 11, 15),
+    status=Status.BANKRUPT,
+    trade_names=("Müller's Café I/S", "Moe Byg GmbH"),
+    former_names=("ApS KBIL 17 NR. 0000",),
+    addresses=(
+        an_indexed_address("c/o Nordlys, Gl. Kongevej 2B, 2. sal tv, 1610 Kbh. V"),
+        an_indexed_address("Skt. Annæ Plads 3-7, st. mf, Christianshavn, 1250 København K"),
+        an_indexed_address("Storgt 142/148, H0201, 0155 Oslo", kind=AddressKind.POSTAL),
+        an_indexed_address("P.b. 12 Sentrum, 4001 Stavanger"),
+        IndexedAddress(AddressKind.BUSINESS, "Stormyrgatan 15", None, None, "Orsa", None, "SE"),
+    ),
+)
+AURORA = an_indexed_company("Aurora ApS", number=10_000_002)
+
+
+def opened(folder: Path) -> closing[SearchIndex]:
+    return closing(SearchIndex.open(folder, Country.DK))
+
+
+def test_what_is_applied_is_seen_from_the_commit_on(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        before = index.search_name("Nordlys")
+        index.commit(b"1")
+
+        assert before is None
+        assert index.search_name("Nordlys")
+
+
+def test_a_company_is_replaced_whole(tmp_path: Path) -> None:
+    renamed = an_indexed_company("Sydlys ApS", number=10_000_001)
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        index.apply([renamed])
+        index.commit(b"2")
+
+        assert index.search_name("Sydlys")
+        assert index.search_name("Lyset") is None
+        assert index.search_address("Storgade 5") is None
+        assert index.size == Size(companies=1, names=1, addresses=0)
+
+
+def test_a_removed_company_is_not_found(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS, AURORA])
+        index.commit(b"1")
+
+        index.apply([], [NORDLYS.key])
+        index.commit(b"2")
+
+        assert index.search_name("Nordlys") is None
+        assert index.search_name("Aurora")
+        assert index.size.companies == 1
+
+
+def test_applying_a_change_again_changes_nothing(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        for _ in range(3):
+            index.apply([NORDLYS, AURORA], [])
+            index.apply([NORDLYS], [AURORA.key])
+        index.commit(b"1")
+
+        assert index.size == Size(companies=1, names=2, addresses=1)
+
+
+def test_a_company_is_in_the_batch_that_removes_and_adds_it(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS], [NORDLYS.key])
+        index.commit(b"1")
+
+        assert index.search_name("Nordlys")
+
+
+def test_names_that_differ_in_nothing_that_counts_are_one(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        assert index.size == Size(companies=1, names=2, addresses=1)
+
+
+def test_a_new_index_has_no_save_point_and_a_committed_one_its_last(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        new = index.save_point
+        index.commit(b"\x00\xff1")
+        index.commit(b"\x00\xff2")
+
+        assert new is None
+        assert index.save_point == b"\x00\xff2"
+
+
+def test_a_reopened_index_answers_and_goes_on_from_its_save_point(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+        index.apply([AURORA])
+
+    with opened(tmp_path) as index:
+        assert index.save_point == b"1"
+        assert index.search_name("Nordlys")
+        assert index.search_name("Aurora") is None
+
+
+def test_each_country_has_an_index_of_its_own(tmp_path: Path) -> None:
+    norwegian = an_indexed_company("Nordlys AS", number=810_000_002, country=Country.NO)
+    with opened(tmp_path) as danish, closing(SearchIndex.open(tmp_path, Country.NO)) as index:
+        danish.commit(b"1")
+        index.apply([norwegian])
+        index.commit(b"2")
+
+        assert danish.search_name("Nordlys") is None
+        assert index.search_name("Nordlys")
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    with opened(tmp_path), pytest.raises(BlockingIOError):
+        SearchIndex.open(tmp_path, Country.DK)
+
+
+def test_a_rebuilt_index_holds_what_it_was_built_from_and_nothing_else(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        index.rebuild(iter([AURORA]), b"2")
+
+        assert index.search_name("Nordlys") is None
+        assert index.search_name("Aurora")
+        assert index.save_point == b"2"
+
+    with opened(tmp_path) as index:
+        assert index.search_name("Aurora")
+
+
+def test_a_rebuilt_index_takes_changes(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.rebuild([AURORA], b"1")
+
+        index.apply([NORDLYS], [AURORA.key])
+        index.commit(b"2")
+
+        assert index.search_name("Nordlys")
+        assert index.search_name("Aurora") is None
+
+
+def test_the_old_index_answers_while_the_new_one_is_built(tmp_path: Path) -> None:
+    answers = []
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        def companies() -> Iterator[IndexedCompany]:
+            answers.append(index.search_name("Nordlys"))
+            yield AURORA
+
+        index.rebuild(companies(), b"2")
+
+        assert [hit.key for hit in answers if hit] == [NORDLYS.key]
+
+
+def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
+    def companies() -> Iterator[IndexedCompany]:
+        yield AURORA
+        raise ConnectionError("the register went away")
+
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        with pytest.raises(ConnectionError):
+            index.rebuild(companies(), b"2")
+        index.rebuild([NORDLYS, AURORA], b"3")
+
+        assert index.size.companies == 2
+
+    assert len([folder for folder in (tmp_path / "dk").iterdir() if folder.is_dir()]) == 1
+
+
+def test_a_reset_index_is_empty_and_has_to_be_built(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+        index.reset()
+
+        assert index.save_point is None
+        assert index.size.companies == 0
+
+
+def test_an_index_of_another_format_has_to_be_built_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as index:
+        index.apply([NORDLYS])
+        index.commit(b"1")
+
+    monkeypatch.setattr("lookup.adapters.index.folders.FORMAT", FORMAT + 1)
+
+    with opened(tmp_path) as index:
+        assert index.save_point is None
+        assert index.search_name("Nordlys") is None
+
+
+def test_the_format_is_raised_whenever_something_else_is_written() -> None:
+    written = json.dumps(documents_of(EVERYTHING, Country.DK), sort_keys=True)
+
+    digest = sha256(written.encode()).hexdigest()[:16]
+
+    # Another digest needs another FORMAT, or indexes of the old code would answer wrongly.
+    assert (FORMAT, digest) == (2, "df60bb91c7f1bab7")
+
+
+@pytest.mark.parametrize("damage", ["meta.json", "*.store", "*.term"])
+def test_a_damaged_index_has_to_be_built_anew(tmp_path: Path, damage: str) -> None:
+    with opened(tmp_path) as index:
+        index.rebuild([NORDLYS], b"1")
+    for file in (tmp_path / "dk").rglob(damage):
+        file.write_bytes(b"")
+
+    with opened(tmp_path) as index:
+        assert index.save_point is None
+
+
+def test_searches_go_on_while_changes_are_committed(tmp_path: Path) -> None:
+    done = Event()
+
+    def search(index: SearchIndex) -> int:
+        found = 0
+        while not done.is_set() or not found:
+            found += index.search_name("Nordlys") is not None
+        return found
+
+    with opened(tmp_path) as index, ThreadPoolExecutor(2) as pool:
+        index.apply([NORDLYS])
+        index.commit(b"0")
+        searches = [pool.submit(search, index) for _ in range(2)]
+        for step in range(5):
+            index.apply([NORDLYS, an_indexed_company(f"Nord {step}", number=10_000_100 + step)])
+            index.commit(b"%d" % step)
+        index.rebuild([NORDLYS], b"rebuilt")
+        done.set()
+
+        assert all(search.result(timeout=30) for search in searches)

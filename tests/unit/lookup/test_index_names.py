@@ -1,0 +1,171 @@
+"""The search for a name in a built index, against the rules and against a scan of every name."""
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from common.contracts.company import CompanyKey, Country, Status
+from lookup.adapters.index import SearchIndex
+from lookup.domain.indexed import IndexedCompany
+from tests.builders.indexed import an_indexed_company
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SearchIndex]:
+    index = SearchIndex.open(tmp_path, Country.DK)
+    yield index
+    index.close()
+
+
+def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
+    index.apply(companies)
+    index.commit(b"here")
+    return index
+
+
+def found(index: SearchIndex, name: str) -> CompanyKey | None:
+    hit = index.search_name(name)
+    return hit.key if hit else None
+
+
+NORDLYS = an_indexed_company(
+    "Nordlys Fiskeri og Handel ApS",
+    number=10_000_001,
+    trade_names=("Lyset i Nord",),
+    former_names=("Aurora Trading A/S",),
+)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Nordlys Fiskeri og Handel ApS",
+        "NORDLYS FISKERI OG HANDEL",
+        "nordlys fiskeri & handel",
+        "Nordlys Fiskeri og Hande",
+        "Nordlsy Fiskeri og Handle",
+        "Handel og Fiskeri Nordlys",
+        "Nordlys Handel",
+        "Nordlys Fiskeri og Handel Danmark",
+        "Lyset i Nord",
+        "Aurora Trading",
+    ],
+)
+def test_a_company_is_found_by_each_of_its_names_however_written(
+    index: SearchIndex, asked: str
+) -> None:
+    filled(index, NORDLYS)
+
+    assert found(index, asked) == NORDLYS.key
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["Qwzxvk", "Purpurabe Opvaskemaskine", "Qwzxvk Fiskeri", "Handel", "asdfgh", "", "&", "ApS"],
+)
+def test_nonsense_is_not_found(index: SearchIndex, asked: str) -> None:
+    filled(index, NORDLYS)
+
+    assert index.search_name(asked) is None
+
+
+def test_an_exact_name_scores_100_whatever_its_kind(index: SearchIndex) -> None:
+    filled(index, NORDLYS)
+
+    hits = [index.search_name(name) for name, _ in NORDLYS.names]
+
+    assert [(hit.score, hit.exact) for hit in hits if hit] == [(100.0, True)] * 3
+
+
+def test_a_fuzzy_name_scores_less_and_is_not_exact(index: SearchIndex) -> None:
+    hit = filled(index, NORDLYS).search_name("Nordlys Fiskeri og Handell")
+
+    assert hit
+    assert hit.score < 100
+    assert not hit.exact
+
+
+def test_an_empty_index_finds_nothing(index: SearchIndex) -> None:
+    assert index.search_name("Nordlys") is None
+    assert index.search_address("Storgade 5") is None
+
+
+@pytest.mark.parametrize("name", ["A/S", "-", "A", "東京", "Æ"])
+def test_the_shortest_names_are_found(index: SearchIndex, name: str) -> None:
+    filled(index, an_indexed_company(name, number=10_000_002), NORDLYS)
+
+    assert found(index, name) == "dk:10000002"
+
+
+def test_a_name_as_long_as_may_be_asked_is_found(index: SearchIndex) -> None:
+    words = [f"selskab{letter * 5}" for letter in "abcdefghijklmno"]
+    name = " ".join(words)
+    filled(index, an_indexed_company(name, number=10_000_002))
+
+    assert len(name) in range(190, 201)
+    assert found(index, name) == "dk:10000002"
+    assert found(index, name.replace("ccccc", "cccc")) == "dk:10000002"
+    assert found(index, " ".join(reversed(words[1:]))) == "dk:10000002"
+
+
+def test_the_exact_spelling_is_before_one_that_only_sounds_the_same(index: SearchIndex) -> None:
+    large = an_indexed_company("Mo ApS", number=10_000_001, employees=500)
+    small = an_indexed_company("Moe ApS", number=10_000_002)
+    filled(index, large, small)
+
+    assert found(index, "Moe") == small.key
+    assert found(index, "Mo") == large.key
+    assert found(index, "Mø") == large.key
+
+
+def test_the_exact_spelling_is_found_behind_any_number_of_others(index: SearchIndex) -> None:
+    others = [an_indexed_company("Mo", number=10_000_100 + n, employees=9) for n in range(300)]
+    filled(index, *others, an_indexed_company("Moe", number=10_000_001))
+
+    assert found(index, "Moe ApS") == "dk:10000001"
+
+
+def test_a_current_name_is_before_a_trade_name_before_a_former_one(index: SearchIndex) -> None:
+    former = an_indexed_company("Alfa", number=1, former_names=("Nordlys",), employees=900)
+    trade = an_indexed_company("Beta", number=2, trade_names=("Nordlys",), employees=90)
+    current = an_indexed_company("Nordlys", number=3, status=Status.ENDED)
+    index.apply([former, trade, current])
+    index.commit(b"1")
+
+    answers = [found(index, "Nordlys")]
+    for company in (current, trade):
+        index.apply([], [company.key])
+        index.commit(b"2")
+        answers.append(found(index, "Nordlys"))
+
+    assert answers == [current.key, trade.key, former.key]
+
+
+@pytest.mark.parametrize("asked", ["Ali Transport", "Ali Transprt"])
+def test_of_thousands_of_namesakes_the_best_ranked_answers(index: SearchIndex, asked: str) -> None:
+    best = an_indexed_company(
+        "Ali Transport", number=10_009_999, employees=7, founded=date(1999, 1, 1)
+    )
+    namesakes = [
+        an_indexed_company(
+            "ALI TRANSPORT AS",
+            number=10_000_000 + place,
+            employees=place % 8,
+            founded=date(2000, 1, 1),
+            status=Status.ACTIVE if place % 2 else Status.ENDED,
+        )
+        for place in range(3_000)
+    ]
+    filled(index, *namesakes[:1_500], best, *namesakes[1_500:])
+
+    assert found(index, asked) == best.key
+
+
+def test_names_that_are_equally_near_are_decided_by_rank(index: SearchIndex) -> None:
+    small = an_indexed_company("Hansan Byg", number=10_000_001, employees=1)
+    large = an_indexed_company("Hansin Byg", number=10_000_002, employees=5)
+    filled(index, small, large)
+
+    assert found(index, "Hansen Byg") == large.key

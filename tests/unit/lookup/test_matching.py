@@ -1,0 +1,194 @@
+"""How alike names are, and who of several answers."""
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.contracts.company import Employees, Status
+from lookup.domain.folding import fold_name
+from lookup.domain.indexed import (
+    AddressKind,
+    NameKind,
+    Rank,
+    indexed_company,
+    order_of,
+    rank_order,
+)
+from lookup.domain.matching import ACCEPTED_NAME, EXACT, Standing, name_standing, similarity
+from tests.builders.companies import a_company, an_address
+
+NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
+
+
+def score(asked: str, there: str) -> float:
+    return similarity(fold_name(asked), fold_name(there))
+
+
+def standing(asked: str, there: str, kind: NameKind = NameKind.CURRENT) -> Standing:
+    return name_standing(fold_name(asked), fold_name(there), kind=kind, order=1)
+
+
+def a_rank(
+    *,
+    status: Status = Status.ACTIVE,
+    employees: int = 10,
+    founded: date | None = date(1990, 1, 1),
+    number: int = 20_000_000,
+) -> Rank:
+    return Rank(status=status, employees=employees, founded=founded, number=number)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["nordisk fiskeri", "NORDISK FISKERI A/S", "Nordisk-Fiskeri", "NordiskFiskeri ApS"],
+)
+def test_names_that_differ_in_nothing_that_counts_score_100(asked: str) -> None:
+    assert score(asked, "Nordisk Fiskeri ApS") == EXACT
+
+
+def test_a_name_that_only_sounds_the_same_is_near_and_not_exact() -> None:
+    assert ACCEPTED_NAME < score("Moe", "Mo") < EXACT
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Nordisk Fiskri",
+        "Nrodisk Fiskeri",
+        "Nordisk Fiskeriet",
+        "Nordsk Fiskerri",
+        "Fiskeri Nordisk",
+        "Fiskeri Nrodisk",
+        "Nordisk",
+        "Nordisk Fiskeri Norge",
+        "Nordiskfiskri",
+    ],
+)
+def test_typos_and_swapped_missing_or_additional_words_are_accepted(asked: str) -> None:
+    assert ACCEPTED_NAME <= score(asked, "Nordisk Fiskeri ApS") < EXACT
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Nordlys",
+        "Fiskeri og Handel i Vestfold",
+        "Sydisk Fiskeri",
+        "Qwzxv Fiskeri",
+        "Nordisk Fiskeri Transport og Logistik Danmark",
+    ],
+)
+def test_another_name_is_not_accepted(asked: str) -> None:
+    assert score(asked, "Nordisk Fiskeri ApS") < ACCEPTED_NAME
+
+
+def test_one_word_of_a_long_name_is_not_that_name() -> None:
+    assert score("Hansen", "Hansen Transport og Maskinudlejning") < ACCEPTED_NAME
+
+
+def test_a_shared_word_lends_no_likeness_to_the_others() -> None:
+    assert score("Abel Transport", "Adam Transport") < ACCEPTED_NAME
+    assert score("Hansem Transport", "Hansen Transport") > ACCEPTED_NAME
+
+
+def test_the_words_in_their_order_are_nearer_than_in_another() -> None:
+    assert score("Jensen Hansn", "Jensen Hansen") > score("Jensen Hansn", "Hansen Jensen")
+
+
+def test_fewer_typos_are_nearer() -> None:
+    scores = [score(name, "Nordisk Fiskeri") for name in ("Nordisk Fiskri", "Nordsk Fiskri")]
+
+    assert scores == sorted(scores, reverse=True)
+
+
+@given(NAMES, NAMES)
+def test_a_score_is_100_for_equal_names_and_for_no_others(one: str, other: str) -> None:
+    asked, there = fold_name(one), fold_name(other)
+
+    assert 0 <= similarity(asked, there) <= EXACT
+    assert similarity(asked, asked) == EXACT
+    assert similarity(asked, there) < EXACT or asked.key == there.key
+
+
+def test_a_current_name_comes_before_a_trade_name_and_this_before_a_former_one() -> None:
+    kinds = (NameKind.CURRENT, NameKind.TRADE, NameKind.FORMER)
+
+    fuzzy = [standing("Nordisk Fiskri", "Nordisk Fiskeri", kind) for kind in kinds]
+
+    assert fuzzy == sorted(fuzzy, reverse=True)
+    assert len({one.score for one in fuzzy}) == len(kinds)
+
+
+def test_an_exact_former_name_is_before_a_fuzzy_current_one() -> None:
+    former = standing("Nordlys", "Nordlys ApS", NameKind.FORMER)
+    current = standing("Nordlys", "Nordlyset ApS")
+
+    assert former > current
+    assert former.score == EXACT
+
+
+def test_the_weight_of_a_kind_decides_between_exact_names() -> None:
+    ended, active = rank_order(a_rank(status=Status.ENDED)), rank_order(a_rank())
+
+    assert order_of(NameKind.CURRENT, ended) > order_of(NameKind.TRADE, active)
+    assert order_of(NameKind.TRADE, ended) > order_of(NameKind.FORMER, active)
+    assert order_of(AddressKind.BUSINESS, ended) > order_of(AddressKind.POSTAL, active)
+
+
+@pytest.mark.parametrize(
+    "better,worse",
+    [
+        (a_rank(employees=0), a_rank(status=Status.BANKRUPT)),
+        (a_rank(status=Status.BANKRUPT, employees=0), a_rank(status=Status.ENDED)),
+        (a_rank(employees=11, founded=None), a_rank(employees=10)),
+        (a_rank(founded=date(1899, 5, 1), number=99_999_999), a_rank()),
+        (a_rank(number=99_999_999), a_rank(founded=None)),
+        (a_rank(number=20_000_000), a_rank(number=20_000_001)),
+        (a_rank(number=810_000_000), a_rank(number=999_999_999)),
+        (a_rank(number=999_999_998), a_rank(number=999_999_999)),
+    ],
+)
+def test_equal_matches_are_ranked_active_larger_older_lower(better: Rank, worse: Rank) -> None:
+    assert rank_order(better) > rank_order(worse)
+
+
+@given(
+    st.integers(0, 40_000),
+    st.one_of(st.none(), st.dates(date(1500, 1, 1), date(2400, 1, 1))),
+    st.integers(0, 999_999_999),
+    st.sampled_from(list(Status)),
+)
+def test_every_rank_fits_into_64_bits(
+    employees: int, founded: date | None, number: int, status: Status
+) -> None:
+    rank = Rank(status=status, employees=employees, founded=founded, number=number)
+
+    assert 0 <= order_of(NameKind.CURRENT, rank_order(rank)) < 2**64
+
+
+def test_a_company_is_searched_by_all_its_names_and_places() -> None:
+    company = a_company(
+        name="Nordlys ApS",
+        trade_names=("Lyset",),
+        former_names=("Aurora ApS",),
+        postal_address=an_address("Postboks 7, 1112 København K"),
+        employees=Employees(min=20, max=49),
+        founded="1999-11-15",
+    )
+
+    indexed = indexed_company(company)
+
+    assert indexed.names == (
+        ("Nordlys ApS", NameKind.CURRENT),
+        ("Lyset", NameKind.TRADE),
+        ("Aurora ApS", NameKind.FORMER),
+    )
+    assert [address.kind for address in indexed.addresses] == list(AddressKind)
+    assert indexed.rank == Rank(Status.ACTIVE, 20, date(1999, 11, 15), 12345674)
+
+
+@pytest.mark.parametrize("founded", [None, "1999-02-30"])
+def test_a_company_without_a_possible_founding_day_has_none(founded: str | None) -> None:
+    assert indexed_company(a_company(founded=founded)).rank.founded is None

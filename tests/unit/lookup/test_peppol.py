@@ -1,0 +1,185 @@
+"""What a business card of the Peppol Directory says."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.company import EinvoicingEntry
+from lookup.adapters.registers.reading import ReadRecord, parse, read
+from lookup.domain.records import Elsewhere, Kind, ParticipantRecord, RecordRefused, Refused
+from tests.builders.registers import a_business_card
+
+HEADER = (
+    "Participant ID;Names (per-row);Country code;Geo info;Identifier schemes;Identifier values;"
+    "Websites;Contact type;Contact name;Contact phone;Contact email;Additional info;"
+    "Registration date;Document types\n"
+)
+
+
+def record(pid: str = "iso6523-actorid-upis::0192:310345679", **entity: Any) -> ParticipantRecord:
+    read_card = parse(Kind.PEPPOL, a_business_card(pid, **entity))
+    assert isinstance(read_card, ParticipantRecord)
+    return read_card
+
+
+def identifiers(*pairs: tuple[str, str]) -> list[dict[str, str]]:
+    return [{"scheme": scheme, "value": value} for scheme, value in pairs]
+
+
+def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
+    assert record(regdate="2020-01-01") == ParticipantRecord(
+        identifier="0192:310345679",
+        holder=record().holder,
+        entry=EinvoicingEntry(
+            identifier="0192:310345679",
+            scheme="0192",
+            document_types=(
+                "busdox-docid-qns::urn:creditnote::2.1",
+                "busdox-docid-qns::urn:invoice::2.1",
+            ),
+            registered="2020-01-01",
+        ),
+        version=None,
+    )
+    assert record().holder == "no:310345679"
+
+
+@pytest.mark.parametrize(
+    "pid,identifier,holder",
+    [
+        ("iso6523-actorid-upis::0184:dk12345674", "0184:12345674", "dk:12345674"),
+        ("iso6523-actorid-upis::0096:1012345670", "0096:1012345670", "dk:1012345670"),
+        ("iso6523-actorid-upis::9908:310345679", "9908:310345679", "no:310345679"),
+        ("iso6523-actorid-upis::0198:dk12345674", "0198:12345674", None),
+    ],
+)
+def test_national_identifiers_are_ours_whatever_the_card_says(
+    pid: str, identifier: str, holder: str | None
+) -> None:
+    read_card = record(pid, countryCode="SE")
+
+    assert (read_card.identifier, read_card.holder) == (identifier, holder)
+
+
+@pytest.mark.parametrize(
+    "given,holder",
+    [
+        (identifiers(("DK:CVR", "DK12345674")), "dk:12345674"),
+        (identifiers(("0096", "1012345670"), ("0184", "12345674")), "dk:12345674"),
+        (identifiers(("DK:P", "1012345670")), "dk:1012345670"),
+        (identifiers(("GTIN", "5790000000005")), None),
+        ([{"scheme": None, "value": None}], None),
+        (None, None),
+    ],
+)
+def test_the_holder_of_a_gln_is_named_on_its_card(given: Any, holder: str | None) -> None:
+    read_card = record(
+        "iso6523-actorid-upis::0088:5790000000005", countryCode="dk", identifiers=given
+    )
+
+    assert (read_card.identifier, read_card.holder) == ("0088:5790000000005", holder)
+
+
+@pytest.mark.parametrize("country", ["SE", None])
+def test_participants_of_other_countries_are_none_of_ours(country: str | None) -> None:
+    for pid in ("9930:de123456789", "0088:7300000000000"):
+        card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
+
+        assert isinstance(parse(Kind.PEPPOL, card), Elsewhere)
+
+
+def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
+    national = {"pid": "iso6523-actorid-upis::0192:310345679"}
+    international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
+
+    assert isinstance(parse(Kind.PEPPOL, national), ParticipantRecord)
+    assert isinstance(parse(Kind.PEPPOL, international), Elsewhere)
+
+
+@pytest.mark.parametrize(
+    "card,reason",
+    [
+        ({}, "pid: it is missing"),
+        ({"pid": "hello"}, "pid: it is not of the form <scheme>:<value>"),
+        (a_business_card("0192:12"), "pid: a value of scheme 0192 is 9 digits"),
+        (a_business_card(regdate="i går"), "entities[0].regdate: it is not a date"),
+        (
+            a_business_card("0237:0101700000"),
+            "pid: scheme 0237 holds personal numbers, which are never stored",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named_and_personal_numbers_are_not_repeated(
+    card: Any, reason: str
+) -> None:
+    with pytest.raises(RecordRefused) as refused:
+        parse(Kind.PEPPOL, card)
+
+    assert str(refused.value) == reason
+
+
+@pytest.fixture(name="export")
+def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
+    def read_export(rows: str) -> list[Any]:
+        path = tmp_path / "business-cards.csv"
+        path.write_bytes((HEADER + rows).encode("iso-8859-1"))
+        return [
+            one.reason if isinstance(one, Refused) else one.record
+            for one in read(path, Kind.PEPPOL)
+        ]
+
+    return read_export
+
+
+def test_a_row_of_the_csv_export_says_the_same_as_the_card(
+    export: Callable[[str], list[Any]],
+) -> None:
+    row = (
+        '"iso6523-actorid-upis::0088:5790000000005";"Prøven";"DK";"";"DK:CVR\nGTIN";'
+        '"DK12345674\n1";"";"";"";"";"";"Ved åen";"2020-01-01";'
+        '"busdox-docid-qns::urn:invoice::2.1\nbusdox-docid-qns::urn:creditnote::2.1"\n'
+    )
+
+    assert export(row) == [
+        record(
+            "0088:5790000000005",
+            countryCode="DK",
+            identifiers=identifiers(("DK:CVR", "DK12345674")),
+            regdate="2020-01-01",
+        )
+    ]
+
+
+def a_row(
+    pid: str, country: str, scheme: str = "", value: str = "", *, day: str = "", kinds: str = ""
+) -> str:
+    return ";".join([pid, "A", country, "", scheme, value, *[""] * 6, day, kinds]) + "\n"
+
+
+def test_the_rows_of_one_participant_are_one_card(export: Callable[[str], list[Any]]) -> None:
+    gln = "iso6523-actorid-upis::0088:5790000000005"
+
+    found = export(
+        a_row(gln, "SE", kinds="urn:a::1")
+        + a_row(gln, "DK", "DK:CVR", "12345674", day="2021-01-01", kinds="urn:b::1")
+        + "broken\n"
+        + a_row("iso6523-actorid-upis::0192:310345679", "NO")
+    )
+
+    assert found[0] == "it has 1 cells, not 14"
+    assert [one.holder for one in found[1:]] == ["dk:12345674", "no:310345679"]
+    assert found[1].entry.document_types == ("urn:a::1", "urn:b::1")
+    assert found[1].entry.registered == "2021-01-01"
+
+
+def test_cards_of_the_json_export_are_read_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "business-cards.json"
+    path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))
+
+    found = list(read(path, Kind.PEPPOL))
+
+    assert [one.number for one in found] == [1, 2]
+    assert all(isinstance(one, ReadRecord) and one.record == record() for one in found)

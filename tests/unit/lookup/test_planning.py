@@ -1,0 +1,218 @@
+"""What a list of records does to what is stored."""
+
+import dataclasses
+from datetime import UTC, datetime
+
+from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from lookup.domain.planning.companies import plan_companies, plan_owners
+from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.states import (
+    Bump,
+    Circumstances,
+    CompanyState,
+    Known,
+    Plan,
+    UnitState,
+    Verdict,
+)
+from lookup.domain.planning.units import plan_units
+from lookup.domain.records import SourceVersion
+from lookup.domain.trees import dump
+from tests.builders.companies import (
+    MONDAY,
+    TUESDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+)
+
+KEY = CompanyKey("dk:12345674")
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+
+
+def as_of(version: SourceVersion, *, announces: bool = False) -> Circumstances:
+    return Circumstances(version, NOON, announces)
+
+
+def after(plan: Plan) -> Known:
+    """What is stored once the plan is written."""
+    return Known(
+        companies={write.key: write.state for write in plan.companies},
+        units={write.key: write.state for write in plan.units},
+        participants={write.identifier: write.state for write in plan.participants},
+    )
+
+
+def test_a_company_that_is_not_stored_is_new_with_revision_one() -> None:
+    plan = plan_companies([a_company_record()], Known(), as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.NEW,)
+    assert plan.companies[0].expected is None
+    assert plan.companies[0].state.revision == 1
+
+
+def test_the_same_record_again_costs_no_write() -> None:
+    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+
+    plan = plan_companies([a_company_record(version=TUESDAY)], stored, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.UNCHANGED,)
+    assert not plan.writes
+
+
+def test_a_newer_record_that_differs_raises_the_revision() -> None:
+    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+
+    plan = plan_companies([renamed], stored, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+    assert (plan.companies[0].expected, plan.companies[0].state.revision) == (1, 2)
+
+
+def test_an_older_or_equally_old_record_that_differs_is_stale() -> None:
+    stored = after(plan_companies([a_company_record(version=TUESDAY)], Known(), as_of(MONDAY)))
+    renamed = a_company(name="Gammelt Navn ApS")
+    older = a_company_record(renamed, version=MONDAY)
+    equal = a_company_record(renamed, version=TUESDAY)
+
+    for record in (older, equal):
+        plan = plan_companies([record], stored, as_of(TUESDAY))
+
+        assert plan.verdicts == (Verdict.STALE,)
+        assert not plan.writes
+
+
+def test_of_two_versions_of_one_moment_the_higher_sequence_is_newer() -> None:
+    first, second = SourceVersion(MONDAY.at, 1), SourceVersion(MONDAY.at, 2)
+    stored = after(plan_companies([a_company_record(version=first)], Known(), as_of(MONDAY)))
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=second)
+
+    plan = plan_companies([renamed], stored, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+
+
+def test_a_record_without_a_version_is_as_new_as_its_file() -> None:
+    plan = plan_companies([a_company_record(version=None)], Known(), as_of(TUESDAY))
+
+    assert plan.companies[0].state.version == TUESDAY
+    assert plan.companies[0].updated_at == TUESDAY.at
+
+
+def test_a_removed_company_stays_out_with_all_that_belongs_to_it() -> None:
+    removed = Known(tombstones={KEY})
+
+    plans = [
+        plan_companies([a_company_record()], removed, as_of(MONDAY)),
+        plan_units([a_unit_record()], removed, as_of(MONDAY)),
+        plan_participants([a_participant_record()], removed, as_of(MONDAY)),
+    ]
+
+    assert [plan.verdicts for plan in plans] == [(Verdict.REMOVED,)] * 3
+    assert not any(plan.writes for plan in plans)
+
+
+def test_a_second_phone_number_is_a_change_although_the_answer_shows_only_one() -> None:
+    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    reachable = a_company_record(phones=("12345678", "87654321"), version=TUESDAY)
+
+    plan = plan_companies([reachable], stored, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+
+
+def test_owners_that_come_before_their_company_wait_for_it() -> None:
+    owners = after(plan_owners([an_owners_record(an_owner())], Known(), as_of(MONDAY)))
+    company = a_company(country=Country.NO, vat="987654321")
+
+    plan = plan_companies([a_company_record(company, owners=None)], owners, as_of(MONDAY))
+
+    waiting = next(iter(owners.companies.values()))
+    assert (waiting.is_known, waiting.revision) == (False, 0)
+    assert plan.verdicts == (Verdict.NEW,)
+    assert plan.companies[0].expected == 0
+    assert plan.companies[0].state.revision == 1
+    assert plan.companies[0].state.owners == waiting.owners
+
+
+def test_owners_of_a_known_company_raise_its_revision_and_keep_its_record() -> None:
+    company = a_company(country=Country.NO, vat="987654321")
+    stored = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
+
+    plan = plan_owners([an_owners_record(an_owner())], stored, as_of(MONDAY))
+
+    [before], [after_it] = stored.companies.values(), [write.state for write in plan.companies]
+    assert after_it.revision == before.revision + 1
+    assert after_it.core == before.core
+
+
+def test_an_empty_list_of_owners_is_nothing_new_to_a_client() -> None:
+    company = a_company(country=Country.NO, vat="987654321")
+    stored = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
+
+    plan = plan_owners([an_owners_record()], stored, as_of(MONDAY))
+
+    assert plan.companies[0].state.revision == 1
+
+
+def test_a_unit_raises_the_revision_of_its_company_once_a_list() -> None:
+    known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")})
+    units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
+
+    plan = plan_units(units, known, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.NEW, Verdict.NEW)
+    assert plan.bumps == (Bump(KEY, expected=4),)
+
+
+def test_a_unit_that_moves_changes_both_companies() -> None:
+    other = CompanyKey("dk:87654321")
+    unit = a_unit_record()
+    known = Known(
+        companies={
+            KEY: CompanyState(revision=4, core=b"{}"),
+            other: CompanyState(revision=7, core=b"{}"),
+        },
+        units={UnitKey(unit.key): UnitState(1, dump(unit.unit), other, (), MONDAY)},
+    )
+
+    plan = plan_units([dataclasses.replace(unit, version=TUESDAY)], known, as_of(MONDAY))
+
+    assert set(plan.bumps) == {Bump(KEY, expected=4), Bump(other, expected=7)}
+
+
+def test_a_unit_whose_company_is_not_known_is_stored_all_the_same() -> None:
+    plan = plan_units([a_unit_record()], Known(), as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.NEW,)
+    assert plan.bumps == ()
+
+
+def test_an_identifier_of_a_unit_changes_the_company_behind_it() -> None:
+    unit = UnitKey("dk:1012345678")
+    known = Known(
+        companies={KEY: CompanyState(revision=4, core=b"{}")},
+        units={unit: UnitState(1, dump(a_unit()), KEY)},
+    )
+
+    plan = plan_participants(
+        [a_participant_record("0096:1012345678", holder=unit)], known, as_of(MONDAY)
+    )
+
+    assert plan.bumps == (Bump(KEY, expected=4),)
+
+
+def test_an_ended_company_ranks_behind_every_active_one() -> None:
+    big_but_ended = a_company_record(a_company(status=Status.ENDED, vat="10000009"))
+    small = a_company_record(a_company(vat="10000017"))
+
+    ended, active = plan_companies([big_but_ended, small], Known(), as_of(MONDAY)).companies
+
+    assert active.rank is not None
+    assert ended.rank is not None
+    assert active.rank < ended.rank

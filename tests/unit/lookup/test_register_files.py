@@ -1,0 +1,484 @@
+"""Raw records out of files: every wrapping, every way to be broken, any size."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lookup.adapters.registers import file_streams
+from lookup.adapters.registers.brreg_documents import DIALECT
+from lookup.adapters.registers.file_csv import CsvRecords
+from lookup.adapters.registers.file_json import JsonRecords
+from lookup.adapters.registers.file_window import Window
+from lookup.adapters.registers.files import raw_records
+from lookup.adapters.registers.reading import ReadRecord, read
+from lookup.domain.records import CompanyRecord, FileBroken, Kind, OwnersRecord, Refused
+from tests.builders.registers import a_role, an_entity, roles
+
+RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]
+
+#: A record found, or the fault of one refused.
+Outcome = Any
+
+
+def compact(value: object) -> bytes:
+    return orjson.dumps(value)
+
+
+def indented(value: object) -> bytes:
+    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+
+
+def an_answer(records: list[Any]) -> dict[str, Any]:
+    """A page of Elasticsearch."""
+    hits = {"total": len(records), "hits": [{"_index": "cvr", "_source": one} for one in records]}
+    return {"took": 1, "_shards": {"total": 3}, "hits": hits, "timings": [{"hits": []}]}
+
+
+def a_hal_page(records: list[Any]) -> dict[str, Any]:
+    links = {"self": {"href": "https://register.example"}}
+    return {"_links": links, "_embedded": {"enheter": records}, "page": {"size": 20}}
+
+
+def an_export(records: list[Any]) -> dict[str, Any]:
+    return {"version": 2, "codeListSupported": "9.2", "bc": records}
+
+
+def in_parts(content: bytes, size: int = 1 << 18) -> Iterator[bytes]:
+    return (content[at : at + size] for at in range(0, len(content), size))
+
+
+def json_outcomes(content: bytes, size: int = 1 << 18) -> list[Outcome]:
+    found = JsonRecords(Window(in_parts(content, size)))
+    return ["refused" if one.content is None else one.content for one in found]
+
+
+def outcomes(path: Path) -> list[Outcome]:
+    """What a file gives; its last entry tells where it broke, if it did."""
+    given: list[Outcome] = []
+    try:
+        for one in raw_records(path, DIALECT):
+            given.append(one.reason if isinstance(one, Refused) else one.raw)
+    except FileBroken as broken:
+        given.append(str(broken))
+    return given
+
+
+@pytest.fixture(name="file")
+def _file(tmp_path: Path) -> Callable[..., Path]:
+    def write(content: bytes, name: str = "file") -> Path:
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 1 << 18])
+@pytest.mark.parametrize("write", [compact, indented])
+@pytest.mark.parametrize("wrap", [list, a_hal_page, an_export])
+def test_every_wrapping_gives_the_records_however_the_text_is_cut(
+    wrap: Callable[[Any], Any], write: Callable[[Any], bytes], size: int
+) -> None:
+    assert json_outcomes(write(wrap(RECORDS)), size) == RECORDS
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 18])
+@pytest.mark.parametrize("write", [compact, indented])
+@pytest.mark.parametrize("between", [b"\n", b"\r\n\r\n", b""])
+def test_pages_in_a_row_are_read_like_one(
+    write: Callable[[Any], bytes], between: bytes, size: int
+) -> None:
+    content = between.join([write(an_answer(RECORDS)), write(an_answer([])), write(RECORDS)])
+
+    found = [one.get("_source", one) for one in json_outcomes(content, size)]
+
+    assert found == RECORDS + RECORDS
+
+
+def test_a_record_a_line_and_a_single_record_are_read() -> None:
+    assert json_outcomes(b"\n".join(map(compact, RECORDS))) == RECORDS
+    assert json_outcomes(indented(RECORDS[0])) == RECORDS[:1]
+
+
+@pytest.mark.parametrize(
+    "content,expected",
+    [
+        (b'[{"n":1},{"n":nope},{"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1},{"n":"\xff"},{"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1},{"n":NaN},{"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1},{"n":"lost},{"n":3},{"n":4}]', [{"n": 1}, "refused", {"n": 3}, {"n": 4}]),
+        (b'[{"n":"lost},{"n":3},{"n":4}]', ["refused", {"n": 3}, {"n": 4}]),
+        (b'[{"n":1},{"n":{"a":1},{"n":3},{"n":4}]', [{"n": 1}, "refused", {"n": 3}, {"n": 4}]),
+        (b'[{"n":1}},{"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1},[{"n":3},{"n":4}]', [{"n": 1}, "refused", {"n": 3}, {"n": 4}]),
+        (b'[{"n":1},nonsense {"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1},null,4.2,"x",{"n":3}]', [{"n": 1}, *["refused"] * 3, {"n": 3}]),
+        (b'[{"n":1},"lost,{"n":3}]', [{"n": 1}, "refused", {"n": 3}]),
+        (b'[{"n":1}"x]', [{"n": 1}, *["refused"] * 2]),
+        (b'{"n":1}\n{"n":\n{"n":3}', [{"n": 1}, "refused", {"n": 3}]),
+        (b'{"n":1}\nsome words\n{"n":3}', [{"n": 1}, "refused", {"n": 3}]),
+        (b'{"n":1}\n{"n":"lost}\n{"n":3}', [{"n": 1}, "refused", {"n": 3}]),
+        (b'{"n":1}}\n{"n":3}', [{"n": 1}, "refused", {"n": 3}]),
+        (
+            b'{"hits":{"hits":[{"i":1},{"i":"lost}]}}\n{"hits":{"hits":[{"i":3}]}}',
+            [{"i": 1}, "refused", {"i": 3}],
+        ),
+        (b'{"hits":{"hits":[{"i":1}]}\n{"hits":{"hits":[{"i":3}]}}', [{"i": 1}, {"i": 3}]),
+        (b'{"hits":{"hits":[{"i":1},]{"i":3}]}}', [{"i": 1}, "refused", {"i": 3}]),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 5, 1 << 18])
+def test_a_broken_record_is_refused_and_the_rest_goes_on(
+    content: bytes, expected: list[Outcome], size: int
+) -> None:
+    assert json_outcomes(content, size) == expected
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_refuse_a_record() -> None:
+    assert json_outcomes(b'[{"n":"\\ud83d"},{"n":"\\ud83d\\ude00"}]') == [
+        {"n": "\ud83d"},
+        {"n": "😀"},
+    ]
+
+
+def test_what_only_python_takes_for_json_is_refused() -> None:
+    deep = b'{"n":"\\ud83d","in":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+
+    assert json_outcomes(b'[{"n":"\\ud83d","m":NaN},' + deep + b',{"n":3}]') == [
+        "refused",
+        "refused",
+        {"n": 3},
+    ]
+
+
+def test_records_have_numbers_and_places(file: Callable[..., Path]) -> None:
+    path = file(b'[{"n":1},\n{"n":nope},\n{"n":3}]')
+
+    found = list(raw_records(path))
+
+    assert [(one.number, one.place) for one in found] == [
+        (1, "byte 1"),
+        (2, "byte 10"),
+        (3, "byte 22"),
+    ]
+    assert isinstance(found[1], Refused)
+    assert found[1].reason.startswith("it is not JSON: ")
+
+
+def test_what_is_no_object_is_refused(file: Callable[..., Path]) -> None:
+    assert outcomes(file(b'[[1],{"n":2}]')) == ["it is not an object", {"n": 2}]
+
+
+@given(st.binary(max_size=60))
+def test_no_content_makes_the_splitter_fail_in_another_way(rubbish: bytes) -> None:
+    for content in (rubbish, b'[{"n":1},' + rubbish, b'{"hits":{"hits":[' + rubbish):
+        try:
+            json_outcomes(content)
+        except FileBroken:
+            continue
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=5), max_size=3)))
+def test_any_list_of_objects_comes_back_as_it_is(records: list[dict[str, str]]) -> None:
+    assert json_outcomes(compact(records), size=5) == records
+
+
+@pytest.mark.parametrize(
+    "content,whole,place",
+    [
+        (b'[{"n":1},{"n":2', 1, "inside the record that begins at byte 9 (1 records before)"),
+        (b'[{"n":1},{"n":2}', 2, "inside a list of records, at byte 16 (2 records before)"),
+        (b'{"n":1}\n{"n"', 1, "inside the record that begins at byte 8 (1 records before)"),
+        (b'{"hits":{"hits":[{"n":1}]', 1, "inside a page, after its records"),
+    ],
+)
+def test_a_truncated_file_gives_what_is_whole_and_says_where_it_ends(
+    file: Callable[..., Path], content: bytes, whole: int, place: str
+) -> None:
+    *records, broken = outcomes(file(content))
+
+    assert len(records) == whole
+    assert place in broken
+
+
+@pytest.mark.parametrize("content", [b"", b"  \n", b"<html></html>", b"navn;nummer\nA;1\n"])
+def test_a_file_of_another_kind_is_broken_at_once(
+    file: Callable[..., Path], content: bytes
+) -> None:
+    assert outcomes(file(content)) == [
+        "the file is neither JSON nor a table of this register (0 records before)"
+    ]
+
+
+def test_a_byte_order_mark_is_passed_over(file: Callable[..., Path]) -> None:
+    assert outcomes(file(b"\xef\xbb\xbf" + compact(RECORDS))) == RECORDS
+
+
+@pytest.mark.parametrize("text", [b"x", b'\\\\ \\" {['])
+@pytest.mark.parametrize("size", [1, 100, 1 << 18])
+@pytest.mark.parametrize("excess", [1, 5000])
+def test_a_record_that_is_too_long_is_refused_and_passed_over(
+    excess: int, size: int, text: bytes
+) -> None:
+    longest = 1000
+    filler = b'{"b":"' + text + b'"},'
+    long = b'{"n":[' + filler * ((longest + excess) // len(filler) + 1) + b"0]}"
+    content = b'[{"n":1},' + long + b',{"n":3}]'
+
+    records = JsonRecords(Window(in_parts(content, size)), longest=longest)
+
+    assert [one.fault or one.content for one in records] == [
+        {"n": 1},
+        "it is longer than 1,000 bytes",
+        {"n": 3},
+    ]
+
+
+@pytest.mark.parametrize("rest", [b"", b']},{"n":"', b'"', b"\\"])
+def test_a_file_that_ends_inside_a_record_that_is_too_long_is_broken(rest: bytes) -> None:
+    content = b'[{"n":["' + b"x" * 5000 + rest
+    records = JsonRecords(Window(in_parts(content)), longest=1000)
+
+    with pytest.raises(FileBroken):
+        list(records)
+
+
+def test_no_record_is_held_beyond_the_limit() -> None:
+    longest = 1 << 16
+
+    def content() -> Iterator[bytes]:
+        yield b'[{"n":"'
+        for _ in range(1000):
+            yield b"x" * longest
+        yield b'"}]'
+
+    tracemalloc.start()
+    found = list(JsonRecords(Window(content()), longest=longest))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(found) == 1
+    assert peak < 10 * longest
+
+
+def test_a_lost_bracket_costs_one_record_even_far_from_the_end() -> None:
+    sound = [{"n": number, "text": "x" * 1000} for number in range(3000)]
+    content = compact(sound).replace(b'{"n":1000,', b'{"n":{"a":1000,')
+
+    found = json_outcomes(content)
+
+    assert found == [*sound[:1000], "refused", *sound[1001:]]
+
+
+def test_gzip_is_known_by_its_content_whatever_the_name(file: Callable[..., Path]) -> None:
+    packed = gzip.compress(compact(RECORDS))
+
+    assert outcomes(file(packed, "file.json")) == RECORDS
+    assert outcomes(file(compact(RECORDS), "file.json.gz")) == RECORDS
+
+
+def test_gzip_members_in_a_row_are_one_file(file: Callable[..., Path]) -> None:
+    lines = [gzip.compress(compact(record) + b"\n") for record in RECORDS]
+
+    assert outcomes(file(b"".join(lines) + b"\0" * 512)) == RECORDS
+
+
+def test_a_truncated_gzip_gives_what_is_whole_and_says_where_it_ends(
+    file: Callable[..., Path],
+) -> None:
+    packed = gzip.compress(compact(RECORDS))
+
+    for cut in (1, 8, 9):
+        *records, broken = outcomes(file(packed[:-cut]))
+
+        assert records == RECORDS
+        assert broken.startswith(f"the gzip data end early, at byte {len(packed) - cut} ")
+
+
+def test_a_corrupt_gzip_gives_what_is_whole_and_says_where_it_breaks(
+    file: Callable[..., Path],
+) -> None:
+    lines = b"".join(compact({"n": number, "text": "x" * number}) + b"\n" for number in range(900))
+    packed = bytearray(gzip.compress(lines))
+    packed[len(packed) // 2] ^= 0xFF
+    wrong_sum = bytearray(gzip.compress(compact(RECORDS)))
+    wrong_sum[-5] ^= 0xFF
+
+    *records, broken = outcomes(file(bytes(packed)))
+    *all_records, wrong = outcomes(file(bytes(wrong_sum)))
+
+    assert 0 < len(records) < 900
+    assert "the gzip data cannot be unpacked" in broken
+    assert all_records == RECORDS
+    assert "the gzip data cannot be unpacked" in wrong
+
+
+def test_rubbish_after_gzip_is_not_overlooked(file: Callable[..., Path]) -> None:
+    packed = gzip.compress(compact(RECORDS))
+
+    assert outcomes(file(packed + b"rubbish"))[:-1] == RECORDS
+
+
+def test_a_part_that_unpacks_to_much_is_unpacked_in_steps(file: Callable[..., Path]) -> None:
+    content = b" " * (file_streams.PART * 5) + b"[]"
+
+    parts = list(file_streams.stream(file(gzip.compress(content))))
+
+    assert b"".join(parts) == content
+    assert max(map(len, parts)) <= file_streams.PART
+
+
+def test_the_progress_adds_up_to_the_size_of_the_file(file: Callable[..., Path]) -> None:
+    path = file(gzip.compress(compact([{"n": number} for number in range(1000)])))
+    told: list[int] = []
+
+    records = list(raw_records(path, on_bytes=told.append))
+
+    assert len(records) == 1000
+    assert sum(told) == path.stat().st_size
+
+
+def test_memory_does_not_grow_with_the_file(file: Callable[..., Path]) -> None:
+    path = file(compact([{"n": number, "text": "x" * 1000} for number in range(20_000)]))
+
+    tracemalloc.start()
+    count = sum(1 for _ in raw_records(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert count == 20_000
+    assert peak < 4_000_000
+
+
+HEADER = b"organisasjonsnummer,navn,organisasjonsform.kode\n"
+
+
+def rows(content: bytes, size: int = 1 << 18) -> list[Outcome]:
+    found = CsvRecords(Window(in_parts(content, size)), DIALECT)
+    return [(one.place, one.fault or one.content) for one in found]
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 18])
+def test_rows_are_read_with_line_breaks_in_cells_and_without_empty_cells(size: int) -> None:
+    content = HEADER + b'310345679,"TO, ""LINJER""\nAS",AS\r\n\n310345687,\xc3\x98L,\n'
+
+    assert rows(content, size) == [
+        (
+            "line 2",
+            {
+                "organisasjonsnummer": "310345679",
+                "navn": 'TO, "LINJER"\nAS',
+                "organisasjonsform.kode": "AS",
+            },
+        ),
+        ("line 5", {"organisasjonsnummer": "310345687", "navn": "ØL"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        b'310345679,"LOST,AS',
+        b"310345679,TOO,MANY,AS",
+        b"310345679,TOO FEW",
+        b"310345679,\xff,AS",
+        b'310345679,"LOST\nAND NOT,FOUND,AS',
+    ],
+)
+def test_a_broken_row_is_refused_and_the_rest_goes_on(broken: bytes) -> None:
+    sound = b"310345687,B,AS\n"
+
+    found = rows(HEADER + sound + broken + b"\n" + sound + sound)
+
+    assert [isinstance(content, dict) for _, content in found] == [True, False, True, True]
+    assert found[1][0] == "line 3"
+
+
+def test_a_row_that_never_ends_costs_no_other(file: Callable[..., Path]) -> None:
+    count = 60_000
+    sound = b"310345687,A COMPANY,AS\n" * count
+
+    found = rows(HEADER + b'310345679,"LOST,AS\n' + sound)
+
+    assert [isinstance(content, dict) for _, content in found] == [False] + [True] * count
+
+
+@pytest.mark.parametrize("rest", [b"310345679,A", b'310345679,"A'])
+def test_a_table_that_ends_inside_a_row_is_broken(file: Callable[..., Path], rest: bytes) -> None:
+    *records, broken = outcomes(file(HEADER + b"310345687,B,AS\n" + rest))
+
+    assert len(records) == 1
+    assert broken == "the file ends inside the row that begins at line 3 (1 records before)"
+
+
+def test_a_line_of_any_length_is_not_held() -> None:
+    line = b"310345679," + b"x" * (5 << 20) + b",AS\n"
+
+    found = rows(HEADER + line + b"310345687,B,AS\n")
+
+    assert [(place, isinstance(content, dict)) for place, content in found] == [
+        ("line 2", False),
+        ("line 3", True),
+    ]
+
+
+def test_a_header_that_cannot_be_read_breaks_the_file(file: Callable[..., Path]) -> None:
+    (broken,) = outcomes(file(b"organisasjonsnummer,\xff\n"))
+
+    assert broken.startswith("the header cannot be read: ")
+
+
+def test_reading_gives_records_and_refusals_with_their_places(file: Callable[..., Path]) -> None:
+    nameless = an_entity(navn=None)
+    path = file(compact([an_entity(), nameless, an_entity(konkurs="perhaps")]))
+
+    first, second, third = read(path, Kind.NO_ENTITIES)
+
+    assert isinstance(first, ReadRecord)
+    assert isinstance(first.record, CompanyRecord)
+    assert (first.number, first.place) == (1, "byte 1")
+    assert isinstance(second, Refused)
+    assert (second.number, second.reason) == (2, "navn: it is missing")
+    assert isinstance(third, Refused)
+    assert third.reason.startswith("konkurs: ")
+
+
+def test_the_roles_of_one_entity_take_its_number_from_the_files_name(
+    file: Callable[..., Path],
+) -> None:
+    answer = roles(a_role())
+    del answer["organisasjonsnummer"]
+    path = file(compact(answer), "roller-310345679.json")
+
+    (named,) = read(path, Kind.NO_ROLES)
+    (unnamed,) = read(path, Kind.NO_ROLES, number_from_name=False)
+
+    assert isinstance(named, ReadRecord)
+    assert isinstance(named.record, OwnersRecord)
+    assert named.record.key == "no:310345679"
+    assert isinstance(unnamed, Refused)
+    assert unnamed.reason == "organisasjonsnummer: it is missing"
+
+
+def test_the_name_of_a_file_says_nothing_about_a_list_in_it(file: Callable[..., Path]) -> None:
+    answer = roles(a_role())
+    del answer["organisasjonsnummer"]
+
+    (refused,) = read(file(compact([answer]), "roller-310345679.json"), Kind.NO_ROLES)
+
+    assert isinstance(refused, Refused)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)

@@ -1,0 +1,135 @@
+"""What holds for every document of every register, however odd."""
+
+import copy
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.contracts.contract import Contract
+from lookup.adapters.registers.reading import parse
+from lookup.domain.records import CompanyRecord, Elsewhere, Kind, Record, RecordRefused
+from tests.builders.registers import (
+    a_business_card,
+    a_contact,
+    a_cvr_company,
+    a_cvr_unit,
+    a_norwegian_unit,
+    a_relation,
+    a_role,
+    an_attribute,
+    an_entity,
+    held,
+    legal_ownership,
+    roles,
+)
+
+DOCUMENTS: dict[Kind, Any] = {
+    Kind.NO_ENTITIES: an_entity(
+        telefon="22 33 44 55",
+        historiskeNavn=[{"navn": "FØR AS", "fraDato": "1999-01-01"}],
+        kapital={"belop": 30000.0, "valuta": "NOK"},
+        vedtektsfestetFormaal=["Salg."],
+        naeringskode1={"kode": "62.010", "beskrivelse": "Programmering"},
+    ),
+    Kind.NO_UNITS: a_norwegian_unit(),
+    Kind.NO_ROLES: roles(a_role(), a_role(enhet={"navn": ["PRØVEN AS"]})),
+    Kind.DK_COMPANIES: a_cvr_company(
+        telefonNummer=[a_contact("33333333")],
+        attributter=[an_attribute("KAPITAL", held(None, vaerdi="125000.00"))],
+        deltagerRelation=[a_relation(legal_ownership("0.5", votes="0.5"))],
+        maanedsbeskaeftigelse=[
+            {"aar": 2016, "maaned": 12, "intervalKodeAntalAnsatte": "ANTAL_2_4"}
+        ],
+    ),
+    Kind.DK_UNITS: a_cvr_unit(),
+    Kind.PEPPOL: a_business_card(identifiers=[{"scheme": "0192", "value": "310345679"}]),
+}
+
+surprises = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(codec=None), max_size=12)
+    | st.sampled_from(["\ud800", "\x00", "1e9999", "NaN", "9" * 40, "2024-02-30"]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to everything inside a document."""
+    items: Any = ()
+    if isinstance(document, dict):
+        items = document.items()
+    elif isinstance(document, list):
+        items = enumerate(document)
+    inner = [place for key, value in items for place in places(value, (*path, key))]
+    return [path, *inner] if path else inner
+
+
+def with_surprise(document: Any, place: tuple[Any, ...], surprise: Any) -> Any:
+    changed = copy.deepcopy(document)
+    target = changed
+    for step in place[:-1]:
+        target = target[step]
+    target[place[-1]] = surprise
+    return changed
+
+
+def public_models(record: Record) -> list[Contract]:
+    return [
+        model
+        for name in ("company", "unit", "entry")
+        if isinstance(model := getattr(record, name, None), Contract)
+    ] + list(getattr(record, "owners", None) or ())
+
+
+@pytest.mark.parametrize("kind", Kind)
+@given(data=st.data())
+def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
+    kind: Kind, data: st.DataObject
+) -> None:
+    document = DOCUMENTS[kind]
+    place = data.draw(st.sampled_from(places(document)))
+
+    try:
+        record = parse(kind, with_surprise(document, place, data.draw(surprises)))
+    except RecordRefused:
+        return
+
+    for model in public_models(record):
+        assert model.model_dump_json()
+
+
+@pytest.mark.parametrize("kind", Kind)
+@given(surprise=st.dictionaries(st.text(max_size=5), surprises, max_size=3))
+def test_any_object_at_all_is_read_or_refused(kind: Kind, surprise: dict[str, Any]) -> None:
+    with suppress(RecordRefused):
+        assert parse(kind, surprise) is not None
+
+
+@given(st.text(st.characters(codec=None)))
+def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
+    try:
+        record = parse(Kind.NO_ENTITIES, an_entity(navn=name))
+    except RecordRefused:
+        return
+
+    assert isinstance(record, CompanyRecord)
+    assert record.company.name == record.company.name.strip() != ""
+    for letter in record.company.name:
+        assert letter >= " "
+        assert not "\ud800" <= letter <= "\udfff"
+        assert letter not in "\ufffe\uffff"
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_the_same_document_is_always_the_same_record(kind: Kind) -> None:
+    once, again = parse(kind, DOCUMENTS[kind]), parse(kind, copy.deepcopy(DOCUMENTS[kind]))
+
+    assert once == again
+    assert not isinstance(once, Elsewhere)

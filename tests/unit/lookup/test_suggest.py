@@ -1,0 +1,109 @@
+"""Suggested companies as they are shown: the index says who, the register says what."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from common.contracts.company import CompanyKey, Country, Status, company_key
+from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
+from lookup.domain.suggesting import Suggested
+from lookup.ports import CompanyRow
+from lookup.usecases.suggest import AnswerSuggestions
+from tests.builders.companies import a_company, an_address
+
+
+@dataclass
+class FakeSuggestions:
+    """Suggests by text what it is told to."""
+
+    by_text: Mapping[str, Sequence[Suggested]]
+
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
+        return [one for one in self.by_text[text] if one.key.startswith(country)][:limit]
+
+
+@dataclass
+class FakeCompanies:
+    """Stored companies, and the keys of each read."""
+
+    cores: Mapping[CompanyKey, bytes]
+    reads: list[set[CompanyKey]] = field(default_factory=list)
+
+    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        self.reads.append(set(keys))
+        return {
+            key: CompanyRow(revision=1, core=self.cores[key], owners=b"[]", updated_at=None)
+            for key in keys
+            if key in self.cores
+        }
+
+
+OSLO = an_address().model_copy(update={"city": "Oslo"})
+PROVEN = a_company(vat="10000001", name="Prøven ApS", address=OSLO)
+PROVEBO = a_company(vat="10000002", name="Prøvebo", address=None, status=Status.ENDED)
+STORED = {
+    company_key(company.country, company.vat): company.model_dump_json().encode()
+    for company in (PROVEN, PROVEBO)
+}
+[FIRST, SECOND] = STORED
+GONE = company_key(Country.DK, "10000003")
+
+
+def asked(text: str, *, country: Country = Country.DK, limit: int = 10) -> SuggestRequest:
+    return SuggestRequest(country=country, text=text, limit=limit)
+
+
+def shown(reply: SuggestReply) -> list[tuple[str, str, str | None, str, float]]:
+    suggestions = SuggestionList.model_validate_json(reply.body).suggestions
+    return [(one.vat, one.name, one.city, one.status, one.score) for one in suggestions]
+
+
+async def test_each_list_has_its_companies_in_order_and_all_lists_share_one_read() -> None:
+    register = FakeCompanies(STORED)
+    answer = AnswerSuggestions(
+        FakeSuggestions(
+            {
+                "prø": [Suggested(SECOND, 95.0), Suggested(FIRST, 85.0)],
+                "prøven": [Suggested(FIRST, 100.0)],
+            }
+        ),
+        register,
+    )
+
+    replies = await answer([asked("prø"), asked("prøven"), asked("prø", limit=1)])
+
+    proven = ("10000001", "Prøven ApS", "Oslo", "active")
+    provebo = ("10000002", "Prøvebo", None, "ended")
+    assert [shown(reply) for reply in replies] == [
+        [(*provebo, 95.0), (*proven, 85.0)],
+        [(*proven, 100.0)],
+        [(*provebo, 95.0)],
+    ]
+    assert register.reads == [{FIRST, SECOND}]
+
+
+async def test_a_company_that_was_removed_a_moment_ago_is_left_out() -> None:
+    suggestions = FakeSuggestions({"p": [Suggested(GONE, 95.0), Suggested(FIRST, 95.0)]})
+
+    [reply] = await AnswerSuggestions(suggestions, FakeCompanies(STORED))([asked("p")])
+
+    assert [vat for vat, *_ in shown(reply)] == ["10000001"]
+
+
+async def test_when_nothing_is_suggested_nothing_is_read() -> None:
+    register = FakeCompanies(STORED)
+
+    [reply] = await AnswerSuggestions(FakeSuggestions({"x": []}), register)([asked("x")])
+
+    assert reply.body == b'{"suggestions":[]}'
+    assert register.reads == []
+
+
+async def test_scores_are_written_as_lookups_write_them() -> None:
+    suggestions = FakeSuggestions({"p": [Suggested(FIRST, 100.0), Suggested(SECOND, 93.1)]})
+
+    [reply] = await AnswerSuggestions(suggestions, FakeCompanies(STORED))([asked("p")])
+
+    assert [one["score"] for one in orjson.loads(reply.body)["suggestions"]] == [100, 93.1]
+    assert b'"score":100}' in reply.body

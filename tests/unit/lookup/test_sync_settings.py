@@ -1,0 +1,37 @@
+"""What the sync's settings refuse, before anything is sent."""
+
+from typing import Any
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from lookup.settings import SyncSettings
+
+
+def settings(**fields: Any) -> SyncSettings:
+    return SyncSettings(**{"mongo_url": SecretStr("mongodb://mongo.example.com"), **fields})
+
+
+def test_a_password_goes_over_plain_http_only_where_that_was_allowed() -> None:
+    access = {"cvr_user": "acme", "cvr_password": SecretStr("secret")}
+
+    with pytest.raises(ValidationError, match="CVR_ALLOW_PLAINTEXT=true"):
+        settings(**access)
+
+    assert settings(**access, cvr_allow_plaintext=True).cvr_url.scheme == "http"
+    assert settings(**access, cvr_url="https://cvr.example.com").cvr_url.scheme == "https"
+
+
+def test_who_does_not_follow_denmark_need_not_allow_anything() -> None:
+    assert settings().cvr_user == ""
+
+
+@pytest.mark.parametrize("name", ["brreg_url", "peppol_url"])
+def test_the_registers_that_offer_tls_are_asked_over_tls(name: str) -> None:
+    with pytest.raises(ValidationError, match="that register offers HTTPS"):
+        settings(**{name: "http://register.example.com"})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8090", "localhost:8090", "[::1]:8090"])
+def test_a_register_on_this_machine_may_be_plain(host: str) -> None:
+    assert settings(brreg_url=f"http://{host}/api").brreg_url.scheme == "http"

@@ -1,0 +1,218 @@
+import pytest
+
+from register_samples import Shape, companies_no, roles_no, units_no
+from tests.unit.register_samples.checks import is_orgnr
+from tests.unit.register_samples.paths import all_paths
+
+COUNT = 2000
+
+_PLACE = {"adresse[]", "postnummer", "poststed", "kommune", "kommunenummer", "land", "landkode"}
+_CODED = {"kode", "beskrivelse"}
+
+#: The fields of the bulk file of 2022, and those that deleted companies have.
+FIELDS_2022 = {
+    "organisasjonsnummer",
+    "navn",
+    *(f"organisasjonsform.{field}" for field in _CODED),
+    "hjemmeside",
+    "registreringsdatoEnhetsregisteret",
+    "registrertIMvaregisteret",
+    "frivilligMvaRegistrertBeskrivelser[]",
+    *(f"naeringskode{n}.{field}" for n in (1, 2, 3) for field in _CODED),
+    "naeringskode2.hjelpeenhetskode",
+    "antallAnsatte",
+    *(f"{kind}adresse.{field}" for kind in ("forretnings", "post") for field in _PLACE),
+    "stiftelsesdato",
+    *(f"institusjonellSektorkode.{field}" for field in _CODED),
+    "registrertIForetaksregisteret",
+    "registrertIStiftelsesregisteret",
+    "registrertIFrivillighetsregisteret",
+    "sisteInnsendteAarsregnskap",
+    "overordnetEnhet",
+    "konkurs",
+    "underAvvikling",
+    "underTvangsavviklingEllerTvangsopplosning",
+    "slettedato",
+    "maalform",
+}
+
+#: Fields that came since.
+FIELDS_2026 = (FIELDS_2022 - {"naeringskode2.hjelpeenhetskode"}) | {
+    *(f"historiskeNavn[].{field}" for field in ("navn", "fraDato", "tilDato")),
+    "harRegistrertAntallAnsatte",
+    "telefon",
+    "mobil",
+    "epostadresse",
+    "konkursdato",
+    "underAvviklingDato",
+    "tvangsopplostPgaManglendeRegnskapDato",
+    "underRekonstruksjonsforhandlingDato",
+    "registrertIPartiregisteret",
+    "registreringsdatoForetaksregisteret",
+    "registreringsdatoMerverdiavgiftsregisteret",
+    "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
+    "registreringsdatoFrivilligMerverdiavgiftsregisteret",
+    "registreringsdatoAntallAnsatteEnhetsregisteret",
+    "registreringsdatoAntallAnsatteNAVAaregisteret",
+    "vedtektsdato",
+    "vedtektsfestetFormaal[]",
+    "aktivitet[]",
+    "erIKonsern",
+    *(
+        f"kapital.{field}"
+        for field in ("belop", "antallAksjer", "type", "valuta", "innfortDato", "fulltInnbetalt")
+    ),
+    *(f"paategninger[].{field}" for field in ("infotype", "tekst", "innfoertDato")),
+    "registreringsnummerIHjemlandet",
+    "underlagtLovgivningLand",
+    "underlagtLovgivningLandKode",
+    "utenlandskRegisterNavn",
+    *(f"utenlandskRegisterAdresse.{field}" for field in ("adresse[]", "poststed", "land")),
+    "respons_klasse",
+}
+
+
+def test_entities_have_the_fields_of_2026() -> None:
+    assert all_paths(companies_no(COUNT, seed=1)) == FIELDS_2026
+
+
+def test_old_entities_have_the_fields_of_2022() -> None:
+    assert all_paths(companies_no(COUNT, seed=1, shape=Shape(old=True))) == FIELDS_2022
+
+
+def test_bulk_records_have_empty_links_in_two_places() -> None:
+    (entity,) = companies_no(1, seed=1)
+
+    assert entity["links"] == []
+    assert entity["organisasjonsform"]["links"] == []
+    assert "_links" not in entity
+
+
+def test_linked_records_have_links_instead() -> None:
+    (entity,) = companies_no(1, seed=1, shape=Shape(linked=True))
+
+    assert entity["_links"]["self"]["href"].endswith(f"/enheter/{entity['organisasjonsnummer']}")
+    assert "links" not in entity
+
+
+def test_employees_below_five_are_withheld() -> None:
+    told = list(companies_no(COUNT, seed=1, shape=Shape(old=True)))
+    withheld = list(companies_no(COUNT, seed=1))
+
+    for old, new in zip(told, withheld, strict=True):
+        count = old["antallAnsatte"]
+        assert new.get("antallAnsatte") == (count if count >= 5 else None)
+        assert new["harRegistrertAntallAnsatte"] == (count > 0)
+
+
+def test_every_number_is_valid_and_no_two_are_alike() -> None:
+    numbers = [
+        each["organisasjonsnummer"]
+        for records in (companies_no(COUNT, seed=1), units_no(COUNT, seed=1))
+        for each in records
+    ]
+
+    assert all(map(is_orgnr, numbers))
+    assert len(set(numbers)) == len(numbers)
+
+
+def test_phone_numbers_are_written_in_several_ways() -> None:
+    phones = [each["telefon"] for each in companies_no(COUNT, seed=1) if "telefon" in each]
+
+    shapes = {"".join("9" if c.isdigit() else c for c in phone) for phone in phones}
+
+    assert {"99999999", "99 99 99 99", "999 99 999", "+99 99999999"} <= shapes
+
+
+def test_a_foreign_address_has_neither_postcode_nor_municipality() -> None:
+    addresses = [each.get("forretningsadresse", {}) for each in companies_no(COUNT, seed=1)]
+    abroad = [at for at in addresses if at.get("landkode", "NO") != "NO"]
+
+    assert {field for at in abroad for field in at} == {"adresse", "poststed", "land", "landkode"}
+    assert any(at["adresse"] == [] for at in abroad)
+
+
+def test_a_care_of_name_is_a_line_before_the_street() -> None:
+    lines = [
+        each["forretningsadresse"]["adresse"]
+        for each in companies_no(COUNT, seed=1)
+        if "forretningsadresse" in each
+    ]
+
+    with_name = [each for each in lines if any(line.startswith("c/o ") for line in each)]
+
+    assert 0.08 < len(with_name) / COUNT < 0.18
+    assert all(each[0].startswith("c/o ") and len(each) == 2 for each in with_name)
+
+
+def test_every_unit_belongs_to_an_entity() -> None:
+    numbers = {each["organisasjonsnummer"] for each in companies_no(COUNT, seed=1)}
+    units = list(units_no(COUNT, seed=1))
+
+    assert {each["overordnetEnhet"] for each in units} <= numbers
+    assert {each["organisasjonsform"]["kode"] for each in units} == {"BEDR", "AAFY"}
+
+
+def test_units_have_the_fields_of_their_own() -> None:
+    fields = all_paths(units_no(COUNT, seed=1))
+
+    assert {
+        "oppstartsdato",
+        "datoEierskifte",
+        "nedleggelsesdato",
+        "beliggenhetsadresse.postnummer",
+    } <= fields
+    assert not {"konkurs", "forretningsadresse.postnummer"} & fields
+
+
+def test_roles_have_the_fields_of_the_file() -> None:
+    role = "rollegrupper[].roller[]"
+
+    fields = all_paths(roles_no(COUNT, seed=1))
+
+    assert fields == {
+        "organisasjonsnummer",
+        *(f"rollegrupper[].type.{field}" for field in _CODED),
+        "rollegrupper[].sistEndret",
+        *(f"{role}.type.{field}" for field in _CODED),
+        *(f"{role}.valgtAv.{field}" for field in _CODED),
+        f"{role}.person.fodselsdato",
+        *(f"{role}.person.navn.{field}" for field in ("fornavn", "mellomnavn", "etternavn")),
+        f"{role}.person.erDoed",
+        f"{role}.enhet.organisasjonsnummer",
+        *(f"{role}.enhet.organisasjonsform.{field}" for field in _CODED),
+        f"{role}.enhet.navn[]",
+        f"{role}.enhet.erSlettet",
+        *(f"{role}.{field}" for field in ("fratraadt", "avregistrert", "rekkefolge")),
+    }
+
+
+@pytest.mark.parametrize("form,group", [("ENK", "INNH"), ("ANS", "DTSO"), ("DA", "DTPR")])
+def test_the_owners_of_a_form_are_a_group_of_roles(form: str, group: str) -> None:
+    wanted = {
+        each["organisasjonsnummer"]
+        for each in companies_no(COUNT, seed=1)
+        if each["organisasjonsform"]["kode"] == form and "slettedato" not in each
+    }
+    found = {
+        each["organisasjonsnummer"]
+        for each in roles_no(COUNT, seed=1)
+        if any(group == held["type"]["kode"] for held in each["rollegrupper"])
+    }
+
+    assert found == wanted
+
+
+def test_some_roles_are_given_up() -> None:
+    roles = [
+        role
+        for each in roles_no(COUNT, seed=1)
+        for held in each["rollegrupper"]
+        for role in held["roller"]
+    ]
+
+    assert {(role["fratraadt"], role["avregistrert"]) for role in roles} >= {
+        (False, False),
+        (True, False),
+        (False, True),
+    }

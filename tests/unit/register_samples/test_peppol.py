@@ -1,0 +1,118 @@
+from typing import Any
+
+import pytest
+
+from register_samples import companies_dk, companies_no, participants, units_dk
+from register_samples.peppol import COLUMNS, rows
+from tests.unit.register_samples.checks import is_gln
+from tests.unit.register_samples.paths import all_paths
+
+COUNT = 800
+
+
+@pytest.fixture(name="cards", scope="module")
+def _cards() -> list[dict[str, Any]]:
+    return list(participants(COUNT, seed=1))
+
+
+def _values(cards: list[dict[str, Any]], scheme: str) -> list[str]:
+    prefix = f"iso6523-actorid-upis::{scheme}:"
+    return [each["pid"].removeprefix(prefix) for each in cards if each["pid"].startswith(prefix)]
+
+
+def test_cards_have_the_fields_of_the_export(cards: list[dict[str, Any]]) -> None:
+    assert all_paths(cards) == {
+        "pid",
+        "entities[].names[].name",
+        "entities[].names[].lang",
+        "entities[].countryCode",
+        "entities[].geoinfo",
+        "entities[].identifiers[].scheme",
+        "entities[].identifiers[].value",
+        "entities[].websiteURIs[]",
+        "entities[].contacts[].type",
+        "entities[].contacts[].email",
+        "entities[].additionalInfo",
+        "entities[].regdate",
+        "docTypes[].scheme",
+        "docTypes[].value",
+        "docTypes[].displayName",
+        "docTypes[].state",
+        "docTypes[].nonStandard",
+    }
+
+
+def test_no_participant_has_two_cards(cards: list[dict[str, Any]]) -> None:
+    assert len({each["pid"] for each in cards}) == len(cards)
+
+
+def test_norwegian_identifiers_are_numbers_of_the_register(cards: list[dict[str, Any]]) -> None:
+    numbers = {each["organisasjonsnummer"] for each in companies_no(COUNT, seed=1)}
+
+    assert set(_values(cards, "0192")) <= numbers
+
+
+def test_danish_identifiers_come_with_and_without_letters(cards: list[dict[str, Any]]) -> None:
+    numbers = {str(each["Vrvirksomhed"]["cvrNummer"]) for each in companies_dk(COUNT, seed=1)}
+    values = _values(cards, "0184")
+
+    assert {value.removeprefix("DK") for value in values} <= numbers
+    assert {value.startswith("DK") for value in values} == {True, False}
+
+
+def test_unit_identifiers_are_numbers_of_units(cards: list[dict[str, Any]]) -> None:
+    numbers = {str(each["VrproduktionsEnhed"]["pNummer"]) for each in units_dk(COUNT, seed=1)}
+    values = _values(cards, "0096")
+
+    assert len(values) > 5
+    assert set(values) <= numbers
+
+
+def test_location_numbers_are_valid(cards: list[dict[str, Any]]) -> None:
+    values = _values(cards, "0088")
+
+    assert len(values) > 50
+    assert all(map(is_gln, values))
+
+
+def test_some_cards_are_of_other_countries_and_some_tell_no_holder(
+    cards: list[dict[str, Any]],
+) -> None:
+    countries = {each["entities"][0]["countryCode"] for each in cards}
+    anonymous = [
+        each
+        for each in cards
+        if "::0088:" in each["pid"] and "identifiers" not in each["entities"][0]
+    ]
+
+    assert countries > {"DK", "NO"}
+    assert anonymous
+
+
+def test_no_card_shows_a_secret_contact(cards: list[dict[str, Any]]) -> None:
+    emails = [
+        contact
+        for each in companies_dk(COUNT, seed=1)
+        for contact in each["Vrvirksomhed"]["elektroniskPost"]
+    ]
+    public = {each["kontaktoplysning"] for each in emails if not each["hemmelig"]}
+    secret = {each["kontaktoplysning"] for each in emails if each["hemmelig"]} - public
+
+    shown = {
+        contact["email"]
+        for each in cards
+        for entity in each["entities"]
+        for contact in entity.get("contacts", [])
+    }
+
+    assert secret
+    assert not shown & secret
+
+
+def test_a_card_is_a_row_with_a_line_per_document_type(cards: list[dict[str, Any]]) -> None:
+    (row,) = rows(cards[0])
+    cells = dict(zip(COLUMNS, row, strict=True))
+
+    assert cells["Participant ID"] == "iso6523-actorid-upis::0184:DK12345674"
+    assert cells["Names (per-row)"] == "Prøvefabrikken ApS"
+    assert len(cells["Document types"].splitlines()) == len(cards[0]["docTypes"])

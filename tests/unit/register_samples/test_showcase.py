@@ -1,0 +1,72 @@
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import register_samples
+from register_samples import SHOWCASE, companies_dk, companies_no, participants, roles_no, units_dk
+from register_samples.showcase import SIZE
+from register_samples.showcase.exhibit import Exhibit
+from tests.unit.register_samples.checks import is_cvr, is_gln, is_orgnr, is_p_number
+
+README = Path(register_samples.__file__).parents[2] / "README.md"
+EXHIBITS = [each for exhibits in SHOWCASE.values() for each in exhibits]
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda each: each.company.number)
+def test_the_readme_tells_number_and_name(exhibit: Exhibit) -> None:
+    told = f"| {exhibit.company.number} | {exhibit.company.name} |"
+
+    assert told in README.read_text()
+
+
+def test_exhibits_stand_at_their_position() -> None:
+    for exhibits in SHOWCASE.values():
+        assert [each.company.index for each in exhibits] == list(range(SIZE))
+
+
+def test_danish_numbers_are_valid() -> None:
+    for each in SHOWCASE["dk"]:
+        assert is_cvr(each.company.number)
+        assert all(is_p_number(unit.number) for unit in each.units)
+
+
+def test_norwegian_numbers_are_valid_and_nobodys() -> None:
+    for each in SHOWCASE["no"]:
+        numbers = [each.company.number, *(unit.number for unit in each.units)]
+        assert all(is_orgnr(number) and number.startswith("3") for number in numbers)
+
+
+def test_location_numbers_are_valid_and_not_those_of_drawn_companies() -> None:
+    shown = {each.value for exhibit in EXHIBITS for each in exhibit.identifiers}
+    drawn = {card["pid"].split(":")[-1] for card in participants(500, seed=1, start=SIZE)}
+
+    assert all(is_gln(value) for value in shown if len(value) == 13)
+    assert not shown & drawn
+
+
+@pytest.mark.parametrize("stream", [companies_dk, companies_no, roles_no, units_dk])
+def test_neither_seed_nor_size_changes_the_showcase(
+    stream: Callable[[int, int], Iterator[dict[str, Any]]],
+) -> None:
+    first = list(stream(SIZE, 0))
+
+    assert list(stream(50, 4711))[: len(first)] == first
+
+
+def test_the_first_danish_company_is_that_of_the_documentation() -> None:
+    company = next(companies_dk(1, seed=1))["Vrvirksomhed"]
+
+    assert company["cvrNummer"] == 12345674
+    assert company["virksomhedMetadata"]["nyesteNavn"]["navn"] == "Prøvefabrikken ApS"
+    assert company["telefonNummer"][-1]["kontaktoplysning"] == "12345678"
+    assert company["beliggenhedsadresse"][-1]["vejnavn"] == "Prøvevej"
+    assert [unit["pNummer"] for unit in company["penheder"]] == [1012345670, 1012345689, 1012345697]
+
+
+def test_cards_of_the_showcase_are_always_there() -> None:
+    found = {card["pid"] for card in participants(SIZE, seed=99)}
+
+    assert "iso6523-actorid-upis::0088:5790000000005" in found
+    assert "iso6523-actorid-upis::0192:310345679" in found

@@ -1,0 +1,206 @@
+"""What the bodies of requests may say."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.failures import FailureCode
+from common.contracts.webhooks import WebhookStatus
+from tests.builders.webhooks import NOON, URL, a_draft
+from webhook_registry.domain.bodies import (
+    LONGEST_DESCRIPTION,
+    read_changes,
+    read_draft,
+    read_window,
+)
+from webhook_registry.domain.refusals import Refused
+from webhook_store.models import EventFilter
+
+
+def faults(read: Callable[[], object]) -> dict[str, str]:
+    """What is wrong, by parameter."""
+    with pytest.raises(Refused) as caught:
+        read()
+    failure = caught.value.failure
+    assert failure.code is FailureCode.INVALID_BODY
+    return {error.parameter: error.message for error in failure.errors}
+
+
+def faults_of_draft(**fields: Any) -> dict[str, str]:
+    return faults(lambda: read_draft(a_draft(**fields)))
+
+
+def test_a_draft_may_have_everything() -> None:
+    body = a_draft(
+        events=["company.updated", "owners.*"],
+        filter={"countries": ["dk"], "companies": ["dk:01234567"]},
+        description="nightly sync",
+    )
+
+    draft = read_draft(body)
+
+    assert draft.destination.url == URL
+    assert draft.events == ("company.updated", "owners.*")
+    assert draft.filter == EventFilter((Country.DK,), (CompanyKey("dk:01234567"),))
+    assert draft.description == "nightly sync"
+
+
+def test_a_draft_needs_url_and_events_alone() -> None:
+    draft = read_draft(a_draft())
+
+    assert (draft.filter, draft.description) == (None, None)
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"url": NaN}', b'"\\ud800"'])
+def test_a_body_that_is_not_json_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused, match="not JSON"):
+        read_draft(body)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"7"])
+def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+    with pytest.raises(Refused, match="not a JSON object"):
+        read_draft(body)
+
+
+def test_every_missing_field_is_named() -> None:
+    assert faults(lambda: read_draft(b"{}")) == {"url": "is required", "events": "is required"}
+
+
+def test_every_faulty_field_is_named() -> None:
+    found = faults_of_draft(url="http://a.example", events=["company"], description=7)
+
+    assert found.keys() == {"url", "events[0]", "description"}
+
+
+def test_a_field_that_nobody_reads_is_named() -> None:
+    found = faults_of_draft(filters={"countries": ["dk"]})
+
+    assert found == {
+        "filters": "there is no such field; there are url, events, filter, description"
+    }
+
+
+@pytest.mark.parametrize("events", [None, [], "company.updated", {"company.updated": True}])
+def test_events_must_be_a_list_of_patterns(events: object) -> None:
+    assert "at least one pattern" in faults_of_draft(events=events)["events"]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["company", "company.", "company.renamed", "*.updated", "**", "COMPANY.*", 7, None]
+)
+def test_an_unknown_pattern_is_named_by_its_place(pattern: object) -> None:
+    assert faults_of_draft(events=["*", pattern]).keys() == {"events[1]"}
+
+
+def test_a_pattern_given_twice_counts_once() -> None:
+    assert read_draft(a_draft(events=["*", "*"])).events == ("*",)
+
+
+@pytest.mark.parametrize("limits", [None, {}, {"countries": []}, {"companies": None}])
+def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
+    assert read_draft(a_draft(filter=limits)).filter is None
+
+
+@pytest.mark.parametrize(
+    "limits, parameter",
+    [
+        ("dk", "filter"),
+        ([], "filter"),
+        ({"country": ["dk"]}, "filter"),
+        ({"countries": "dk"}, "filter.countries"),
+        ({"countries": ["dk", "DK"]}, "filter.countries[1]"),
+        ({"countries": [["dk"]]}, "filter.countries[0]"),
+        ({"companies": "dk:12345674"}, "filter.companies"),
+        ({"companies": ["12345674"]}, "filter.companies[0]"),
+        ({"companies": ["dk:12345674", "no:12345674"]}, "filter.companies[1]"),
+        ({"companies": ["dk:1234567٤"]}, "filter.companies[0]"),
+        ({"companies": [12345674]}, "filter.companies[0]"),
+        ({"companies": [f"dk:{number:08}" for number in range(1001)]}, "filter.companies"),
+    ],
+)
+def test_a_faulty_filter_is_named_by_its_place(limits: object, parameter: str) -> None:
+    assert faults_of_draft(filter=limits).keys() == {parameter}
+
+
+def test_a_thousand_companies_are_taken() -> None:
+    companies = [f"dk:{number:08}" for number in range(1000)]
+
+    draft = read_draft(a_draft(filter={"companies": companies}))
+
+    assert draft.filter is not None
+    assert draft.filter.companies == tuple(companies)
+
+
+def test_a_description_is_not_longer_than_its_limit() -> None:
+    longest = "ø" * LONGEST_DESCRIPTION
+
+    assert read_draft(a_draft(description=longest)).description == longest
+    assert faults_of_draft(description=longest + "ø").keys() == {"description"}
+
+
+def test_changes_name_what_they_give_and_nothing_else() -> None:
+    changes = read_changes(orjson.dumps({"description": None, "status": "disabled"}))
+
+    assert changes.given == {"description", "status"}
+    assert changes.status is WebhookStatus.DISABLED
+    assert changes.destination is None
+
+
+@pytest.mark.parametrize(
+    "fields, parameter",
+    [
+        ({"url": None}, "url"),
+        ({"events": []}, "events"),
+        ({"filter": 7}, "filter"),
+        ({"status": "paused"}, "status"),
+        ({"status": None}, "status"),
+        ({"status": ["enabled"]}, "status"),
+        ({"secret": "whsec_mine"}, "secret"),
+        ({"id": "wh_1"}, "id"),
+    ],
+)
+def test_a_faulty_change_is_named(fields: dict[str, Any], parameter: str) -> None:
+    assert faults(lambda: read_changes(orjson.dumps(fields))).keys() == {parameter}
+
+
+def test_a_window_ends_now_when_it_says_nothing_else() -> None:
+    window = read_window(b'{"since": "2026-03-01T13:00:00+01:00"}', now=NOON)
+
+    assert (window.since, window.until) == (NOON - timedelta(days=1), NOON)
+
+
+def test_a_window_does_not_reach_into_the_future() -> None:
+    body = b'{"since": "2026-03-01T12:00:00Z", "until": "2026-03-03T12:00:00Z"}'
+
+    assert read_window(body, now=NOON).until == NOON
+
+
+def test_a_window_may_begin_thirty_days_back() -> None:
+    since = NOON - timedelta(days=30)
+
+    assert read_window(orjson.dumps({"since": since}), now=NOON).since == since
+
+
+@pytest.mark.parametrize(
+    "body, parameter",
+    [
+        (b"{}", "since"),
+        (b'{"since": null}', "since"),
+        (b'{"since": 1770000000}', "since"),
+        (b'{"since": "2026-03-01"}', "since"),
+        (b'{"since": "2026-03-01T12:00:00"}', "since"),
+        (b'{"since": "yesterday"}', "since"),
+        (b'{"since": "0001-01-01T00:00:00+14:00"}', "since"),
+        (b'{"since": "2026-01-31T11:59:59Z"}', "since"),
+        (b'{"since": "2026-03-02T12:00:00Z"}', "since"),
+        (b'{"since": "2026-03-01T12:00:00Z", "until": "2026-03-01T12:00:00Z"}', "since"),
+        (b'{"since": "2026-03-01T12:00:00Z", "until": "now"}', "until"),
+    ],
+)
+def test_a_window_that_cannot_be_is_refused(body: bytes, parameter: str) -> None:
+    assert faults(lambda: read_window(body, now=NOON)).keys() == {parameter}

@@ -1,0 +1,182 @@
+"""Where deliveries may go."""
+
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webhook_registry.domain.destination import LONGEST_URL, read_destination, refusal
+from webhook_registry.domain.refusals import Wrong
+from webhook_store.addresses import networks
+
+PUBLIC = (ip_address("8.8.8.8"),)
+
+
+@pytest.mark.parametrize(
+    "url, host, port",
+    [
+        ("https://hooks.example.com", "hooks.example.com", 443),
+        ("https://hooks.example.com/a/b?token=1&x=%C3%B8", "hooks.example.com", 443),
+        ("HTTPS://Hooks.Example.COM:8443/", "hooks.example.com", 8443),
+        ("https://hooks.example.com./", "hooks.example.com", 443),
+        ("https://xn--prve-hra.example/", "xn--prve-hra.example", 443),
+        ("https://under_score.example.com/", "under_score.example.com", 443),
+        ("https://8.8.8.8/", "8.8.8.8", 443),
+        ("https://[2606:4700:4700:0::1111]:444/", "2606:4700:4700::1111", 444),
+    ],
+)
+def test_a_public_https_url_is_taken(url: str, host: str, port: int) -> None:
+    destination = read_destination(url)
+
+    assert (destination.url, destination.host, destination.port) == (url, host, port)
+    assert refusal(destination, (), allowed=()) is None
+
+
+@pytest.mark.parametrize(
+    "url, words",
+    [
+        (None, "as a string"),
+        (7, "as a string"),
+        ("", "in the characters of RFC 3986"),
+        ("http://hooks.example.com/", "starts with https://"),
+        ("ftp://hooks.example.com/", "starts with https://"),
+        ("hooks.example.com", "starts with https://"),
+        ("//hooks.example.com/", "starts with https://"),
+        ("https://", "give a host name"),
+        ("https:///path", "give a host name"),
+        ("https:hooks.example.com", "give a host name"),
+        ("https://user@hooks.example.com/", "user name and password"),
+        ("https://user:pass@hooks.example.com/", "user name and password"),
+        ("https://@hooks.example.com/", "user name and password"),
+        ("https://hooks.example.com/#part", "fragment"),
+        ("https://hooks.example.com/#", "fragment"),
+        ("https://hooks.example.com:0/", "port from 1 to 65535"),
+        ("https://hooks.example.com:65536/", "port from 1 to 65535"),
+        ("https://hooks.example.com:https/", "port from 1 to 65535"),
+        ("https://hooks.example.com\\@127.0.0.1/", "in the characters of RFC 3986"),
+        ("https://hooks.example.com/a b", "in the characters of RFC 3986"),
+        ("https://hooks.example.com/\r\nHost: x", "in the characters of RFC 3986"),
+        ("https://prøve.example/", "xn-- form"),
+        ("https://１２７.0.0.1/", "xn-- form"),
+        ("https://a..example/", "give a host name"),
+        ("https://-a.example/", "give a host name"),
+        (f"https://{'a' * 64}.example/", "give a host name"),
+        (f"https://{'a.' * 127}example/", "give a host name"),
+        ("https://%6cocalhost/", "give a host name"),
+        ("https://[::1", "give a host"),
+        ("https://[v1.fe80]/", "usual form"),
+        ("https://[fe80::1%25eth0]/", "usual form"),
+    ],
+)
+def test_a_url_of_another_form_is_refused_with_what_would_be_right(url: object, words: str) -> None:
+    with pytest.raises(Wrong, match=words):
+        read_destination(url)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "2130706433",
+        "0x7f000001",
+        "0x7f.1",
+        "127.1",
+        "127.0.1",
+        "0177.0.0.1",
+        "127.0.0.01",
+        "127.0.0.0x1",
+        "127.0.0.1.",
+        "1.2.3.4.5",
+        "256.1.1.1",
+        "example.0",
+        "0x",
+    ],
+)
+def test_an_address_in_an_unusual_form_is_refused(host: str) -> None:
+    with pytest.raises(Wrong, match="usual form"):
+        read_destination(f"https://{host}/")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "localhost",
+        "LOCALHOST",
+        "localhost.",
+        "a.localhost",
+        "localhost.localdomain",
+        "printer.local",
+        "metadata.google.internal",
+        "vault.service.internal",
+        "wiki.intranet",
+        "router.lan",
+        "router.home.arpa",
+        "files.corp",
+        "registry",
+        "127.0.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.0.1",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[64:ff9b::10.0.0.1]",
+        "[fd00:ec2::254]",
+        "[fe80::1]",
+    ],
+)
+def test_a_local_or_private_host_is_refused(host: str) -> None:
+    destination = read_destination(f"https://{host}/")
+
+    assert refusal(destination, (), allowed=()) is not None
+
+
+def test_a_local_name_is_refused_even_when_it_resolves_to_a_public_address() -> None:
+    assert refusal(read_destination("https://registry/"), PUBLIC, allowed=()) is not None
+
+
+@pytest.mark.parametrize("private", ["10.0.0.1", "127.0.0.1", "fd00::1", "::ffff:192.168.1.1"])
+def test_a_name_is_refused_when_any_of_its_addresses_is_private(private: str) -> None:
+    destination = read_destination("https://hooks.example.com/")
+
+    reason = refusal(destination, (*PUBLIC, ip_address(private)), allowed=())
+
+    assert reason is not None
+    assert private not in reason
+
+
+def test_a_name_that_does_not_resolve_is_taken() -> None:
+    assert refusal(read_destination("https://soon.example.com/"), (), allowed=()) is None
+
+
+def test_with_allowed_networks_a_local_name_is_judged_by_its_addresses() -> None:
+    destination = read_destination("https://localhost:8443/")
+    loopback, allowed = (ip_address("127.0.0.1"),), networks("127.0.0.0/8")
+
+    assert refusal(destination, loopback, allowed=allowed) is None
+    assert refusal(destination, (ip_address("10.0.0.1"),), allowed=allowed) is not None
+    assert refusal(destination, (), allowed=allowed) is not None
+
+
+def test_an_address_in_an_allowed_network_is_taken() -> None:
+    destination = read_destination("https://127.0.0.1:8443/")
+
+    assert refusal(destination, (), allowed=networks("127.0.0.0/8")) is None
+
+
+def test_the_longest_url_is_taken_and_no_longer_one() -> None:
+    longest = "https://hooks.example.com/".ljust(LONGEST_URL, "a")
+
+    assert read_destination(longest).url == longest
+    with pytest.raises(Wrong, match="at most 2048"):
+        read_destination(longest + "a")
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_taken_or_refused_in_words(text: str) -> None:
+    try:
+        host = read_destination(f"https://{text}").host
+    except Wrong as wrong:
+        host = str(wrong)
+
+    assert host

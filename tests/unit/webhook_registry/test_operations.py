@@ -1,0 +1,544 @@
+"""What each operation does, among stand-ins."""
+
+from dataclasses import replace
+from datetime import timedelta
+from ipaddress import ip_address
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.failures import FailureCode
+from common.contracts.outage import Outage
+from common.contracts.webhooks import (
+    AttemptStatus,
+    DisabledReason,
+    Operation,
+    PublicAttempt,
+    WebhookReply,
+    WebhookStatus,
+)
+from tests.builders.webhooks import (
+    NOON,
+    OWNER,
+    SOMEBODY_ELSE,
+    URL,
+    a_call,
+    a_draft,
+    a_request,
+    a_webhook,
+)
+from tests.fakes.webhook_registry import World
+from webhook_registry.ports import Retried
+from webhook_store.addresses import networks
+from webhook_store.models import delivery_id
+
+DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
+
+
+def read(reply: WebhookReply) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(reply.body)
+    return document
+
+
+async def create(world: World, **fields: Any) -> dict[str, Any]:
+    return read(await world.do(Operation.CREATE, body=a_draft(**fields)))
+
+
+async def disable(world: World, webhook_id: str) -> None:
+    await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "disabled"}')
+
+
+async def test_a_created_webhook_is_answered_with_its_secret_and_place() -> None:
+    request = a_request(
+        Operation.CREATE,
+        call_id=a_call(1),
+        body=a_draft(events=["company.*"], filter={"countries": ["no"]}),
+    )
+
+    reply = await World().ask(request)
+
+    assert isinstance(reply, WebhookReply)
+    assert (reply.status, reply.replayed) == (201, False)
+    assert reply.location == "/api/webhooks/wh_00000000000000000000000000000001"
+    assert read(reply) == {
+        "id": "wh_00000000000000000000000000000001",
+        "url": URL,
+        "events": ["company.*"],
+        "filter": {"countries": ["no"], "companies": []},
+        "description": None,
+        "status": "enabled",
+        "disabled_at": None,
+        "disabled_reason": None,
+        "created_at": "2026-03-02T12:00:00.000Z",
+        "updated_at": "2026-03-02T12:00:00.000Z",
+        "secret": "whsec_invented1",
+    }
+
+
+async def test_no_other_answer_shows_the_secret() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    bodies = [
+        (await world.do(Operation.LIST)).body,
+        (await world.do(Operation.GET, webhook_id=webhook_id)).body,
+        (await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b"{}")).body,
+    ]
+
+    assert not any(b"whsec" in body or b"secret" in body for body in bodies)
+
+
+async def test_webhooks_are_listed_newest_first() -> None:
+    world = World()
+    older = await create(world)
+    world.now += timedelta(seconds=1)
+    newer = await create(world)
+
+    listed = read(await world.do(Operation.LIST))["webhooks"]
+
+    assert [webhook["id"] for webhook in listed] == [newer["id"], older["id"]]
+
+
+async def test_an_owner_cannot_have_more_webhooks_than_the_limit() -> None:
+    world = World(limit=1)
+    first = await create(world)
+
+    failure = await world.refused(Operation.CREATE, body=a_draft())
+
+    assert failure.code is FailureCode.WEBHOOK_LIMIT_REACHED
+    await world.do(Operation.CREATE, owner=SOMEBODY_ELSE, body=a_draft())
+    await world.do(Operation.DELETE, webhook_id=first["id"])
+    await create(world)
+
+
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.CHANGE])
+async def test_a_url_whose_name_resolves_to_a_private_address_is_refused(
+    operation: Operation,
+) -> None:
+    world = World()
+    webhook_id = (await create(world, url="https://other.example.com/"))["id"]
+    world.resolver.names["hooks.example.com"] = [ip_address("10.0.0.7")]
+
+    failure = await world.refused(operation, webhook_id=webhook_id, body=a_draft())
+
+    assert failure.code is FailureCode.INVALID_BODY
+    assert [error.parameter for error in failure.errors] == ["url"]
+
+
+async def test_the_port_of_a_url_is_resolved_with_its_name() -> None:
+    world = World()
+
+    await create(world, url="https://hooks.example.com:8443/")
+
+    assert world.resolver.asked == [("hooks.example.com", 8443)]
+
+
+async def test_an_address_is_not_resolved() -> None:
+    world = World(allowed_networks=networks("127.0.0.0/8"))
+
+    await create(world, url="https://127.0.0.1:8443/")
+
+    assert world.resolver.asked == []
+
+
+@pytest.mark.parametrize(
+    "operation, fields",
+    [
+        (Operation.GET, {}),
+        (Operation.CHANGE, {"body": b'{"description": "theirs"}'}),
+        (Operation.CHANGE, {"body": b"not even JSON"}),
+        (Operation.DELETE, {}),
+        (Operation.ROTATE_SECRET, {}),
+        (Operation.TEST, {}),
+        (Operation.TEST, {"idempotency_key": "k"}),
+        (Operation.DELIVERIES, {}),
+        (Operation.RETRY, {"delivery_id": DELIVERY}),
+        (Operation.RECOVER, {"body": b'{"since": "2026-03-02T11:00:00Z"}'}),
+        (Operation.RECOVER, {"body": b"not even JSON"}),
+    ],
+)
+async def test_another_owners_webhook_is_not_found(
+    operation: Operation, fields: dict[str, Any]
+) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    before = dict(world.registrations.stored)
+
+    other = await world.refused(operation, owner=SOMEBODY_ELSE, webhook_id=webhook_id, **fields)
+    unknown = await world.refused(operation, webhook_id="wh_unknown", **fields)
+
+    assert other == unknown
+    assert other.code is FailureCode.WEBHOOK_NOT_FOUND
+    assert world.registrations.stored == before
+    assert (world.events.published, world.deliveries.asked) == ([], [])
+
+
+async def test_another_owners_webhooks_are_not_listed() -> None:
+    world = World()
+    await create(world)
+
+    assert read(await world.do(Operation.LIST, owner=SOMEBODY_ELSE)) == {"webhooks": []}
+
+
+async def test_a_deleted_webhook_is_gone() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    reply = await world.do(Operation.DELETE, webhook_id=webhook_id)
+
+    assert (reply.status, reply.body) == (204, b"")
+    failure = await world.refused(Operation.GET, webhook_id=webhook_id)
+    assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
+
+
+async def test_a_webhook_that_is_deleted_while_it_is_changed_is_gone() -> None:
+    world = World()
+    webhook_id = (await create(world, url="https://other.example.com/"))["id"]
+    world.resolver.on_asked = world.registrations.stored.clear
+
+    failure = await world.refused(Operation.CHANGE, webhook_id=webhook_id, body=a_draft())
+
+    assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
+
+
+async def test_a_rotated_secret_is_shown_once() -> None:
+    world = World()
+    created = await create(world)
+    world.now += timedelta(hours=1)
+
+    rotated = read(await world.do(Operation.ROTATE_SECRET, webhook_id=created["id"]))
+
+    assert rotated["secret"] != created["secret"]
+    assert rotated["updated_at"] == "2026-03-02T13:00:00.000Z"
+    assert "secret" not in read(await world.do(Operation.GET, webhook_id=created["id"]))
+
+
+async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    request = a_request(Operation.ROTATE_SECRET, webhook_id=webhook_id)
+
+    assert await world.ask(request) == await world.ask(request)
+
+
+async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook() -> None:
+    world = World()
+    request = a_request(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    first, second = await world.ask(request), await world.ask(request)
+
+    assert first == second
+    assert b"whsec_" in second.body  # type: ignore[union-attr]
+    assert len(world.registrations.stored) == 1
+
+
+async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret() -> None:
+    world = World()
+    first = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    expected = read(first)
+    del expected["secret"]
+    assert read(repeat) == expected
+    assert (repeat.status, repeat.location, repeat.replayed) == (201, first.location, True)
+    assert len(world.registrations.stored) == 1
+
+
+async def test_the_stored_answer_outlives_the_webhook() -> None:
+    world = World()
+    created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    await world.do(Operation.DELETE, webhook_id=read(created)["id"])
+
+    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    assert repeat.replayed
+    assert world.registrations.stored == {}
+
+
+async def test_another_body_under_a_used_key_is_a_conflict() -> None:
+    world = World()
+    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    failure = await world.refused(
+        Operation.CREATE, body=a_draft(description="other"), idempotency_key="k"
+    )
+
+    assert failure.code is FailureCode.IDEMPOTENCY_CONFLICT
+
+
+@pytest.mark.parametrize(
+    "fields", [{"owner": SOMEBODY_ELSE}, {"idempotency_key": "other"}, {"idempotency_key": None}]
+)
+async def test_a_key_counts_for_its_owner_alone(fields: dict[str, Any]) -> None:
+    world = World()
+    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    reply = await world.do(
+        Operation.CREATE, **{"body": a_draft(), "idempotency_key": "k", **fields}
+    )
+
+    assert not reply.replayed
+    assert len(world.registrations.stored) == 2
+
+
+async def test_a_key_counts_for_a_day() -> None:
+    world = World()
+    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    world.now += timedelta(hours=24)
+
+    reply = await world.do(Operation.CREATE, body=a_draft(description="other"), idempotency_key="k")
+
+    assert not reply.replayed
+
+
+async def test_a_refused_body_leaves_its_key_unused() -> None:
+    world = World()
+    await world.refused(Operation.CREATE, body=a_draft(url="http://a.example"), idempotency_key="k")
+
+    reply = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    assert not reply.replayed
+
+
+async def test_a_creation_that_failed_under_its_key_is_done_by_the_repeat() -> None:
+    world = World(limit=1)
+    blocking = await create(world)
+    await world.refused(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    await world.do(Operation.DELETE, webhook_id=blocking["id"])
+
+    reply = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    assert not reply.replayed
+    assert "secret" in read(reply)
+
+
+async def test_a_repeat_of_a_creation_whose_answer_was_never_noted_does_not_show_the_secret() -> (
+    None
+):
+    world = World()
+    created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    world.keys.forget_answers()
+
+    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+
+    assert repeat.replayed
+    assert read(repeat)["id"] == read(created)["id"]
+    assert "secret" not in read(repeat)
+
+
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.TEST])
+async def test_a_repeat_that_is_answered_while_it_begins_does_nothing(operation: Operation) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    fields = {"webhook_id": webhook_id, "body": a_draft(), "idempotency_key": "k"}
+    first = await world.do(operation, **fields)
+    world.keys.is_hidden = True
+
+    repeat = await world.do(operation, **fields)
+
+    assert (repeat.status, repeat.replayed) == (first.status, True)
+    assert len(world.registrations.stored) + len(world.events.published) == 2
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "ø", "k" * 256, "a\nb"])
+async def test_a_malformed_key_is_refused(key: str) -> None:
+    failure = await World().refused(Operation.CREATE, body=a_draft(), idempotency_key=key)
+
+    assert failure.code is FailureCode.INVALID_PARAMETER
+    assert [error.parameter for error in failure.errors] == ["Idempotency-Key"]
+
+
+async def test_a_test_is_an_event_for_its_webhook_alone() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    reply = await world.do(Operation.TEST, webhook_id=webhook_id)
+
+    [(addressee, event)] = world.events.published
+    assert addressee == webhook_id
+    assert (event.type, event.data, event.country) == ("webhook.test", None, None)
+    assert reply.status == 202
+    assert read(reply) == {"delivery_id": delivery_id(event.id, addressee)}
+
+
+async def test_each_test_is_an_event_of_its_own() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    first = await world.do(Operation.TEST, webhook_id=webhook_id)
+    second = await world.do(Operation.TEST, webhook_id=webhook_id)
+
+    assert read(first) != read(second)
+
+
+async def test_a_repeat_of_a_test_sends_nothing_again() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    first = await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+
+    repeat = await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+
+    assert (repeat.status, repeat.body, repeat.replayed) == (202, first.body, True)
+    assert len(world.events.published) == 1
+
+
+async def test_a_test_that_was_not_published_is_published_by_the_repeat() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    world.events.failure = Outage("the broker cannot be reached")
+    with pytest.raises(Outage):
+        await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+    world.events.failure = None
+
+    await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+
+    assert len(world.events.published) == 1
+
+
+async def test_a_key_counts_for_its_webhook_alone() -> None:
+    world = World()
+    ids = [(await create(world))["id"] for _ in range(2)]
+
+    for webhook_id in ids:
+        await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
+
+    assert [addressee for addressee, _ in world.events.published] == ids
+
+
+@pytest.mark.parametrize(
+    "operation, fields",
+    [
+        (Operation.TEST, {}),
+        (Operation.RETRY, {"delivery_id": DELIVERY}),
+        (Operation.RECOVER, {"body": b'{"since": "2026-03-02T11:00:00Z"}'}),
+    ],
+)
+async def test_nothing_is_sent_to_a_disabled_webhook(
+    operation: Operation, fields: dict[str, Any]
+) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    await disable(world, webhook_id)
+
+    failure = await world.refused(operation, webhook_id=webhook_id, **fields)
+
+    assert failure.code is FailureCode.WEBHOOK_DISABLED
+    assert (world.events.published, world.deliveries.asked) == ([], [])
+
+
+async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    await disable(world, webhook_id)
+    shown = read(await world.do(Operation.GET, webhook_id=webhook_id))
+    enabled = read(
+        await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "enabled"}')
+    )
+
+    assert (shown["status"], shown["disabled_reason"]) == ("disabled", "owner")
+    assert shown["disabled_at"] == "2026-03-02T12:00:00.000Z"
+    assert (enabled["status"], enabled["disabled_reason"]) == ("enabled", None)
+
+
+async def test_attempts_are_listed_as_they_were_made() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    attempt = PublicAttempt(
+        delivery_id=DELIVERY,
+        event_id="7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
+        event_type="company.updated",
+        attempt=2,
+        status=AttemptStatus.FAILED,
+        response_code=500,
+        error="http_status",
+        duration_ms=12,
+        attempted_at="2026-03-02T11:00:00.000Z",
+        next_attempt_at=None,
+    )
+    world.deliveries.listed = (attempt,)
+
+    reply = await world.do(Operation.DELIVERIES, webhook_id=webhook_id)
+
+    assert read(reply) == {"deliveries": [attempt.model_dump(mode="json")]}
+    assert world.deliveries.asked == [(webhook_id, None)]
+
+
+async def test_what_was_cancelled_is_listed_instead() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    await world.do(Operation.DELIVERIES, webhook_id=webhook_id, status=AttemptStatus.CANCELLED)
+
+    assert world.deliveries.asked == [(webhook_id, AttemptStatus.CANCELLED)]
+
+
+@pytest.mark.parametrize(
+    "retried, code",
+    [
+        (Retried.NOT_FOUND, FailureCode.DELIVERY_NOT_FOUND),
+        (Retried.PENDING, FailureCode.DELIVERY_PENDING),
+    ],
+)
+async def test_a_delivery_that_cannot_be_retried_says_why(
+    retried: Retried, code: FailureCode
+) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    world.deliveries.retried = retried
+
+    failure = await world.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
+
+    assert failure.code is code
+
+
+async def test_a_retry_keeps_the_deliverys_id() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    reply = await world.do(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
+
+    assert reply.status == 202
+    assert read(reply) == {"delivery_id": DELIVERY}
+
+
+async def test_a_recovery_says_how_many_are_sent_again() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    world.deliveries.recovered = 7
+
+    reply = await world.do(
+        Operation.RECOVER, webhook_id=webhook_id, body=b'{"since": "2026-03-02T11:00:00Z"}'
+    )
+
+    assert (reply.status, read(reply)) == (202, {"count": 7})
+
+
+async def test_event_types_belong_to_nobody() -> None:
+    reply = await World().do(Operation.EVENT_TYPES, owner="")
+
+    names = [kind["name"] for kind in read(reply)["event_types"]]
+    assert names[0] == "company.created"
+    assert names[-1] == "webhook.test"
+
+
+async def test_an_operators_stop_is_seen_by_the_owner() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    stopped = world.registrations.stored[webhook_id]
+    stopped.webhook = replace(
+        a_webhook(id=webhook_id),
+        status=WebhookStatus.DISABLED,
+        disabled_at=NOON,
+        disabled_reason=DisabledReason.OPERATOR,
+    )
+
+    failure = await world.refused(
+        Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "enabled"}'
+    )
+
+    assert failure.code is FailureCode.WEBHOOK_DISABLED
+    shown = read(await world.do(Operation.GET, webhook_id=webhook_id, owner=OWNER))
+    assert shown["disabled_reason"] == "operator"
