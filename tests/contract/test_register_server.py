@@ -301,3 +301,30 @@ def test_registers_that_change_by_themselves_keep_the_showcase_and_their_formats
     ):
         for document in documents.values():
             parse(kind, document)
+
+
+def test_a_register_that_is_made_anew_changes_in_other_ways_under_higher_numbers() -> None:
+    clock = Clock()
+    before = Registers(companies=40, now=clock)
+    clock.now += timedelta(minutes=1)
+    after = Registers(companies=40, newcomers=3, now=clock)
+
+    (renamed, _, founded), (renamed_after, _, founded_after) = (
+        [changes.make() for _ in range(3)]
+        for changes in (Changes(before), Changes(after, first=60))
+    )
+
+    assert renamed != renamed_after
+    assert founded != founded_after
+    last, first = before.no.entities.updates[-1], after.no.entities.updates[0]
+    assert last["oppdateringsid"] < first["oppdateringsid"]
+
+
+def test_registers_in_which_nobody_is_left_for_a_change_go_on_with_the_others() -> None:
+    registers = Registers(companies=12)
+    changes = Changes(registers)
+
+    said = [changes.make() for _ in range(400)]
+
+    assert len(said) == 400
+    assert any("was removed" in change for change in said)

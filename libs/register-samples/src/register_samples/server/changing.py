@@ -1,8 +1,9 @@
 """Registers that change by themselves: one thing after another, as registers do."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
+from itertools import count, cycle
 
 from register_samples.addresses import building
 from register_samples.chance import Draw, Topic
@@ -23,17 +24,22 @@ _SHOWN = frozenset(
     for number in (each.company.number, *(unit.number for unit in each.units))
 )
 #: GLNs of companies that registered here, beyond those of the generator.
-_FIRST_GLN = 90_000_000
+_FIRST_GLN, _GLNS = 90_000_000, 10_000_000
+
+
+class _Nobody(Exception):
+    """Of the kind that a change is for, the registers have nobody left."""
 
 
 class Changes:
     """Makes changes in turn; the same seed makes the same ones on the same day."""
 
-    def __init__(self, registers: Registers) -> None:
+    def __init__(self, registers: Registers, *, first: int = 0) -> None:
+        """`first` is the number of the first change: another one draws other companies."""
         self._registers = registers
-        self._made = 0
+        self._numbers = count(first)
         #: In an order that shows the kinds of events early; a removal ends each round.
-        self._rota: Sequence[Callable[[Draw], str]] = (
+        rota: Sequence[Callable[[Draw], str]] = (
             self._rename_norwegian,
             self._danish_bankruptcy,
             self._new_companies,
@@ -51,13 +57,20 @@ class Changes:
             self._end_norwegian,
             self._remove_norwegian,
         )
+        self._turns: Iterator[Callable[[Draw], str]] = cycle(rota)
 
     def make(self) -> str:
         """Makes the next change, and says what it was."""
-        draw = Draw(self._registers.seed, 0, Topic.DETAILS, self._made)
-        change = self._rota[self._made % len(self._rota)]
-        self._made += 1
-        return change(draw)
+        while True:
+            change = next(self._turns)
+            try:
+                return change(self._draw())
+            except _Nobody:
+                # After some hours every sole trader may be gone; companies still come.
+                continue
+
+    def _draw(self) -> Draw:
+        return Draw(self._registers.seed, 0, Topic.DETAILS, next(self._numbers))
 
     @property
     def _today(self) -> date:
@@ -65,15 +78,15 @@ class Changes:
 
     def _norwegian(self, draw: Draw, form: str = "AS") -> str:
         """An active company of a legal form."""
-        return draw.pick(
-            [
+        return _pick(
+            draw,
+            (
                 number
                 for number, found in self._registers.no.entities.documents.items()
                 if found["organisasjonsform"]["kode"] == form
-                and number not in _SHOWN
                 and "slettedato" not in found
                 and not found["konkurs"]
-            ]
+            ),
         )
 
     def _danish(self, draw: Draw) -> str:
@@ -192,7 +205,7 @@ class Changes:
 
     def _electronic_address(self, draw: Draw) -> str:
         number = self._danish(draw)
-        value = gln("5790", _FIRST_GLN + self._made)
+        value = gln("5790", _FIRST_GLN + draw.below(_GLNS))
         directory = self._registers.directory
         directory.register("0088", value, holder=number, country="dk", on=self._today)
         directory.publish()
@@ -207,7 +220,10 @@ async def keep_changing(changes: Changes, every: timedelta, say: Callable[[str],
 
 
 def _pick(draw: Draw, numbers: Iterable[str]) -> str:
-    return draw.pick([number for number in numbers if number not in _SHOWN])
+    found = [number for number in numbers if number not in _SHOWN]
+    if not found:
+        raise _Nobody
+    return draw.pick(found)
 
 
 def _name(draw: Draw, register: Register) -> str:

@@ -7,7 +7,7 @@ import signal
 import ssl
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from register_samples.server.changing import Changes, keep_changing
@@ -15,6 +15,9 @@ from register_samples.server.registers import Registers
 from register_samples.server.serving import Access, Served, serving
 
 _USUAL = Access()
+#: What is new to a server that starts, an earlier one had not made: it draws by the seconds since
+#: then, and its first newcomer is one of the half minutes. Changes come more slowly than that.
+_COUNTED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"PT(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?")
 
 
@@ -65,7 +68,8 @@ async def _until_stopped(wanted: argparse.Namespace) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
-    registers = Registers(companies=wanted.companies, seed=wanted.seed)
+    begun = (datetime.now(UTC) - _COUNTED_FROM) // timedelta(seconds=1)
+    registers = Registers(companies=wanted.companies, seed=wanted.seed, newcomers=begun // 30)
     access = Access(wanted.cvr_user, wanted.cvr_password, wanted.downloads_a_day)
     tls = _tls(wanted.certificate, wanted.key)
     async with (
@@ -75,9 +79,8 @@ async def _until_stopped(wanted: argparse.Namespace) -> None:
         _tell(served)
         changing = None
         if wanted.change_every is not None:
-            changing = group.create_task(
-                keep_changing(Changes(registers), wanted.change_every, _say)
-            )
+            changes = Changes(registers, first=begun)
+            changing = group.create_task(keep_changing(changes, wanted.change_every, _say))
         await stopped.wait()
         if changing is not None:
             changing.cancel()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -13,8 +13,9 @@ from register_samples.server.snapshots import Snapshot, gzipped_array
 from register_samples.server.stamps import Stamps, iso
 
 _LINKED = Shape(linked=True)
-#: The real feed has counted so far; what comes here comes after.
-_FIRST_UPDATE = 24_720_001
+#: The feeds count on from the milliseconds since then, so that a register that is made anew takes
+#: no number that an earlier one may have used: who followed that one goes on with this one.
+_COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -31,7 +32,10 @@ class Section:
     removed: set[str] = field(default_factory=set)
     #: The feed in its order, which is that of `oppdateringsid` unless a test disturbs it.
     updates: list[Document] = field(default_factory=list)
-    _count: int = _FIRST_UPDATE
+    _count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._count = (self.stamps.next() - _COUNTED_FROM) // timedelta(milliseconds=1)
 
     def standing(self) -> Iterable[Document]:
         """What is neither deleted nor removed."""

@@ -17,8 +17,14 @@ class Registers:
     """What a test changes here is what the interfaces tell from then on."""
 
     def __init__(
-        self, *, companies: int = 50, seed: int = 1, now: Callable[[], datetime] = _utc_now
+        self,
+        *,
+        companies: int = 50,
+        seed: int = 1,
+        newcomers: int = 0,
+        now: Callable[[], datetime] = _utc_now,
     ) -> None:
+        """`newcomers` are passed over before the first company that is new here."""
         self.now = now
         self.seed = seed
         self.companies = companies
@@ -26,7 +32,7 @@ class Registers:
         self.no = NorwegianRegister(stamps, companies=companies, seed=seed)
         self.dk = DanishRegister(stamps, companies=companies, seed=seed)
         self.directory = Directory(stamps, companies=companies, seed=seed)
-        self._next = companies
+        self._next = companies + newcomers
 
     def add_companies(self) -> tuple[str, str]:
         """A new company in each register: the Norwegian number and the Danish."""
