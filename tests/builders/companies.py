@@ -12,7 +12,6 @@ from common.contracts.company import (
     ProductionUnit,
     Status,
     company_key,
-    unit_key,
 )
 from lookup.domain.records import (
     CompanyRecord,
@@ -48,9 +47,7 @@ def a_company_record(
 ) -> CompanyRecord:
     company = company or a_company()
     given = {"phones": (), "units": (), "owners": (), **fields}
-    return CompanyRecord(
-        key=company_key(company.country, company.vat), company=company, version=version, **given
-    )
+    return CompanyRecord.of(company, version=version, **given)
 
 
 def an_owner(**fields: Any) -> Owner:
@@ -60,7 +57,7 @@ def an_owner(**fields: Any) -> Owner:
 def an_owners_record(
     *owners: Owner, vat: str = "987654321", version: SourceVersion | None = MONDAY
 ) -> OwnersRecord:
-    return OwnersRecord(company_key(Country.NO, vat), owners, version)
+    return OwnersRecord.of(company_key(Country.NO, vat), owners, version=version)
 
 
 def a_unit(**fields: Any) -> ProductionUnit:
@@ -82,14 +79,7 @@ def a_unit_record(
     version: SourceVersion | None = MONDAY,
     phones: tuple[str, ...] = (),
 ) -> UnitRecord:
-    unit = unit or a_unit()
-    return UnitRecord(
-        key=unit_key(country, unit.number),
-        company=None if company is None else company_key(country, company),
-        unit=unit,
-        phones=phones,
-        version=version,
-    )
+    return UnitRecord.of(unit or a_unit(), country, company=company, phones=phones, version=version)
 
 
 def a_participant_record(
@@ -100,4 +90,4 @@ def a_participant_record(
     **fields: Any,
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
-    return ParticipantRecord(identifier, holder, entry, version)
+    return ParticipantRecord.of(entry, holder, version=version)

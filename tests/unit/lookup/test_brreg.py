@@ -65,8 +65,8 @@ def refusal(kind: Kind, raw: Any) -> str:
 def test_an_entity_is_a_company_without_owners_or_version() -> None:
     record = company_record()
 
-    assert record == CompanyRecord(
-        key=record.key, company=record.company, phones=(), units=(), owners=None, version=None
+    assert record == CompanyRecord.of(
+        record.company, phones=(), units=(), owners=None, version=None
     )
     assert record.key == "no:310345679"
     assert record.company.name == "PRØVEFABRIKKEN NORGE AS"

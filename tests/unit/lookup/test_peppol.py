@@ -30,10 +30,8 @@ def identifiers(*pairs: tuple[str, str]) -> list[dict[str, str]]:
 
 
 def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
-    assert record(regdate="2020-01-01") == ParticipantRecord(
-        identifier="0192:310345679",
-        holder=record().holder,
-        entry=EinvoicingEntry(
+    assert record(regdate="2020-01-01") == ParticipantRecord.of(
+        EinvoicingEntry(
             identifier="0192:310345679",
             scheme="0192",
             document_types=(
@@ -42,6 +40,7 @@ def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
             ),
             registered="2020-01-01",
         ),
+        holder=record().holder,
         version=None,
     )
     assert record().holder == "no:310345679"

@@ -13,6 +13,7 @@ from common.contracts.company import (
 )
 from lookup.domain.planning.states import CompanyState, Known, UnitState
 from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, UnitRecord
+from lookup.domain.trees import dump
 
 #: Before anything that a register has.
 BEGINNING = datetime(1900, 1, 1, tzinfo=UTC)
@@ -129,7 +130,7 @@ def ended_record(
     if kind is Kind.NO_ENTITIES:
         company = known.companies.get(CompanyKey(key))
         if company is not None and company.core is not None:
-            return _ended_company(CompanyKey(key), company, company.core, ended.on)
+            return _ended_company(company, company.core, ended.on)
     elif kind is Kind.NO_UNITS:
         unit = known.units.get(UnitKey(key))
         if unit is not None:
@@ -137,11 +138,10 @@ def ended_record(
     return ended.record
 
 
-def _ended_company(key: CompanyKey, state: CompanyState, core: bytes, on: str) -> CompanyRecord:
+def _ended_company(state: CompanyState, core: bytes, on: str) -> CompanyRecord:
     last = Company.model_validate_json(core)
     end = {"status": Status.ENDED, "status_text": "Slettet", "ended": on}
-    return CompanyRecord(
-        key,
+    return CompanyRecord.of(
         last.model_copy(update=end),
         phones=state.phones,
         units=state.units,
@@ -154,7 +154,9 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str) -> UnitRecord:
     last = ProductionUnit.model_validate_json(state.core)
     # A unit that was closed before it was deleted keeps the day on which it closed.
     end = {"status": Status.ENDED, "ended": last.ended or on}
-    return UnitRecord(key, state.company, last.model_copy(update=end), state.phones, version=None)
+    return UnitRecord(
+        key, state.company, dump(last.model_copy(update=end)), state.phones, version=None
+    )
 
 
 def is_over(key: CompanyKey | UnitKey, known: Known) -> bool:

@@ -103,12 +103,16 @@ def indexed_company(company: Company) -> IndexedCompany:
         key=company_key(company.country, company.vat),
         names=tuple(names),
         addresses=tuple(_indexed_address(place, kind) for place, kind in places if place),
-        rank=Rank(
-            status=company.status,
-            employees=_known_employees(company.employees),
-            founded=_day(company.founded),
-            number=int(company.vat),
-        ),
+        rank=rank_of(company),
+    )
+
+
+def rank_of(company: Company) -> Rank:
+    return Rank(
+        status=company.status,
+        employees=_known_employees(company.employees),
+        founded=_day(company.founded),
+        number=int(company.vat),
     )
 
 

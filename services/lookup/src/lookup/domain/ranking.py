@@ -1,7 +1,7 @@
 """Which of several companies that fit equally well is the answer (spec/decisions.md section 3)."""
 
 from common.contracts.company import Company, Status
-from lookup.domain.indexed import indexed_company
+from lookup.domain.indexed import rank_of
 
 #: Eight digits hold more employees than any country has.
 _MOST = 99_999_999
@@ -15,7 +15,7 @@ def sort_text(company: Company) -> str:
 
     MongoDB keeps it in an index, so that a phone number's answer is one indexed read.
     """
-    rank = indexed_company(company).rank
+    rank = rank_of(company)
     life = _LIFE.get(rank.status, _BETWEEN_ACTIVE_AND_ENDED)
     employees = min(rank.employees, _MOST)
     founded = rank.founded.isoformat() if rank.founded else _NEVER

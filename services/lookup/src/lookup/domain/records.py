@@ -1,8 +1,16 @@
-"""What an importer or a feed reads out of a register, before it is compared with what is stored."""
+"""What an importer or a feed reads out of a register, before it is compared with what is stored.
 
+The public part of a record is the JSON that is compared, stored and sent: bytes, which cost nothing
+to hand from one process to another. The few who look inside read it back.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Self
+
+import orjson
 
 from common.contracts.company import (
     Company,
@@ -12,7 +20,11 @@ from common.contracts.company import (
     Owner,
     ProductionUnit,
     UnitKey,
+    company_key,
+    unit_key,
 )
+from lookup.domain.ranking import sort_text
+from lookup.domain.trees import dump, dump_all
 
 
 class Kind(StrEnum):
@@ -39,15 +51,47 @@ class SourceVersion:
 @dataclass(frozen=True, slots=True)
 class CompanyRecord:
     key: CompanyKey
-    company: Company
+    core: bytes
+    #: Its place among companies that match equally well (`ranking.sort_text`).
+    rank: str
     #: Every public phone number of the company, digits only, without the country's prefix.
     phones: tuple[str, ...]
     #: The units that the record itself lists as its own; Norwegian records list none.
     units: tuple[UnitKey, ...]
-    #: None where owners come from another file (Norway's roles).
-    owners: tuple[Owner, ...] | None
+    #: A JSON list; None where owners come from another file (Norway's roles).
+    owner_list: bytes | None
     #: None where the register gives none; then the file's time counts.
     version: SourceVersion | None
+    #: Of the document it was read from (`digests`); None where nobody is to know it again by it.
+    digest: bytes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        company: Company,
+        *,
+        phones: tuple[str, ...],
+        units: tuple[UnitKey, ...],
+        owners: Sequence[Owner] | None,
+        version: SourceVersion | None,
+    ) -> Self:
+        return cls(
+            company_key(company.country, company.vat),
+            dump(company),
+            sort_text(company),
+            phones,
+            units,
+            None if owners is None else dump_all(owners),
+            version,
+        )
+
+    @property
+    def company(self) -> Company:
+        return Company.model_validate_json(self.core)
+
+    @property
+    def owners(self) -> tuple[Owner, ...] | None:
+        return None if self.owner_list is None else read_owners(self.owner_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +99,18 @@ class OwnersRecord:
     """Owners that come in a file of their own."""
 
     key: CompanyKey
-    owners: tuple[Owner, ...]
+    #: A JSON list.
+    owner_list: bytes
     version: SourceVersion | None
+    digest: bytes | None = None
+
+    @classmethod
+    def of(cls, key: CompanyKey, owners: Sequence[Owner], *, version: SourceVersion | None) -> Self:
+        return cls(key, dump_all(owners), version)
+
+    @property
+    def owners(self) -> tuple[Owner, ...]:
+        return read_owners(self.owner_list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +118,28 @@ class UnitRecord:
     key: UnitKey
     #: The company it belongs to now; None where the register names none.
     company: CompanyKey | None
-    unit: ProductionUnit
+    core: bytes
     phones: tuple[str, ...]
     version: SourceVersion | None
+    digest: bytes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        unit: ProductionUnit,
+        country: Country,
+        *,
+        company: str | None,
+        phones: tuple[str, ...],
+        version: SourceVersion | None,
+    ) -> Self:
+        """`company` is its registration number."""
+        parent = None if company is None else company_key(country, company)
+        return cls(unit_key(country, unit.number), parent, dump(unit), phones, version)
+
+    @property
+    def unit(self) -> ProductionUnit:
+        return ProductionUnit.model_validate_json(self.core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +150,23 @@ class ParticipantRecord:
     identifier: str
     #: The company or unit it is registered for; None where its card does not tell.
     holder: CompanyKey | UnitKey | None
-    entry: EinvoicingEntry
+    core: bytes
     version: SourceVersion | None
+    digest: bytes | None = None
+
+    @classmethod
+    def of(
+        cls,
+        entry: EinvoicingEntry,
+        holder: CompanyKey | UnitKey | None,
+        *,
+        version: SourceVersion | None,
+    ) -> Self:
+        return cls(entry.identifier, holder, dump(entry), version)
+
+    @property
+    def entry(self) -> EinvoicingEntry:
+        return EinvoicingEntry.model_validate_json(self.core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +186,10 @@ class Elsewhere:
 
 
 Record = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RemovalRecord | Elsewhere
+
+
+def read_owners(owner_list: bytes) -> tuple[Owner, ...]:
+    return tuple(Owner.model_validate(owner) for owner in orjson.loads(owner_list))
 
 
 class RecordRefused(Exception):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AliasChoices, Field
 
-from common.contracts.company import Capital, CodedText, Company, Country, Status, company_key
+from common.contracts.company import Capital, CodedText, Company, Country, Status
 from lookup.adapters.registers.brreg_documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -132,9 +132,8 @@ def company_record(raw: Raw) -> CompanyRecord:
     if form is not None and form.code in UNIT_FORMS:
         raise RecordRefused(f"organisasjonsform.kode: {form.code} is a unit's, not an entity's")
     phones = phones_of(entity)
-    return CompanyRecord(
-        key=company_key(Country.NO, entity.organisasjonsnummer),
-        company=_company(entity, form, phones),
+    return CompanyRecord.of(
+        _company(entity, form, phones),
         phones=national_phones(phones),
         units=(),
         owners=None,

@@ -81,9 +81,9 @@ def owners_record(raw: Raw) -> OwnersRecord:
         for role in group.roller
         if _is_owner(role, group)
     )
-    return OwnersRecord(
-        key=company_key(Country.NO, _whose(roles)),
-        owners=tuple(dict.fromkeys(owner for owner in owners if owner is not None)),
+    return OwnersRecord.of(
+        company_key(Country.NO, _whose(roles)),
+        tuple(dict.fromkeys(owner for owner in owners if owner is not None)),
         version=None,
     )
 

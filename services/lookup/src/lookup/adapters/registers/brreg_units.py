@@ -1,6 +1,6 @@
 """Places of business out of the units (`underenheter`) of the Norwegian register."""
 
-from common.contracts.company import Country, ProductionUnit, Status, company_key, unit_key
+from common.contracts.company import Country, ProductionUnit, Status
 from lookup.adapters.registers.brreg_documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -30,12 +30,11 @@ def unit_record(raw: Raw) -> UnitRecord:
     form = coded(unit.organisasjonsform)
     if form is not None and form.code not in UNIT_FORMS:
         raise RecordRefused(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
-    parent = unit.overordnet_enhet
     phones = phones_of(unit)
-    return UnitRecord(
-        key=unit_key(Country.NO, unit.organisasjonsnummer),
-        company=None if parent is None else company_key(Country.NO, parent),
-        unit=_production_unit(unit, phones),
+    return UnitRecord.of(
+        _production_unit(unit, phones),
+        Country.NO,
+        company=unit.overordnet_enhet,
         phones=national_phones(phones),
         version=None,
     )

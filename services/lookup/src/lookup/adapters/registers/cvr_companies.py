@@ -9,7 +9,6 @@ from common.contracts.company import (
     Company,
     Country,
     UnitKey,
-    company_key,
     unit_key,
 )
 from lookup.adapters.registers.cvr_addresses import public_address
@@ -119,9 +118,8 @@ def company_record(raw: Raw) -> CompanyRecord | Elsewhere:
     if company.fejl_registreret:
         return REGISTERED_BY_MISTAKE
     relations = company.deltager_relation
-    return CompanyRecord(
-        key=company_key(Country.DK, company.cvr_nummer),
-        company=_company(company, company.virksomhed_metadata or CompanyMetadata()),
+    return CompanyRecord.of(
+        _company(company, company.virksomhed_metadata or CompanyMetadata()),
         phones=national_phones(company.phones),
         units=_units(company.penheder),
         owners=None if relations is None else owners_of(relations),

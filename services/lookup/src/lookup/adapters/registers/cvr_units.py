@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from common.contracts.company import Country, ProductionUnit, company_key, unit_key
+from common.contracts.company import Country, ProductionUnit
 from lookup.adapters.registers.cvr_addresses import public_address
 from lookup.adapters.registers.cvr_documents import (
     REGISTERED_BY_MISTAKE,
@@ -79,10 +79,10 @@ def unit_record(raw: Raw) -> UnitRecord | Elsewhere:
     newest = unit.produktions_enhed_metadata or UnitMetadata()
     relation = latest(unit.virksomhedsrelation)
     owner = newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer
-    return UnitRecord(
-        key=unit_key(Country.DK, unit.p_nummer),
-        company=None if owner is None else company_key(Country.DK, owner),
-        unit=_production_unit(unit, newest),
+    return UnitRecord.of(
+        _production_unit(unit, newest),
+        Country.DK,
+        company=owner,
         phones=national_phones(unit.phones),
         version=unit.version,
     )

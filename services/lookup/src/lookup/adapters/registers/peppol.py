@@ -68,15 +68,14 @@ def participant_record(raw: Raw) -> ParticipantRecord | Elsewhere:
         raise RecordRefused(f"pid: {fault}") from None
     if not _is_ours(identifier, card):
         return _ELSEWHERE
-    return ParticipantRecord(
-        identifier=str(identifier),
-        holder=identifier.holder or _holder_on(card),
-        entry=EinvoicingEntry(
+    return ParticipantRecord.of(
+        EinvoicingEntry(
             identifier=str(identifier),
             scheme=identifier.scheme,
             document_types=_document_types(card),
             registered=min((day.regdate for day in card.entities if day.regdate), default=None),
         ),
+        holder=identifier.holder or _holder_on(card),
         version=None,
     )
 

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-import orjson
-
-from common.contracts.company import CompanyKey, Owner
+from common.contracts.company import CompanyKey
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import Occurrence, company_occurrences, owners_occurrences
 from lookup.domain.planning.states import (
@@ -17,9 +15,7 @@ from lookup.domain.planning.states import (
     Verdict,
     judge,
 )
-from lookup.domain.ranking import sort_text
-from lookup.domain.records import CompanyRecord, OwnersRecord
-from lookup.domain.trees import dump, dump_all
+from lookup.domain.records import CompanyRecord, OwnersRecord, read_owners
 
 #: A verdict, and what it writes and tells.
 _Decision = tuple[Verdict, CompanyWrite | None, Iterable[Announcement]]
@@ -49,8 +45,7 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
-    core = dump(record.company)
-    owners = None if record.owners is None else dump_all(record.owners)
+    core, owners = record.core, record.owner_list
     version = record.version or given.file_version
     if stored is None or not stored.is_known:
         verdict = Verdict.NEW
@@ -77,23 +72,23 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         record.key,
         None if stored is None else stored.revision,
         state,
-        sort_text(record.company),
+        record.rank,
         version.at,
     )
     return verdict, write, _told(record.key, state, _occurrences(base, record), given)
 
 
 def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
-    yield from company_occurrences(before.core, record.company)
+    yield from company_occurrences(before.core, record.core)
     if before.is_known and record.owners is not None:
-        yield from owners_occurrences(_read_owners(before.owners), record.owners)
+        yield from owners_occurrences(read_owners(before.owners or b"[]"), record.owners)
 
 
 def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
-    owners = dump_all(record.owners)
+    owners = record.owner_list
     version = record.version or given.file_version
     if stored is None or stored.owners is None:
         verdict = Verdict.NEW
@@ -115,7 +110,8 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
-    changed = owners_occurrences(_read_owners(base.owners), record.owners) if public else ()
+    before = read_owners(base.owners or b"[]")
+    changed = owners_occurrences(before, record.owners) if public else ()
     return verdict, write, _told(record.key, state, changed, given)
 
 
@@ -125,7 +121,3 @@ def _told(
     if not given.announces:
         return ()
     return announce(key, state.core, revision=state.revision, occurrences=occurrences, at=given.at)
-
-
-def _read_owners(stored: bytes | None) -> list[Owner]:
-    return [Owner.model_validate(owner) for owner in orjson.loads(stored or b"[]")]

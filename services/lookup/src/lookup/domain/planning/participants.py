@@ -16,7 +16,6 @@ from lookup.domain.planning.states import (
     judge,
 )
 from lookup.domain.records import ParticipantRecord
-from lookup.domain.trees import dump
 
 
 def plan_participants(
@@ -50,7 +49,7 @@ def _participant(
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.participants.get(record.identifier)
-    entry = dump(record.entry)
+    entry = record.core
     version = record.version or given.file_version
     if stored is None:
         verdict = Verdict.NEW

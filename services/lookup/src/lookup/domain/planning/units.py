@@ -17,7 +17,6 @@ from lookup.domain.planning.states import (
     judge,
 )
 from lookup.domain.records import UnitRecord
-from lookup.domain.trees import dump
 
 
 def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances) -> Plan:
@@ -53,7 +52,7 @@ def _unit(
     if record.company in known.tombstones:
         return Verdict.REMOVED, None
     stored = known.units.get(record.key)
-    core = dump(record.unit)
+    core = record.core
     version = record.version or given.file_version
     if stored is None:
         verdict = Verdict.NEW
