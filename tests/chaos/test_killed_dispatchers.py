@@ -55,7 +55,7 @@ async def test_killed_in_the_middle_of_fan_out_it_misses_no_webhook(pipe: Pipeli
     service = await pipe.dispatcher("first")
     rows = pipe.webhooks_db["deliveries"]
 
-    async with rows.watch() as changes:
+    async with await rows.watch() as changes:
         await pipe.publish(an_event())
         await changes.next()
         service.process.kill()

@@ -18,7 +18,7 @@ from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret,
 from tests.conftest import DatabaseNames
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.indexes import make_indexes
-from webhook_store.matching import event_keys
+from webhook_store.matching import Subject, event_keys
 from webhook_store.models import (
     EventFilter,
     KeptAnswer,
@@ -86,8 +86,9 @@ async def test_an_event_matches_the_webhooks_that_are_for_it(store: Store) -> No
     await store.created(
         events=("owners.*",), filter=EventFilter(companies=(CompanyKey("dk:12345674"),))
     )
+    subject = Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674")
 
-    matches = await store.webhooks().matching(EventType.COMPANY_UPDATED, Country.DK, "12345674")
+    [matches] = await store.webhooks().matching([subject])
 
     expected = {one.webhook.id for one in (every, of_country, of_company)}
     assert len(matches) == 3
@@ -101,17 +102,42 @@ async def test_a_disabled_webhook_matches_and_says_so(store: Store) -> None:
         disabled_reason=DisabledReason.GONE,
         generation=2,
     )
+    subject = Subject(EventType.OWNERS_CHANGED, Country.NO, "123456785")
 
-    matches = await store.webhooks().matching(EventType.OWNERS_CHANGED, Country.NO, "123456785")
+    [matches] = await store.webhooks().matching([subject])
 
     assert matches == [
         Match(new.webhook.id, OWNER, "hooks.example.com", generation=2, enabled=False)
     ]
 
 
+async def test_events_that_are_matched_together_get_their_own_matches(store: Store) -> None:
+    every = await store.created()
+    company = EventFilter(companies=(CompanyKey("dk:12345674"), CompanyKey("no:123456785")))
+    of_companies = await store.created(events=("company.*",), filter=company)
+    of_country = await store.created(
+        events=("owners.*",), filter=EventFilter(countries=(Country.NO,))
+    )
+    expected = {
+        Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"): {every, of_companies},
+        Subject(EventType.OWNERS_CHANGED, Country.DK, "12345674"): {every},
+        Subject(EventType.OWNERS_CHANGED, Country.NO, "123456785"): {every, of_country},
+        Subject(EventType.COMPANY_CREATED, Country.NO, "999999999"): {every},
+    }
+
+    # The same event twice in a list is nothing special.
+    subjects = [*expected, *expected]
+    matches = await store.webhooks().matching(subjects)
+
+    for subject, found in zip(subjects, matches, strict=True):
+        ids = {registered.webhook.id for registered in expected[subject]}
+        assert len(found) == len(ids)
+        assert {match.webhook_id for match in found} == ids
+
+
 async def test_matching_reads_one_index(store: Store) -> None:
     await store.created()
-    keys = event_keys(EventType.COMPANY_UPDATED, Country.DK, "12345674")
+    keys = event_keys(Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"))
 
     plan = await store.database["webhooks"].find({"match_keys": {"$in": keys}}).explain()
 
@@ -204,8 +230,8 @@ async def test_disabling_is_undone_with_the_transaction_that_it_belongs_to(store
     new = await store.created()
     webhook_id = new.webhook.id
 
-    async with await store.client.start_session() as session:
-        session.start_transaction()
+    async with store.client.start_session() as session:
+        await session.start_transaction()
         done = await store.webhooks().disable(
             webhook_id, generation=1, reason=DisabledReason.GONE, at=LATER, session=session
         )

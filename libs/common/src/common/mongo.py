@@ -1,6 +1,6 @@
 """The way to MongoDB: how to connect, what counts as its being away.
 
-With the store modules the only importer of motor, so that leaving motor is a change of imports.
+PyMongo's own asyncio client, see docs/adr/0009.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -10,12 +10,13 @@ from typing import Any
 
 import pymongo.errors
 from bson.codec_options import CodecOptions
-from motor.motor_asyncio import AsyncIOMotorClient, AsyncIOMotorDatabase
+from pymongo import AsyncMongoClient
+from pymongo.asynchronous.database import AsyncDatabase
 
 from common.contracts.outage import Outage
 
-Client = AsyncIOMotorClient[Mapping[str, Any]]
-Database = AsyncIOMotorDatabase[dict[str, Any]]
+Client = AsyncMongoClient[Mapping[str, Any]]
+Database = AsyncDatabase[dict[str, Any]]
 
 #: A request must learn within 2 s that the database is away (spec: 503), so choosing a server and
 #: each operation end before that.
@@ -36,7 +37,7 @@ async def connected(
     url: str, *, name: str, operation_limit: timedelta | None = REQUEST_LIMIT
 ) -> AsyncIterator[Client]:
     """A client for the body's time; `operation_limit` None is for streams and long loads."""
-    client: Client = AsyncIOMotorClient(
+    client: Client = AsyncMongoClient(
         url,
         appname=name,
         tz_aware=True,
@@ -49,7 +50,7 @@ async def connected(
     try:
         yield client
     finally:
-        client.close()
+        await client.close()
 
 
 def database(client: Client, name: str) -> Database:

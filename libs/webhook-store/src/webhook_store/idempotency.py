@@ -44,7 +44,7 @@ class IdempotencyKeys:
                 upsert=True,
                 return_document=ReturnDocument.AFTER,
             )
-        return _use_of(found)
+        return _use_of(found or document)  # an upsert always answers with a document
 
     async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
         """Notes that what was asked for is done, and what its repeats are answered."""

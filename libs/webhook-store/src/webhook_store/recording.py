@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import pymongo.errors
-from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo import ReplaceOne, UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
 
 from common.contracts.outage import Outage
 from common.contracts.webhooks import DeliveryId, DisabledReason
@@ -111,7 +111,7 @@ class Recorder:
     async def _record_and_disable(
         self, result: Attempted, reason: DisabledReason, at: datetime
     ) -> Written:
-        async def write(session: AsyncIOMotorClientSession) -> Written:
+        async def write(session: AsyncClientSession) -> Written:
             update = self._update(result, at)
             row = await self._rows.bulk_write([update], session=session)
             if row.modified_count == 0:
@@ -132,7 +132,7 @@ class Recorder:
         try:
             async with asyncio.timeout(_LIMIT):
                 with outages():
-                    async with await self._client.start_session() as session:
+                    async with self._client.start_session() as session:
                         written: Written = await session.with_transaction(write)
         except TimeoutError:
             raise Outage("the database did not answer in time") from None

@@ -16,8 +16,8 @@ from typing import Any
 import bson
 import pymongo.errors
 import structlog
-from motor.motor_asyncio import AsyncIOMotorChangeStream
 from prometheus_client import Counter, Gauge
+from pymongo.asynchronous.change_stream import AsyncChangeStream
 
 from common.contracts.company import Company, CompanyKey, Country
 from common.contracts.outage import Outage
@@ -100,7 +100,7 @@ class Follower:
                 point = await self._build()
             self.can_answer = True
             try:
-                async with self._watch(point) as stream:
+                async with await self._watch(point) as stream:
                     await self._take_changes(stream)
             except (pymongo.errors.OperationFailure, RegisterReplaced) as error:
                 # MongoDB has many words for a resume point that it no longer has. If it is
@@ -112,7 +112,7 @@ class Follower:
         return self._index.save_point
 
     async def _build(self) -> bytes:
-        async with self._watch(None) as stream:
+        async with await self._watch(None) as stream:
             await stream.try_next()
             point = _point(stream)
         loop = asyncio.get_running_loop()
@@ -150,17 +150,16 @@ class Follower:
         while documents := await cursor.to_list(_READ):
             yield await asyncio.to_thread(_indexed, [document["core"] for document in documents])
 
-    def _watch(self, point: bytes | None) -> AsyncIOMotorChangeStream[Document]:
-        stream: AsyncIOMotorChangeStream[Document] = self._companies.watch(
+    async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
+        return await self._companies.watch(
             _pipeline(self._country),
             full_document="updateLookup",
             resume_after=None if point is None else bson.decode(point),
             max_await_time_ms=int(self._interval * 1000),
             batch_size=_MOST_CHANGES,
         )
-        return stream
 
-    async def _take_changes(self, stream: AsyncIOMotorChangeStream[Document]) -> None:
+    async def _take_changes(self, stream: AsyncChangeStream[Document]) -> None:
         loop = asyncio.get_running_loop()
         saved_at = loop.time()
         while True:
@@ -172,7 +171,7 @@ class Follower:
             age = 0.0 if newest is None else (datetime.now(UTC) - newest).total_seconds()
             _LAG.labels(self._country).set(max(age, 0.0))
 
-    async def _gathered(self, stream: AsyncIOMotorChangeStream[Document]) -> list[Change]:
+    async def _gathered(self, stream: AsyncChangeStream[Document]) -> list[Change]:
         """The changes of one interval, or of none: the stream itself waits for the first."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._interval
@@ -277,7 +276,7 @@ def _indexed(cores: Sequence[bytes]) -> list[IndexedCompany]:
     return [indexed_company(Company.model_validate_json(core)) for core in cores]
 
 
-def _point(stream: AsyncIOMotorChangeStream[Document]) -> bytes:
+def _point(stream: AsyncChangeStream[Document]) -> bytes:
     """Where the stream stands; known as soon as it has answered once."""
     token = stream.resume_token
     if token is None:

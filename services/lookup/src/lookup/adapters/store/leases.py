@@ -39,7 +39,7 @@ class Leases:
                 upsert=True,
                 return_document=ReturnDocument.AFTER,
             )
-        return bool(lease["holder"] == self._holder)
+        return lease is not None and bool(lease["holder"] == self._holder)
 
     async def give_up(self, job: str) -> None:
         """Lets another process have it at once."""

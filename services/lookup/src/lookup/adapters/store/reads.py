@@ -27,7 +27,9 @@ class StoredRegister:
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         with outages():
-            found = await self._companies.find({"_id": {"$in": list(keys)}}, _ROW).to_list(None)
+            found = await self._companies.find(
+                {"_id": {"$in": list(keys)}}, _ROW, batch_size=len(keys) + 1
+            ).to_list(None)
         return {
             document["_id"]: CompanyRow(
                 document["revision"],

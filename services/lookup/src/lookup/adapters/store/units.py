@@ -18,8 +18,8 @@ class StoredUnitRemover:
     async def remove_unit(self, key: UnitKey, *, at: datetime) -> bool:
         with outages():
             async with (
-                await self._client.start_session() as session,
-                session.start_transaction(),
+                self._client.start_session() as session,
+                await session.start_transaction(),
             ):
                 unit: Document | None = await self._units.find_one_and_delete(
                     {"_id": key}, session=session
