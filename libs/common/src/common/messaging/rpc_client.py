@@ -1,10 +1,10 @@
 """Asking another service: requests that wait together travel together."""
 
 import asyncio
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
@@ -36,6 +36,9 @@ _LIST = Histogram(
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
+#: Seconds between two looks at who has waited long enough.
+TICK = 0.02
+
 log = structlog.get_logger()
 
 
@@ -49,7 +52,7 @@ class NoAnswerInTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A request queue and how it is used.
+    """A request queue and how it is used; a client uses a queue in one way.
 
     Two messages in flight did best in probes for indexed reads: one is worked on while the next is
     under way. A search takes longer than its transport, so there short lists and more of them keep
@@ -71,11 +74,49 @@ class _Call:
     answer: asyncio.Future[dict[str, object]]
 
 
-@dataclass(slots=True)
 class _Lane:
-    waiting: deque[_Call] = field(default_factory=deque)
-    in_flight: int = 0
-    pump_is_due: bool = False
+    """What waits to be sent on a route, and what is under way."""
+
+    def __init__(self, route: Route) -> None:
+        self.route = route
+        self.waiting: deque[_Call] = deque()
+        self.in_flight = 0
+        self.pump_is_due = False
+        # At hand, since to look a child up costs more than to count with it.
+        self.open_calls = _IN_FLIGHT.labels(route.queue)
+        self.latency = _LATENCY.labels(route.queue)
+        self.list_size = _LIST.labels(route.queue)
+
+
+class _OpenCalls:
+    """The calls that wait for an answer; each of them ends at its deadline, to within a tick.
+
+    One timer looks after all of them: one for each would cost as much as the rest of its call.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[_Call, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, call: _Call) -> None:
+        self._calls[call] = None
+        if self._timer is None:
+            self._look_later()
+
+    def remove(self, call: _Call) -> None:
+        del self._calls[call]
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(TICK, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for call in self._calls:
+            if call.deadline <= now and not call.answer.done():
+                call.answer.set_exception(NoAnswerInTime())
+        if self._calls:
+            self._look_later()
 
 
 class RpcClient:
@@ -87,7 +128,8 @@ class RpcClient:
 
     def __init__(self, publishing: Link, consuming: Link, *, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
-        self._lanes: defaultdict[Route, _Lane] = defaultdict(_Lane)
+        self._lanes: dict[str, _Lane] = {}
+        self._open = _OpenCalls()
         self._sent: dict[str, asyncio.Future[bytes]] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._requests = _Requests(publishing)
@@ -121,7 +163,9 @@ class RpcClient:
         if self._requests.channel is None or self._replies.queue is None:
             _FAILED.labels(route.queue, "broker_away").inc()
             raise BrokerAway("the broker cannot be reached")
-        lane = self._lanes[route]
+        lane = self._lanes.get(route.queue)
+        if lane is None:
+            lane = self._lanes[route.queue] = _Lane(route)
         if len(lane.waiting) >= route.most_waiting:
             _FAILED.labels(route.queue, "overload").inc()
             raise NobodyServes("too many requests are waiting")
@@ -129,69 +173,71 @@ class RpcClient:
         started = loop.time()
         call = _Call(request_id, request, started + limit, loop.create_future())
         lane.waiting.append(call)
-        self._pump_soon(route, lane)
-        _IN_FLIGHT.labels(route.queue).inc()
+        self._pump_soon(lane)
+        self._open.add(call)
+        lane.open_calls.inc()
         try:
-            async with asyncio.timeout_at(call.deadline):
-                return reply.model_validate(await call.answer)
-        except TimeoutError:
+            return reply.model_validate(await call.answer)
+        except NoAnswerInTime:
             _FAILED.labels(route.queue, "timeout").inc()
-            raise NoAnswerInTime from None
+            raise
         except (RpcFailed, Outage) as error:
             cause = error.failure.code if isinstance(error, RpcFailed) else "unavailable"
             _FAILED.labels(route.queue, cause).inc()
             raise
         finally:
-            _IN_FLIGHT.labels(route.queue).dec()
-            _LATENCY.labels(route.queue).observe(loop.time() - started)
+            self._open.remove(call)
+            lane.open_calls.dec()
+            lane.latency.observe(loop.time() - started)
 
-    def _pump_soon(self, route: Route, lane: _Lane) -> None:
+    def _pump_soon(self, lane: _Lane) -> None:
         # At the end of this turn of the loop, so that all who ask in one turn share a message.
-        if not lane.pump_is_due and lane.in_flight < route.in_flight:
+        if not lane.pump_is_due and lane.in_flight < lane.route.in_flight:
             lane.pump_is_due = True
-            asyncio.get_running_loop().call_soon(self._pump, route, lane)
+            asyncio.get_running_loop().call_soon(self._pump, lane)
 
-    def _pump(self, route: Route, lane: _Lane) -> None:
+    def _pump(self, lane: _Lane) -> None:
         lane.pump_is_due = False
-        while lane.waiting and lane.in_flight < route.in_flight:
-            calls = self._next_list(route, lane)
+        while lane.waiting and lane.in_flight < lane.route.in_flight:
+            calls = self._next_list(lane)
             if calls:
                 lane.in_flight += 1
-                task = asyncio.create_task(self._exchange(route, lane, calls))
+                task = asyncio.create_task(self._exchange(lane, calls))
                 self._sending.add(task)
                 task.add_done_callback(self._sending.discard)
 
-    def _next_list(self, route: Route, lane: _Lane) -> list[_Call]:
+    def _next_list(self, lane: _Lane) -> list[_Call]:
         calls: list[_Call] = []
-        while lane.waiting and len(calls) < route.longest_list:
+        while lane.waiting and len(calls) < lane.route.longest_list:
             call = lane.waiting.popleft()
-            if not call.answer.done():  # a caller that gave up has cancelled it
+            if not call.answer.done():  # its time is over, or its caller has given up
                 calls.append(call)
         return calls
 
-    async def _exchange(self, route: Route, lane: _Lane, calls: list[_Call]) -> None:
+    async def _exchange(self, lane: _Lane, calls: list[_Call]) -> None:
         """Sends one list and hands out its results; whatever happens, every caller learns it."""
+        queue = lane.route.queue
         try:
-            _LIST.labels(route.queue).observe(len(calls))
+            lane.list_size.observe(len(calls))
             with broker_calls():
-                _hand_out(calls, await self._send(route, calls))
+                _hand_out(calls, await self._send(queue, calls))
         except NoAnswerInTime:
             pass  # each caller has its own deadline, and the last of them has passed
         except DeliveryError:
-            _fail(calls, NobodyServes(f"nobody serves {route.queue}, or it is full"))
+            _fail(calls, NobodyServes(f"nobody serves {queue}, or it is full"))
         except BrokerAway as error:
             _fail(calls, error)
         except (asyncio.CancelledError, Undecodable) as error:
             _fail(calls, BrokerAway("the connection was closed while a request was under way"))
             if isinstance(error, Undecodable):
-                log.error("rpc.undecodable_reply", queue=route.queue, reason=str(error))
+                log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
             else:
                 raise
         finally:
             lane.in_flight -= 1
-            self._pump_soon(route, lane)
+            self._pump_soon(lane)
 
-    async def _send(self, route: Route, calls: list[_Call]) -> bytes:
+    async def _send(self, queue: str, calls: list[_Call]) -> bytes:
         channel, reply_queue = self._requests.channel, self._replies.queue
         if channel is None or reply_queue is None:
             raise BrokerAway("the broker cannot be reached")
@@ -217,7 +263,7 @@ class RpcClient:
         self._sent[correlation_id] = answer
         try:
             async with asyncio.timeout_at(last):
-                await channel.default_exchange.publish(message, route.queue, mandatory=True)
+                await channel.default_exchange.publish(message, queue, mandatory=True)
                 return await answer
         except TimeoutError:
             raise NoAnswerInTime from None

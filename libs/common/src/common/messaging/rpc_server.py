@@ -1,6 +1,7 @@
 """Answering other services: lists of requests in, lists of results out."""
 
 import asyncio
+from collections import Counter as Counted
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
@@ -57,6 +58,7 @@ class RpcServer(Generic[C]):
         self._prefetch = prefetch
         self._channel: AbstractChannel | None = None
         self._intake = Intake(self._work)
+        self._seconds = _SECONDS.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
@@ -79,7 +81,7 @@ class RpcServer(Generic[C]):
         await self._intake.drain(limit)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
-        with _SECONDS.labels(self._queue_name).time():
+        with self._seconds.time():
             await self._answer(message)
 
     async def _answer(self, message: AbstractIncomingMessage) -> None:
@@ -132,9 +134,9 @@ class RpcServer(Generic[C]):
                 "rpc.failed", queue=self._queue_name, request_ids=[a.request_id for a in asked]
             )
             results = [_FAILED] * len(asked)
-        for result in results:
-            word = result.code if isinstance(result, Failure) else "ok"
-            _REQUESTS.labels(self._queue_name, word).inc()
+        words = Counted(r.code if isinstance(r, Failure) else "ok" for r in results)
+        for word, count in words.items():
+            _REQUESTS.labels(self._queue_name, word).inc(count)
         return results
 
 

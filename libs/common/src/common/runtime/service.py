@@ -1,6 +1,7 @@
 """Start and stop of a service process."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -13,6 +14,9 @@ from common.runtime import logs
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from common.runtime.settings import ProcessSettings, shown
+
+#: Objects more than were freed, after which the garbage collector looks at the youngest.
+_ALLOCATIONS = 25_000
 
 S = TypeVar("S", bound=ProcessSettings)
 
@@ -54,6 +58,7 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
             admin_port(health, host=settings.admin_host, port=settings.admin_port)
         )
         await build(settings, stack, health)
+        _spare_the_collector()
         health.serving = True
         log.info("service.started")
         try:
@@ -62,3 +67,15 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
             # Readiness fails before anything is closed, so that no new work is sent here.
             health.serving = False
             log.info("service.stopping")
+
+
+def _spare_the_collector() -> None:
+    """Keeps the garbage collector from walking over all of the process again and again.
+
+    What a service is made of lives as long as it does, and nearly all that a request leaves is
+    freed by its reference count: with Python's own thresholds the search for cycles took a seventh
+    of the time of a lookup.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_ALLOCATIONS, *gc.get_threshold()[1:])

@@ -51,7 +51,8 @@ class Limiter:
 
     def take(self, client: str, cost: int = 1) -> Allowance:
         """Counts so many requests if all of them may pass, else none; says which."""
-        fits = self._limiter.test(self._item, client, cost=cost)
+        # One request more than fits does no harm in the count, so that most need no look ahead.
+        fits = cost == 1 or self._limiter.test(self._item, client, cost=cost)
         allowed = fits and self._limiter.hit(self._item, client, cost=cost)
         return self._allowance(client, allowed=allowed)
 
