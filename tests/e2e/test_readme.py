@@ -7,15 +7,20 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from common.runtime.tasks import beside
 from local_stack.ports import free_ports
+from register_samples.server import Registers
+from register_samples.server.changing import Changes, keep_changing
 from tests.delivery.waiting import SOON
-from tests.e2e.conftest import Running
+from tests.e2e.conftest import COMPANIES, Running
+from tests.e2e.feed import followed
 
 pytestmark = pytest.mark.e2e
 
@@ -27,6 +32,8 @@ BLOCK = re.compile(r"```console\n(?P<lines>.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ (?P<command>.+)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 #: Before a command that looks for an effect, which a reader waits for by the clock.
 PAUSE = re.compile(r"^sleep \d+; ")
+#: The section for which something has to change in the registers, and how often it does here.
+MOVING, EVERY = "Hear of a change", timedelta(seconds=0.5)
 #: The receiver's port in the README.
 PORT = "8443"
 
@@ -116,12 +123,24 @@ async def test_a_section_of_the_readme_is_true_line_by_line(
     }
     [port] = free_ports(1)
 
-    async with shell(tmp_path, environment) as terminal:
+    async with AsyncExitStack() as stack:
+        if section == MOVING:
+            await stack.enter_async_context(moving_registers(running))
+        terminal = await stack.enter_async_context(shell(tmp_path, environment))
         for example in examples()[section]:
             shown = Example(
                 example.command.replace(PORT, str(port)), example.output.replace(PORT, str(port))
             )
             await check(terminal, shown)
+
+
+@asynccontextmanager
+async def moving_registers(running: Running) -> AsyncIterator[None]:
+    """Those of `make run`."""
+    registers = Registers(companies=COMPANIES)
+    changing = keep_changing(Changes(registers), EVERY, lambda _said: None)
+    async with followed(running.system, registers, "all"), beside(changing):
+        yield
 
 
 async def check(terminal: Shell, example: Example) -> None:

@@ -11,11 +11,12 @@ from local_stack.alone import alone
 from local_stack.env_file import env_file
 from local_stack.errors import SetupError
 from local_stack.registers import make_samples
-from local_stack.services import SERVICES, receiver_certificates
+from local_stack.services import SERVICES, SYNC, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
     begin_mongodb,
     begin_rabbitmq,
+    begin_registers,
     check,
     make_indexes,
     prepare,
@@ -57,17 +58,20 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     watch = Watch(settings.run_dir)
     check(settings)
     _say("Starting MongoDB and RabbitMQ …")
-    servers = (begin_mongodb(settings, stack, watch), begin_rabbitmq(settings, stack, watch))
-    urls = {name: url for server in servers for name, url in server.urls.items()}
-    # Made while the servers start.
+    mongodb = begin_mongodb(settings, stack, watch)
+    rabbitmq = begin_rabbitmq(settings, stack, watch)
+    addresses_of_registers = begin_registers(settings, stack, watch)
+    urls = {**mongodb.urls, **rabbitmq.urls}
     samples = make_samples(settings.run_dir / "samples", companies=settings.sample_companies)
-    for server in servers:
-        server.ready()
+    mongodb.ready()
+    # RabbitMQ takes longest to start, and nothing needs it before the services do.
     make_indexes(urls)
     _say(f"Loading the sample registers ({settings.sample_companies} companies each) …")
     api_key = prepare(settings, urls, samples)
-    _say(f"Starting {', '.join(service.module for service in SERVICES)} …")
-    start_services(settings, urls, stack, watch)
+    _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC))} …")
+    rabbitmq.ready()
+    start_services(settings, SERVICES, urls, stack, watch)
+    start_services(settings, [SYNC], {**urls, **addresses_of_registers()}, stack, watch)
     values = _environment(settings, urls, api_key)
     stack.enter_context(env_file(settings.run_dir, values))
     _say(_welcome(settings, values, seconds=time.monotonic() - begun))
@@ -78,7 +82,8 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
 def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str) -> dict[str, str]:
     """What scripts need to know."""
     admin = {
-        service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}" for service in SERVICES
+        service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}"
+        for service in (*SERVICES, SYNC)
     }
     receiver = receiver_certificates(settings)
     return {
@@ -86,6 +91,7 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
         "API_KEY": api_key,
         **urls,
         **admin,
+        "REGISTERS_URL": f"http://127.0.0.1:{settings.registers_port}",
         "CA_FILE": str(receiver.ca_file),
         "RECEIVER_CERT": str(receiver.certificate),
         "RECEIVER_KEY": str(receiver.key),
@@ -110,7 +116,8 @@ An API key with every scope: {api_key}
   curl -G '{base_url}/api/address' -d country=no --data-urlencode 'q=Prøveveien 12, Oslo' \\
        -d include=owners,production_units -d format=xml -H 'Authorization: Bearer {api_key}'
 
-A webhook and a receiver to try it with: README.md, "Hear of a change".
+Every few seconds something changes in the registers ({settings.run_dir}/logs/registers.log).
+A webhook and a receiver to hear of it with: README.md, "Hear of a change".
 All of this as shell variables: {settings.run_dir}/env · logs: {settings.run_dir}/logs
 Ctrl-C, or `make stop` from elsewhere, ends everything.
 """

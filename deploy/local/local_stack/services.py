@@ -20,6 +20,13 @@ class Service:
     environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
     #: Whether its command `indexes` prepares the database; the dispatcher's is the registry's.
     has_indexes: bool = True
+    #: The command of the module, where it is not the module itself that serves.
+    command: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Such as `lookup`, or `lookup-sync` for its command."""
+        return "-".join([self.module, *self.command[:1]])
 
     @property
     def admin_url_name(self) -> str:
@@ -41,6 +48,21 @@ def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
     return {"INDEX_DIR": str(settings.run_dir.absolute() / "index")}
 
 
+def _for_sync(settings: StackSettings) -> Mapping[str, str]:
+    """The built-in registers let anybody in and may be asked as often as one likes."""
+    return {
+        "CVR_USER": "sample",
+        "CVR_PASSWORD": "sample",
+        "CVR_ALLOW_PLAINTEXT": "true",
+        "SYNC_INTERVAL": "PT2S",
+        # What changes there is told at once; a longer overlap would be read again every time.
+        "CVR_OVERLAP": "PT1M",
+        "PEPPOL_INTERVAL": "PT10S",
+        "PEPPOL_DOWNLOADS_A_DAY": str(DOWNLOADS_A_DAY),
+        "DOWNLOAD_DIR": str(settings.run_dir.absolute()),
+    }
+
+
 def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
     given = settings.webhook_secret_keys
     ca_file = settings.webhook_extra_ca_file or receiver_certificates(settings).ca_file
@@ -51,11 +73,23 @@ def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
     }
 
 
+#: How often the built-in Peppol Directory lets its export be downloaded.
+DOWNLOADS_A_DAY = 100_000
+
 SERVICES = (
     Service("lookup", "lookup_admin_port", _for_lookup),
     Service("webhook_registry", "registry_admin_port", _for_webhooks),
     Service("dispatcher", "dispatcher_admin_port", _for_webhooks, has_indexes=False),
     Service("gateway", "gateway_admin_port"),
+)
+
+#: Brings what changes in the built-in registers, once the services are there to hear of it.
+SYNC = Service(
+    "lookup",
+    "sync_admin_port",
+    _for_sync,
+    has_indexes=False,
+    command=("sync", "all", "--follow"),
 )
 
 

@@ -34,6 +34,12 @@ class StackSettings(BaseSettings):
     lookup_admin_port: int = 9102
     registry_admin_port: int = 9103
     dispatcher_admin_port: int = 9104
+    sync_admin_port: int = 9105
+
+    registers_port: int = Field(default=8090, description="port of the built-in registers")
+    change_every: str = Field(
+        default="PT3S", description="how often something changes in the built-in registers"
+    )
 
     amqp_port: int = 5682
     amqp_management_port: int = 15682

@@ -1,7 +1,7 @@
 """Everything of `make run`, in the order in which it starts; the exit stack is the way back."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from local_stack import mongodb, ports, rabbitmq, registers, state
 from local_stack.processes import Process, Program, complete
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
-from local_stack.services import SERVICES, Service, is_ready
+from local_stack.services import DOWNLOADS_A_DAY, SERVICES, SYNC, Service, is_ready
 from local_stack.settings import StackSettings
 from local_stack.watch import Watch
 
@@ -26,7 +26,8 @@ _COMMAND_LIMIT = 60.0
 def check(settings: StackSettings) -> None:
     """SetupError when a port is taken or a server is missing and cannot be installed."""
     ports.require_free({"HTTP_PORT": settings.http_port}, settings.http_host)
-    wanted = {service.admin_port.upper(): service.port(settings) for service in SERVICES}
+    wanted = {each.admin_port.upper(): each.port(settings) for each in (*SERVICES, SYNC)}
+    wanted["REGISTERS_PORT"] = settings.registers_port
     if settings.mongo_url is None:
         mongodb.ensure_runs()
         wanted |= {"MONGO_PORT": settings.mongo_port}
@@ -98,12 +99,43 @@ def prepare(settings: StackSettings, urls: Mapping[str, str], samples: Mapping[s
     return api_key
 
 
+def begin_registers(
+    settings: StackSettings, stack: ExitStack, watch: Watch
+) -> Callable[[], dict[str, str]]:
+    """Registers that change by themselves; does not wait for them.
+
+    What it answers does, and gives their addresses by the names of the sync's settings.
+    """
+    options = {
+        "--port": settings.registers_port,
+        "--companies": settings.sample_companies,
+        "--change-every": settings.change_every,
+        "--downloads-a-day": DOWNLOADS_A_DAY,
+    }
+    given = [str(part) for option in options.items() for part in option]
+    log = _new_log(settings, "registers")
+    command = [sys.executable, "-m", "register_samples", "serve", *given]
+    registers = Process(Program("registers", command, log))
+    stack.callback(registers.stop)
+    watch.add(registers)
+
+    def addresses() -> dict[str, str]:
+        registers.wait_until(lambda: "PEPPOL_URL" in _addresses_in(log), seconds=_READY_LIMIT)
+        return _addresses_in(log)
+
+    return addresses
+
+
 def start_services(
-    settings: StackSettings, urls: Mapping[str, str], stack: ExitStack, watch: Watch
+    settings: StackSettings,
+    services: Sequence[Service],
+    urls: Mapping[str, str],
+    stack: ExitStack,
+    watch: Watch,
 ) -> None:
     """Starts all of them, then waits until each is ready."""
     started: list[tuple[Service, Process]] = []
-    for service in SERVICES:
+    for service in services:
         process = Process(_program(service, settings, urls))
         stack.callback(process.stop)
         watch.add(process)
@@ -113,13 +145,26 @@ def start_services(
 
 
 def _program(service: Service, settings: StackSettings, urls: Mapping[str, str]) -> Program:
-    log = settings.run_dir / "logs" / f"{service.module}.log"
-    # What it said in an earlier run would only mislead the reader of this one.
-    log.unlink(missing_ok=True)
     environment = {"ADMIN_PORT": str(service.port(settings)), **service.environment(settings)}
     return Program(
-        service.module, [sys.executable, "-m", service.module], log, {**urls, **environment}
+        service.name,
+        [sys.executable, "-m", service.module, *service.command],
+        _new_log(settings, service.name),
+        {**urls, **environment},
     )
+
+
+def _new_log(settings: StackSettings, name: str) -> Path:
+    log = settings.run_dir / "logs" / f"{name}.log"
+    # What was said in an earlier run would only mislead the reader of this one.
+    log.unlink(missing_ok=True)
+    return log
+
+
+def _addresses_in(log: Path) -> dict[str, str]:
+    """What the registers print when they can be asked: a line such as `BRREG_URL=http://…` each."""
+    lines = (line.partition("=") for line in log.read_text().splitlines())
+    return {name: value for name, _, value in lines if name.endswith("_URL")}
 
 
 def _given(**urls: SecretStr) -> Begun:

@@ -4,7 +4,7 @@ import http.client
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,13 +49,18 @@ class System:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.base_port}"
 
-    def start(self, module: str, *, name: str | None = None, **settings: str) -> Service:
-        """Starts a service without waiting for it; settings by their lower-case names."""
+    def start(
+        self, module: str, *, name: str | None = None, command: Sequence[str] = (), **settings: str
+    ) -> Service:
+        """Starts a service, or one of its commands that serve, without waiting for it.
+
+        Settings are given by their lower-case names.
+        """
         [admin_port] = ports.free_ports(1)
         given = {setting.upper(): value for setting, value in settings.items()}
         program = Program(
             name or module,
-            [sys.executable, "-m", module],
+            [sys.executable, "-m", module, *command],
             self.folder / f"{name or module}.log",
             {**self._shared(), "ADMIN_PORT": str(admin_port), **given},
         )

@@ -1,0 +1,36 @@
+"""The registers' interfaces, and a sync that follows them into the running system."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from local_stack.system import System
+from register_samples.server import Access, Registers, serving
+
+#: As often as a test wants it.
+OFTEN = 100_000
+
+
+@asynccontextmanager
+async def followed(system: System, registers: Registers, *sources: str) -> AsyncIterator[None]:
+    """What changes in the registers comes into the system over HTTP, until the body ends."""
+    async with serving(registers, access=Access(downloads_a_day=OFTEN)) as served:
+        sync = system.start(
+            "lookup",
+            name="lookup-sync",
+            command=("sync", *sources, "--follow"),
+            brreg_url=str(served.brreg),
+            cvr_url=str(served.cvr_permanent),
+            cvr_user="sample",
+            cvr_password="sample",
+            cvr_allow_plaintext="true",
+            peppol_url=str(served.url),
+            peppol_interval="PT0.1S",
+            peppol_downloads_a_day=str(OFTEN),
+            sync_interval="PT0.1S",
+        )
+        try:
+            await asyncio.to_thread(sync.wait_until_ready)
+            yield
+        finally:
+            await asyncio.to_thread(sync.process.stop)
