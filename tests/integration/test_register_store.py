@@ -1,8 +1,9 @@
 """The registers in a real MongoDB: what loading writes is what lookups read."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import dataclass
+import pickle
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -15,16 +16,18 @@ from common.contracts.outage import Outage
 from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.backoff import delays
+from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.loads import StoredLoadStates
 from lookup.adapters.store.reads import StoredRegister
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.domain.planning.companies import plan_companies
 from lookup.domain.planning.states import Circumstances
-from lookup.domain.records import FileBroken, Kind, Refused
+from lookup.domain.records import FileBroken, Kind, Record, Refused, Unread
 from lookup.ports import Conflict
-from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import Item, LoadFile, Summary
+from lookup.usecases.apply import ApplyRecords, Stored, identity
+from lookup.usecases.load import LoadFile, Piece, Summary
+from lookup.usecases.read import ReadDocuments
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -44,6 +47,23 @@ NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 KEY = CompanyKey("dk:12345674")
 
 
+def a_document(record: Stored, digest: bytes | None = None) -> Unread:
+    """A document that says this; what it is known by is its digest, if it is given one."""
+    text = pickle.dumps(replace(record, digest=digest))
+    return Unread(1, "byte 0", text, identity(record), digest)
+
+
+@dataclass
+class UnpacksRecords:
+    """A `Reader` of such documents."""
+
+    read: int = 0
+
+    async def __call__(self, _: Kind, documents: Sequence[Unread]) -> Sequence[Record | Refused]:
+        self.read += len(documents)
+        return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)
+
+
 @dataclass
 class Store:
     database: Database
@@ -51,15 +71,18 @@ class Store:
     writer: StoredRegisterWriter
     states: StoredLoadStates
     refused: list[Refused]
+    reader: UnpacksRecords
 
-    async def load(self, *items: Item, kind: Kind = Kind.DK_COMPANIES) -> Summary:
-        return await self.loader()(kind, iter(items), file_version=MONDAY)
+    async def load(self, *records: Stored, kind: Kind = Kind.DK_COMPANIES) -> Summary:
+        return await self.load_pieces((a_document(record) for record in records), kind)
 
-    def loader(self) -> LoadFile:
+    async def load_pieces(self, pieces: Iterator[Piece], kind: Kind = Kind.DK_COMPANIES) -> Summary:
         apply = ApplyRecords(
             self.writer, lambda: NOON, lambda: delays(Random(1), first=0.01, most=0.2)
         )
-        return LoadFile(apply, self.states, lambda: NOON, self.refused.append)
+        read = ReadDocuments(MongoDigests(self.database), self.reader)
+        load = LoadFile(read, apply, self.states, lambda: NOON, self.refused.append)
+        return await load(kind, pieces, file_version=MONDAY)
 
 
 @pytest.fixture
@@ -73,6 +96,7 @@ async def store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[
             StoredRegisterWriter(client, database),
             StoredLoadStates(database),
             [],
+            UnpacksRecords(),
         )
 
 
@@ -137,12 +161,12 @@ async def test_a_plan_made_from_an_older_state_is_refused_whole(store: Store) ->
 
 
 async def test_a_broken_file_loads_what_is_whole_and_stays_loading(store: Store) -> None:
-    def items() -> Any:
-        yield a_company_record()
+    def pieces() -> Iterator[Piece]:
+        yield a_document(a_company_record())
         yield Refused(2, "byte 700", "organisasjonsnummer is missing")
         raise FileBroken("the file ends at byte 900, in the middle of record 3")
 
-    summary = await store.loader()(Kind.DK_COMPANIES, items(), file_version=MONDAY)
+    summary = await store.load_pieces(pieces())
 
     assert summary.broken == "the file ends at byte 900, in the middle of record 3"
     assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,9 @@ from common.mongo import Client, Database, connected, database
 from common.runtime.backoff import delays
 from common.runtime.service import run
 from common.runtime.settings import load
-from lookup.adapters.registers.reading import ReadRecord, read
+from lookup.adapters.registers.processes import reading_processes
+from lookup.adapters.registers.reading import documents
+from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.loads import StoredLoadStates
 from lookup.adapters.store.writes import StoredRegisterWriter
@@ -30,7 +32,8 @@ from lookup.domain.records import Kind, Refused, SourceVersion
 from lookup.settings import Settings, StoreSettings
 from lookup.sync_commands import add_sync, run_sync
 from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import Item, LoadFile, Summary
+from lookup.usecases.load import LoadFile, Summary
+from lookup.usecases.read import ReadDocuments
 from lookup.usecases.remove import RemoveCompany
 
 #: How `import` ends: all is well; records were refused; wrong use; a file broke off; no database.
@@ -132,8 +135,7 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
             case "remove":
                 return await _remove(client, register, chosen)
             case _:
-                files = _files(chosen)
-                return max([await _load(client, register, chosen.kind, file) for file in files])
+                return await _import(client, register, chosen.kind, _files(chosen))
 
 
 async def _remove(client: Client, register: Database, chosen: argparse.Namespace) -> int:
@@ -157,7 +159,15 @@ def _apply(client: Client, register: Database) -> ApplyRecords:
     )
 
 
-async def _load(client: Client, register: Database, kind: Kind, file: File) -> int:
+async def _import(client: Client, register: Database, kind: Kind, files: Sequence[File]) -> int:
+    async with reading_processes() as reader:
+        read = ReadDocuments(MongoDigests(register), reader)
+        return max([await _load(client, register, read, kind, file) for file in files])
+
+
+async def _load(
+    client: Client, register: Database, read: ReadDocuments, kind: Kind, file: File
+) -> int:
     reasons: Counter[str] = Counter()
     name = file.path.name
     with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
@@ -168,18 +178,14 @@ async def _load(client: Client, register: Database, kind: Kind, file: File) -> i
             bar.write(f"{name}: {place}: {refused.reason}", file=sys.stderr)
 
         load_file = LoadFile(
-            _apply(client, register), StoredLoadStates(register), now=_now, refuse=refuse
+            read, _apply(client, register), StoredLoadStates(register), now=_now, refuse=refuse
         )
-        records = _records(read(file.path, kind, on_bytes=bar.update))
-        summary = await load_file(kind, records, file_version=SourceVersion(file.modified))
+        found = documents(file.path, kind, on_bytes=bar.update)
+        summary = await load_file(kind, found, file_version=SourceVersion(file.modified))
     _report(name, summary, reasons)
     if summary.broken is not None:
         return BROKEN
     return REFUSED if summary.refused else SOUND
-
-
-def _records(found: Iterator[ReadRecord | Refused]) -> Iterator[Item]:
-    return (one if isinstance(one, Refused) else one.record for one in found)
 
 
 def _report(name: str, summary: Summary, reasons: Counter[str]) -> None:

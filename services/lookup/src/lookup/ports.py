@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Protocol
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.domain.digests import Part
 from lookup.domain.planning.states import Known, Plan
-from lookup.domain.records import Kind
+from lookup.domain.records import Kind, Record, Refused, Unread
 from lookup.domain.suggesting import Suggested
 
 
@@ -73,6 +74,22 @@ class Suggestions(Protocol):
 
 class Conflict(Exception):
     """Somebody else changed what a plan was made from; nothing of it was written."""
+
+
+class StoredDigests(Protocol):
+    """The digests of the documents that what is stored was read from."""
+
+    async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
+        """Of those that are stored; None where none is known. May raise `Outage`."""
+
+
+class Reader(Protocol):
+    """Understands documents."""
+
+    async def __call__(
+        self, kind: Kind, documents: Sequence[Unread], /
+    ) -> Sequence[Record | Refused]:
+        """What each of them says, or why it cannot be used."""
 
 
 class RegisterWriter(Protocol):

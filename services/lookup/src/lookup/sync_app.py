@@ -22,17 +22,20 @@ from lookup.adapters.feeds.http import Manners, RegisterClient, sessions
 from lookup.adapters.feeds.journal import PassJournal
 from lookup.adapters.feeds.passes import Passes, Sync
 from lookup.adapters.feeds.peppol import EXPORT
+from lookup.adapters.registers.processes import reading_processes
 from lookup.adapters.store.cursors import StoredCursors
+from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.keys import MongoKeys
 from lookup.adapters.store.leases import Leases
 from lookup.adapters.store.loads import StoredLoadStates
 from lookup.adapters.store.units import StoredUnitRemover
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.domain.records import Kind
-from lookup.ports import LoadStates, RegisterWriter
+from lookup.ports import LoadStates, Reader, RegisterWriter
 from lookup.settings import SyncSettings
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import LoadFile
+from lookup.usecases.read import ReadDocuments
 from lookup.usecases.remove import RemoveCompany
 from lookup.usecases.sync.bring import BringEntities
 from lookup.usecases.sync.companies_first import CompaniesFirst, Records, nothing_first
@@ -68,8 +71,9 @@ async def connect(
         connected(url, name="lookup-sync", operation_limit=None)
     )
     session = await stack.enter_async_context(sessions(manners, ca_file=settings.register_ca_file))
+    reader = await stack.enter_async_context(reading_processes())
     register = database(client, settings.register_db)
-    return Wiring(settings, client, register, session, manners, random, holder, now)
+    return Wiring(settings, client, register, session, reader, manners, random, holder, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Wiring:
     client: Client
     register: Database
     session: ClientSession
+    reader: Reader
     manners: Manners
     random: Random
     holder: str
@@ -115,7 +120,9 @@ class Wiring:
             whole=self._file(client, kind, FILES[kind]),
             bring=bring,
             load=self._load(journal),
-            reconcile=Reconcile(kind, bring, self._apply, MongoKeys(self.register), self.now),
+            reconcile=Reconcile(
+                kind, bring, self._read, self._apply, MongoKeys(self.register), self.now
+            ),
             cursors=self.cursors,
             reconcile_every=self.settings.reconcile_interval,
             now=self.now,
@@ -196,7 +203,11 @@ class Wiring:
         return DownloadedFile(client, kind, path, folder=self.settings.download_dir, now=self.now)
 
     def _load(self, journal: PassJournal) -> LoadFile:
-        return LoadFile(self._apply, self.states, now=self.now, refuse=journal.refused)
+        return LoadFile(self._read, self._apply, self.states, now=self.now, refuse=journal.refused)
+
+    @property
+    def _read(self) -> ReadDocuments:
+        return ReadDocuments(MongoDigests(self.register), self.reader)
 
     @property
     def _apply(self) -> ApplyRecords:

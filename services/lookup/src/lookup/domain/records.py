@@ -5,7 +5,7 @@ to hand from one process to another. The few who look inside read it back.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Self
@@ -38,6 +38,22 @@ class Kind(StrEnum):
     PEPPOL = "peppol"
 
 
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A document of a file that nobody has understood yet."""
+
+    #: From 1.
+    number: int
+    #: `byte 1234` or `line 7`.
+    place: str
+    #: JSON.
+    text: bytes
+    #: What it is stored under if it is stored (`identity`), as far as a glance tells.
+    key: str | None = None
+    #: See `digests`.
+    digest: bytes | None = None
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class SourceVersion:
     """How new a record is, by its register's own word; where it has none, by its file's time."""
@@ -62,8 +78,8 @@ class CompanyRecord:
     owner_list: bytes | None
     #: None where the register gives none; then the file's time counts.
     version: SourceVersion | None
-    #: Of the document it was read from (`digests`); None where nobody is to know it again by it.
-    digest: bytes | None = None
+    #: Of the document it was read from (`digests`); None where nobody is to know that again.
+    digest: bytes | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -102,7 +118,7 @@ class OwnersRecord:
     #: A JSON list.
     owner_list: bytes
     version: SourceVersion | None
-    digest: bytes | None = None
+    digest: bytes | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, key: CompanyKey, owners: Sequence[Owner], *, version: SourceVersion | None) -> Self:
@@ -121,7 +137,7 @@ class UnitRecord:
     core: bytes
     phones: tuple[str, ...]
     version: SourceVersion | None
-    digest: bytes | None = None
+    digest: bytes | None = field(default=None, compare=False)
 
     @classmethod
     def of(
@@ -152,7 +168,7 @@ class ParticipantRecord:
     holder: CompanyKey | UnitKey | None
     core: bytes
     version: SourceVersion | None
-    digest: bytes | None = None
+    digest: bytes | None = field(default=None, compare=False)
 
     @classmethod
     def of(

@@ -1,12 +1,13 @@
 """Loading a register file: read, compare with what is stored, write what differs, in lists."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
-from typing import Any, assert_never
+from itertools import islice
+from typing import assert_never
 
 from lookup.domain.planning.states import Verdict
 from lookup.domain.records import (
@@ -21,17 +22,24 @@ from lookup.domain.records import (
     RemovalRecord,
     SourceVersion,
     UnitRecord,
+    Unread,
 )
 from lookup.ports import LoadStates
 from lookup.usecases.apply import ApplyRecords, Stored, identity, touched
+from lookup.usecases.read import ReadDocuments, Same
 
 #: Records in a transaction: one by one MongoDB took 350 a second in probes, in lists of 500 over
 #: ten thousand; longer lists gained nothing.
 BATCH = 500
 #: Transactions under way while the next list is read.
 IN_FLIGHT = 3
+#: Lists that are read while those before them are written.
+_AHEAD = 4
 
+#: What a file is cut into, and what becomes of each piece.
+Piece = Unread | Refused
 Item = Record | Refused
+Found = Item | Same
 
 
 @dataclass
@@ -63,6 +71,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class LoadFile:
+    read: ReadDocuments
     apply: ApplyRecords
     states: LoadStates
     now: Callable[[], datetime]
@@ -72,12 +81,12 @@ class LoadFile:
     async def __call__(
         self,
         kind: Kind,
-        items: Iterator[Item],
+        items: Iterator[Piece],
         *,
         file_version: SourceVersion,
         announces: bool | None = None,
     ) -> Summary:
-        """Loads every whole record; a file that breaks off is loaded up to there and said to be.
+        """Loads every whole document; a file that breaks off is loaded up to there and said to be.
 
         `announces` says whether changes become events; when None they do once the kind has been
         loaded to the end of a file. Raises `Outage` when the database goes away; what was written
@@ -87,96 +96,130 @@ class LoadFile:
             announces = await self.states.is_loaded(kind)
         await self.states.begin(kind, at=self.now())
         summary = Summary()
-        batches = _Batches(items, summary, self.refuse)
-        write = partial(self.apply, file_version=file_version, announces=announces)
+        given = _Given(kind, file_version, announces=announces)
         try:
-            await _write_all(batches, summary, write)
+            await self._load(_Lists(items, summary), given, summary)
         except ExceptionGroup as failures:
-            # Once one batch has failed the others are cancelled, so the first is the reason.
+            # Once one list has failed the others are cancelled, so the first is the reason.
             raise failures.exceptions[0] from None
         if summary.broken is None and not summary.is_of_another_kind:
             await self.states.finish(kind, at=self.now(), counts=summary.counts())
         return summary
 
+    async def _load(self, lists: "_Lists", given: "_Given", summary: Summary) -> None:
+        async with (
+            asyncio.TaskGroup() as group,
+            aclosing(self._found(given.kind, lists, group)) as found,
+        ):
+            writing = _Writing(summary)
+            async for documents in found:
+                for batch in _distinct(self._sorted_out(documents, summary)):
+                    await writing.room(for_keys={key for one in batch for key in touched(one)})
+                    writing.begin(
+                        group.create_task(
+                            self.apply(batch, given.file_version, announces=given.announces)
+                        )
+                    )
+            await writing.end()
 
-async def _write_all(
-    batches: "_Batches",
-    summary: Summary,
-    write: Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]],
-) -> None:
-    async with asyncio.TaskGroup() as group:
-        under_way: dict[asyncio.Task[Sequence[Verdict]], set[str]] = {}
-        while batch := await asyncio.to_thread(batches.next):
-            keys = {key for record in batch for key in touched(record)}
-            await _room(under_way, keys, summary)
-            under_way[group.create_task(write(batch))] = keys
-        await _room(under_way, None, summary)
+    async def _found(
+        self, kind: Kind, lists: "_Lists", group: asyncio.TaskGroup
+    ) -> AsyncGenerator[Sequence[Found], None]:
+        """What the lists hold, in their order; the next ones are read meanwhile."""
+        reading: deque[asyncio.Task[Sequence[Found]]] = deque()
+        while True:
+            while len(reading) < _AHEAD and (documents := lists.next()):
+                reading.append(group.create_task(self.read(kind, documents)))
+            if not reading:
+                return
+            yield await reading.popleft()
+
+    def _sorted_out(self, found: Sequence[Found], summary: Summary) -> Iterator[Stored]:
+        """Those of them that are to be stored; the others are counted."""
+        for one in found:
+            match one:
+                case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
+                    yield one
+                case Same():
+                    summary.verdicts[Verdict.UNCHANGED] += 1
+                case Refused():
+                    summary.refused += 1
+                    self.refuse(one)
+                case Elsewhere(reason):
+                    summary.elsewhere[reason] += 1
+                case RemovalRecord():
+                    summary.elsewhere["a removal, which only a feed orders"] += 1
+                case _:
+                    assert_never(one)
 
 
-async def _room(
-    under_way: dict[asyncio.Task[Sequence[Verdict]], set[str]],
-    keys: set[str] | None,
-    summary: Summary,
-) -> None:
-    """Waits until another batch may start: few enough run, and none of them touches its keys.
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What holds for the whole file."""
 
-    With `keys` None it waits for all of them.
-    """
+    kind: Kind
+    file_version: SourceVersion
+    announces: bool
 
-    def must_wait() -> bool:
-        if keys is None:
-            return bool(under_way)
-        return len(under_way) >= IN_FLIGHT or any(keys & other for other in under_way.values())
 
-    while must_wait():
-        done, _ = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+class _Writing:
+    """The lists that are being written."""
+
+    def __init__(self, summary: Summary) -> None:
+        self._summary = summary
+        #: By the keys that each of them touches.
+        self._under_way: dict[asyncio.Task[Sequence[Verdict]], set[str]] = {}
+        self._keys: set[str] = set()
+
+    async def room(self, *, for_keys: set[str]) -> None:
+        """Waits until another list may start: few enough run, and none of them touches its keys."""
+        others = self._under_way.values()
+        while len(others) >= IN_FLIGHT or any(for_keys & keys for keys in others):
+            await self._one_done()
+        self._keys = for_keys
+
+    def begin(self, task: asyncio.Task[Sequence[Verdict]]) -> None:
+        self._under_way[task] = self._keys
+
+    async def end(self) -> None:
+        while self._under_way:
+            await self._one_done()
+
+    async def _one_done(self) -> None:
+        done, _ = await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            summary.verdicts.update(task.result())
-            del under_way[task]
+            self._summary.verdicts.update(task.result())
+            del self._under_way[task]
 
 
-class _Batches:
-    """Cuts a stream of records into lists in which no record occurs twice."""
+def _distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
+    """Cuts them into lists in which nothing occurs twice: then it meets its first self stored."""
+    batch: list[Stored] = []
+    seen: set[str] = set()
+    for record in records:
+        if identity(record) in seen:
+            yield batch
+            batch, seen = [], set()
+        batch.append(record)
+        seen.add(identity(record))
+    if batch:
+        yield batch
 
-    def __init__(
-        self, items: Iterator[Item], summary: Summary, refuse: Callable[[Refused], None]
-    ) -> None:
+
+class _Lists:
+    """Cuts a file into lists; where it breaks off, that is noted after all that is whole."""
+
+    def __init__(self, items: Iterator[Piece], summary: Summary) -> None:
         self._items = items
         self._summary = summary
-        self._refuse = refuse
-        #: A record that occurs twice in a list waits for the next, so that it meets its first self.
-        self._kept: Stored | None = None
 
-    def next(self) -> list[Stored]:
-        """The next list; empty at the end of the file. Reads and parses, so it takes its time."""
-        batch = [] if self._kept is None else [self._kept]
-        seen = {identity(record) for record in batch}
-        self._kept = None
-        for record in self._records():
-            if identity(record) in seen:
-                self._kept = record
-                break
-            batch.append(record)
-            seen.add(identity(record))
-            if len(batch) == BATCH:
-                break
-        return batch
-
-    def _records(self) -> Iterator[Stored]:
+    def next(self) -> list[Piece]:
+        """The next list; empty at the end of the file."""
+        found: list[Piece] = []
         try:
-            for item in self._items:
-                self._summary.read += 1
-                match item:
-                    case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
-                        yield item
-                    case Refused():
-                        self._summary.refused += 1
-                        self._refuse(item)
-                    case Elsewhere(reason):
-                        self._summary.elsewhere[reason] += 1
-                    case RemovalRecord():
-                        self._summary.elsewhere["a removal, which only a feed orders"] += 1
-                    case _:
-                        assert_never(item)
+            for item in islice(self._items, BATCH):
+                found.append(item)
         except FileBroken as error:
             self._summary.broken = str(error)
+        self._summary.read += len(found)
+        return found

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import structlog
 
+from common.runtime.workers import follow_parent
 from gateway.adapters.http.rendering import company_xml
-from gateway.adapters.http.xml_worker import follow_parent
 from gateway.domain.problems import ServiceUnavailable
 
 #: Bytes of JSON that are rendered in the loop: about 1 ms. 300 production units take 40 ms.

@@ -1,6 +1,6 @@
 """A register's whole file: downloaded where it is newer than the one that was read last."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,9 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lookup.adapters.feeds.http import Answer, Call, RegisterClient
-from lookup.adapters.registers.reading import read
-from lookup.domain.records import Kind, Refused, SourceVersion
-from lookup.usecases.load import Item
+from lookup.adapters.registers.reading import documents
+from lookup.domain.records import Kind, SourceVersion
 from lookup.usecases.sync.sources import Download, RegisterFault
 
 
@@ -48,7 +47,7 @@ class DownloadedFile:
             yield Download(
                 SourceVersion(_modified(answer) or asked_at),
                 answer.headers.get("ETag"),
-                partial(_records, file, self._kind),
+                partial(documents, file, self._kind, number_from_name=False),
             )
 
 
@@ -60,8 +59,3 @@ def _modified(answer: Answer) -> datetime | None:
         return parsedate_to_datetime(text).astimezone(UTC)
     except ValueError:
         raise RegisterFault(f"Last-Modified is no time: {text}") from None
-
-
-def _records(file: Path, kind: Kind) -> Iterator[Item]:
-    found = read(file, kind, number_from_name=False)
-    return (one if isinstance(one, Refused) else one.record for one in found)

@@ -18,6 +18,8 @@ class Found:
     place: str
     content: dict[str, Any] | None
     fault: str = ""
+    #: The JSON that the content was read from; None where it was something else.
+    text: bytes | None = None
 
 
 class Window:

@@ -30,6 +30,8 @@ class RawRecord:
     raw: Raw
     #: Whether `raw` is a row of a table.
     is_row: bool
+    #: The JSON of `raw`; None where it was put together from something else.
+    text: bytes | None = None
 
 
 def raw_records(
@@ -58,7 +60,7 @@ def raw_records(
 def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Refused:
     if one.content is None:
         return Refused(number, one.place, one.fault)
-    return RawRecord(number, one.place, one.content, is_table)
+    return RawRecord(number, one.place, one.content, is_table, one.text)
 
 
 def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found]]:

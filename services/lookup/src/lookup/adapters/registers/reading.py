@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
+from common.contracts.company import Country
 from lookup.adapters.registers import (
     brreg_documents,
     brreg_entities,
@@ -15,11 +16,26 @@ from lookup.adapters.registers import (
     cvr_units,
     peppol,
 )
+from lookup.adapters.registers.cvr_documents import unwrapped
+from lookup.adapters.registers.digests import digest_of
 from lookup.adapters.registers.file_csv import Dialect
+from lookup.adapters.registers.file_json import decode, encode
 from lookup.adapters.registers.file_streams import OnBytes, ignore_progress
 from lookup.adapters.registers.files import Raw, RawRecord, raw_records
-from lookup.domain.identifiers import organisation_number_checks
-from lookup.domain.records import Kind, Record, RecordRefused, Refused
+from lookup.domain.identifiers import InvalidParticipant, organisation_number_checks, participant
+from lookup.domain.records import (
+    CompanyRecord,
+    Elsewhere,
+    Kind,
+    OwnersRecord,
+    ParticipantRecord,
+    Record,
+    RecordRefused,
+    Refused,
+    RemovalRecord,
+    UnitRecord,
+    Unread,
+)
 
 _PARSERS: Final[dict[Kind, Callable[[Raw], Record]]] = {
     Kind.NO_ENTITIES: brreg_entities.company_record,
@@ -58,14 +74,14 @@ def parse(kind: Kind, raw: Raw) -> Record:
     return _PARSERS[kind](raw)
 
 
-def read(
+def documents(
     path: Path,
     kind: Kind,
     *,
     number_from_name: bool = True,
     on_bytes: OnBytes = ignore_progress,
-) -> Iterator[ReadRecord | Refused]:
-    """Yields every record of a file in its order, one that cannot be used as `Refused`.
+) -> Iterator[Unread | Refused]:
+    """Yields every document of a file in its order, one that is broken as `Refused`.
 
     The file may be of any size, plain or gzip; JSON in each wrapping that the registers use, or
     CSV where they offer it. `on_bytes` is told how many bytes of the file, packed as they are,
@@ -82,17 +98,77 @@ def read(
         if isinstance(one, Refused):
             yield one
         elif named and one.place == _WHOLE_FILE and not one.raw.keys() & _TELLING:
-            yield _read(kind, replace(one, raw={_NUMBER: named, **one.raw}))
+            yield _unread(kind, replace(one, raw={_NUMBER: named, **one.raw}, text=None))
         else:
-            yield _read(kind, one)
+            yield _unread(kind, one)
 
 
-def _read(kind: Kind, one: RawRecord) -> ReadRecord | Refused:
+def understood(kind: Kind, document: Unread) -> Record | Refused:
+    """What a document says, or why it cannot be used."""
+    raw = decode(document.text)
     try:
-        raw = brreg_documents.from_row(one.raw) if one.is_row else one.raw
-        return ReadRecord(one.number, one.place, parse(kind, raw))
+        record = parse(kind, raw if isinstance(raw, dict) else {})
     except RecordRefused as refusal:
-        return Refused(one.number, one.place, str(refusal))
+        return Refused(document.number, document.place, str(refusal))
+    match record:
+        case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
+            return replace(record, digest=document.digest)
+        case Elsewhere() | RemovalRecord():
+            return record
+        case _:
+            assert_never(record)
+
+
+def read(
+    path: Path, kind: Kind, *, number_from_name: bool = True
+) -> Iterator[ReadRecord | Refused]:
+    """Yields what every document of a file says; see `documents`."""
+    for one in documents(path, kind, number_from_name=number_from_name):
+        record = one if isinstance(one, Refused) else understood(kind, one)
+        yield record if isinstance(record, Refused) else ReadRecord(one.number, one.place, record)
+
+
+def _unread(kind: Kind, one: RawRecord) -> Unread | Refused:
+    raw, text = one.raw, one.text
+    if one.is_row:
+        try:
+            raw = brreg_documents.from_row(raw)
+        except RecordRefused as refusal:
+            return Refused(one.number, one.place, str(refusal))
+    if text is None:
+        text = encode(raw)
+    return Unread(one.number, one.place, text, _key(kind, raw), digest_of(text))
+
+
+def _key(kind: Kind, raw: Raw) -> str | None:
+    """What the record will be stored under, at a glance; a wrong guess finds nothing there."""
+    match kind:
+        case Kind.NO_ENTITIES | Kind.NO_UNITS | Kind.NO_ROLES:
+            return _numbered(Country.NO, raw.get(_NUMBER))
+        case Kind.DK_COMPANIES:
+            return _danish(raw, "Vrvirksomhed", "cvrNummer")
+        case Kind.DK_UNITS:
+            return _danish(raw, "VrproduktionsEnhed", "pNummer")
+        case Kind.PEPPOL:
+            return _participant(raw.get("pid"))
+
+
+def _danish(raw: Raw, wrapping: str, number: str) -> str | None:
+    try:
+        return _numbered(Country.DK, unwrapped(raw, wrapping, number)[number])
+    except RecordRefused:
+        return None
+
+
+def _numbered(country: Country, number: object) -> str | None:
+    return f"{country}:{number}" if isinstance(number, str | int) else None
+
+
+def _participant(identifier: object) -> str | None:
+    try:
+        return str(participant(identifier)) if isinstance(identifier, str) else None
+    except InvalidParticipant:
+        return None
 
 
 def _number_in_name(path: Path) -> str | None:

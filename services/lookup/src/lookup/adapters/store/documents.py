@@ -31,6 +31,8 @@ def company_document(
         "units": list(state.units),
         "version": _version(state.version),
         "owners_version": _version(state.owners_version),
+        "digest": state.digest,
+        "owners_digest": state.owners_digest,
     }
     if rank is not None:
         document |= {"rank": rank, "updated_at": updated_at}
@@ -46,6 +48,9 @@ def company_state(document: Document) -> CompanyState:
         units=tuple(document["units"]),
         version=_read_version(document["version"]),
         owners_version=_read_version(document["owners_version"]),
+        # Absent from what was stored before there were digests.
+        digest=document.get("digest"),
+        owners_digest=document.get("owners_digest"),
     )
 
 
@@ -56,6 +61,7 @@ def unit_document(state: UnitState, *, country: str) -> Document:
         "company": state.company,
         "phones": [f"{country}:{phone}" for phone in state.phones],
         "version": _version(state.version),
+        "digest": state.digest,
     }
 
 
@@ -66,6 +72,7 @@ def unit_state(document: Document) -> UnitState:
         company=document["company"],
         phones=_phones(document),
         version=_read_version(document["version"]),
+        digest=document.get("digest"),
     )
 
 
@@ -75,6 +82,7 @@ def participant_document(state: ParticipantState) -> Document:
         "entry": state.entry,
         "holder": state.holder,
         "version": _version(state.version),
+        "digest": state.digest,
     }
 
 
@@ -84,6 +92,7 @@ def participant_state(document: Document) -> ParticipantState:
         entry=document["entry"],
         holder=document["holder"],
         version=_read_version(document["version"]),
+        digest=document.get("digest"),
     )
 
 

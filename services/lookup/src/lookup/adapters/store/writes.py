@@ -6,11 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 
 import pymongo.errors
-from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection
 from pymongo import InsertOne, UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.mongo import Client, Database, outages
+from lookup.adapters.store.digests import renewed
 from lookup.adapters.store.documents import (
     COMPANIES,
     OUTBOX,
@@ -28,6 +30,7 @@ from lookup.adapters.store.documents import (
 )
 from lookup.domain.announcing import announce
 from lookup.domain.changes import removal
+from lookup.domain.digests import Part
 from lookup.domain.planning.states import Known, Plan
 from lookup.ports import Conflict
 
@@ -41,6 +44,8 @@ _COMPANY_STATE = {
     "units": 1,
     "version": 1,
     "owners_version": 1,
+    "digest": 1,
+    "owners_digest": 1,
 }
 
 
@@ -94,8 +99,8 @@ class StoredRegisterWriter:
         try:
             with outages():
                 async with (
-                    await self._client.start_session() as session,
-                    session.start_transaction(),
+                    self._client.start_session() as session,
+                    await session.start_transaction(),
                 ):
                     for collection, writes in batches:
                         await _write_all(collection, writes, session)
@@ -117,7 +122,7 @@ class StoredRegisterWriter:
         )
 
     async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
-        async def removed(session: AsyncIOMotorClientSession) -> bool:
+        async def removed(session: AsyncClientSession) -> bool:
             company: Document | None = await self._companies.find_one_and_delete(
                 {"_id": key}, session=session
             )
@@ -131,13 +136,11 @@ class StoredRegisterWriter:
             return True
 
         with outages():
-            async with await self._client.start_session() as session:
+            async with self._client.start_session() as session:
                 was_known: bool = await session.with_transaction(removed)
         return was_known
 
-    async def _purge(
-        self, key: CompanyKey, at: datetime, session: AsyncIOMotorClientSession
-    ) -> None:
+    async def _purge(self, key: CompanyKey, at: datetime, session: AsyncClientSession) -> None:
         units = await self._units.find({"company": key}, {"_id": 1}, session=session).to_list(None)
         numbers = [unit["_id"] for unit in units]
         await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
@@ -160,7 +163,7 @@ def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
 
 
 async def _by_id(
-    collection: AsyncIOMotorCollection[Document],
+    collection: AsyncCollection[Document],
     keys: Collection[str],
     fields: dict[str, int] | None = None,
 ) -> Sequence[Document]:
@@ -173,9 +176,9 @@ async def _by_id(
 
 
 async def _write_all(
-    collection: AsyncIOMotorCollection[Document],
+    collection: AsyncCollection[Document],
     writes: Sequence[Write],
-    session: AsyncIOMotorClientSession,
+    session: AsyncClientSession,
 ) -> None:
     if not writes:
         return
@@ -202,7 +205,7 @@ def _company_writes(plan: Plan) -> list[Write]:
         UpdateOne({"_id": bump.key, "revision": bump.expected}, {"$inc": {"revision": 1}})
         for bump in plan.bumps
     ]
-    return writes
+    return writes + _renewals(plan, Part.COMPANY, Part.OWNERS)
 
 
 def _unit_writes(plan: Plan) -> list[Write]:
@@ -211,14 +214,18 @@ def _unit_writes(plan: Plan) -> list[Write]:
             change.key, change.expected, unit_document(change.state, country=change.key[:2])
         )
         for change in plan.units
-    ]
+    ] + _renewals(plan, Part.UNIT)
 
 
 def _participant_writes(plan: Plan) -> list[Write]:
     return [
         _conditional(change.identifier, change.expected, participant_document(change.state))
         for change in plan.participants
-    ]
+    ] + _renewals(plan, Part.PARTICIPANT)
+
+
+def _renewals(plan: Plan, *parts: Part) -> list[Write]:
+    return [renewed(change) for change in plan.renewals if change.part in parts]
 
 
 def _conditional(key: str, expected: int | None, document: Document) -> Write:

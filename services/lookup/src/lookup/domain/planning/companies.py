@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from common.contracts.company import CompanyKey
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import Occurrence, company_occurrences, owners_occurrences
+from lookup.domain.digests import Part
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
@@ -12,13 +13,15 @@ from lookup.domain.planning.states import (
     CompanyWrite,
     Known,
     Plan,
+    Renewal,
     Verdict,
     judge,
+    renewal,
 )
 from lookup.domain.records import CompanyRecord, OwnersRecord, read_owners
 
 #: A verdict, and what it writes and tells.
-_Decision = tuple[Verdict, CompanyWrite | None, Iterable[Announcement]]
+_Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, given: Circumstances) -> Plan:
@@ -32,13 +35,24 @@ def plan_owners(records: Sequence[OwnersRecord], known: Known, given: Circumstan
 def _plan(decisions: Iterable[_Decision]) -> Plan:
     verdicts: list[Verdict] = []
     writes: list[CompanyWrite] = []
+    renewals: list[Renewal] = []
     announcements: list[Announcement] = []
     for verdict, write, told in decisions:
         verdicts.append(verdict)
         announcements += told
-        if write is not None:
-            writes.append(write)
-    return Plan(tuple(verdicts), companies=tuple(writes), announcements=tuple(announcements))
+        match write:
+            case CompanyWrite():
+                writes.append(write)
+            case Renewal():
+                renewals.append(write)
+            case None:
+                pass
+    return Plan(
+        tuple(verdicts),
+        companies=tuple(writes),
+        announcements=tuple(announcements),
+        renewals=tuple(renewals),
+    )
 
 
 def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Decision:
@@ -56,6 +70,11 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
             and (owners is None or owners == stored.owners)
         )
         verdict = judge(same=same, stored=stored.version, read=version)
+        if verdict is Verdict.UNCHANGED:
+            again = renewal(
+                Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
+            )
+            return verdict, again, ()
     if verdict not in WRITTEN:
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
@@ -67,6 +86,8 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         units=record.units,
         version=version,
         owners_version=base.owners_version,
+        digest=record.digest,
+        owners_digest=base.owners_digest if owners is None else None,
     )
     write = CompanyWrite(
         record.key,
@@ -94,6 +115,16 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
         verdict = Verdict.NEW
     else:
         verdict = judge(same=owners == stored.owners, stored=stored.owners_version, read=version)
+        # The revision of a company that is not known does not tell its owners apart.
+        if verdict is Verdict.UNCHANGED and stored.is_known:
+            again = renewal(
+                Part.OWNERS,
+                record.key,
+                stored.revision,
+                stored=stored.owners_digest,
+                read=record.digest,
+            )
+            return verdict, again, ()
     if verdict not in WRITTEN:
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
@@ -107,6 +138,8 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
         units=base.units,
         version=base.version,
         owners_version=version,
+        digest=base.digest,
+        owners_digest=record.digest,
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from common.contracts.company import CompanyKey, EinvoicingEntry
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import einvoicing_occurrences
+from lookup.domain.digests import Part
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
@@ -12,8 +13,10 @@ from lookup.domain.planning.states import (
     ParticipantState,
     ParticipantWrite,
     Plan,
+    Renewal,
     Verdict,
     judge,
+    renewal,
 )
 from lookup.domain.records import ParticipantRecord
 
@@ -24,11 +27,14 @@ def plan_participants(
     """To tell of changes, `known` has to hold all identifiers of the companies that change."""
     verdicts: list[Verdict] = []
     writes: list[ParticipantWrite] = []
+    renewals: list[Renewal] = []
     touched: dict[CompanyKey, None] = {}
     for record in records:
         verdict, write = _participant(record, known, given)
         verdicts.append(verdict)
-        if write is not None:
+        if isinstance(write, Renewal):
+            renewals.append(write)
+        if isinstance(write, ParticipantWrite):
             writes.append(write)
             before = known.participants.get(record.identifier)
             for holder in (before.holder if before else None, record.holder):
@@ -40,12 +46,13 @@ def plan_participants(
         bumps=known.bumps(touched),
         participants=tuple(writes),
         announcements=_announced(touched, writes, known, given) if given.announces else (),
+        renewals=tuple(renewals),
     )
 
 
 def _participant(
     record: ParticipantRecord, known: Known, given: Circumstances
-) -> tuple[Verdict, ParticipantWrite | None]:
+) -> tuple[Verdict, ParticipantWrite | Renewal | None]:
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.participants.get(record.identifier)
@@ -56,10 +63,18 @@ def _participant(
     else:
         same = (entry, record.holder) == (stored.entry, stored.holder)
         verdict = judge(same=same, stored=stored.version, read=version)
+        if verdict is Verdict.UNCHANGED:
+            return verdict, renewal(
+                Part.PARTICIPANT,
+                record.identifier,
+                stored.revision,
+                stored=stored.digest,
+                read=record.digest,
+            )
     if verdict not in WRITTEN:
         return verdict, None
     revision = 1 if stored is None else stored.revision + 1
-    state = ParticipantState(revision, entry, record.holder, version)
+    state = ParticipantState(revision, entry, record.holder, version, record.digest)
     expected = None if stored is None else stored.revision
     return verdict, ParticipantWrite(record.identifier, expected, state)
 

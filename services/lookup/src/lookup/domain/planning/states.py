@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.domain.announcing import Announcement
+from lookup.domain.digests import Part
 from lookup.domain.records import SourceVersion
 
 
@@ -35,6 +36,9 @@ class CompanyState:
     units: tuple[UnitKey, ...] = ()
     version: SourceVersion | None = None
     owners_version: SourceVersion | None = None
+    #: Of the documents that all of this, and that the owners, were read from (`domain.digests`).
+    digest: bytes | None = None
+    owners_digest: bytes | None = None
 
     @property
     def is_known(self) -> bool:
@@ -48,6 +52,7 @@ class UnitState:
     company: CompanyKey | None
     phones: tuple[str, ...] = ()
     version: SourceVersion | None = None
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class ParticipantState:
     entry: bytes
     holder: CompanyKey | UnitKey | None
     version: SourceVersion | None = None
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,17 @@ class ParticipantWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class Renewal:
+    """Another document says what is stored already: it will be known by its digest next time."""
+
+    part: Part
+    #: Of the company, unit or participant.
+    key: str
+    expected: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One transaction, and what is to be said of each record it was made from."""
 
@@ -102,10 +119,13 @@ class Plan:
     units: tuple[UnitWrite, ...] = ()
     participants: tuple[ParticipantWrite, ...] = ()
     announcements: tuple[Announcement, ...] = ()
+    renewals: tuple[Renewal, ...] = ()
 
     @property
     def writes(self) -> bool:
-        return bool(self.companies or self.bumps or self.units or self.participants)
+        return bool(
+            self.companies or self.bumps or self.units or self.participants or self.renewals
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +164,13 @@ class Circumstances:
     at: datetime
     #: Whether the changes are told; not while a kind is loaded for the first time.
     announces: bool = False
+
+
+def renewal(
+    part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
+) -> Renewal | None:
+    """What an unchanged record changes: nothing, or the digest to know its document by."""
+    return None if read is None or read == stored else Renewal(part, key, revision, read)
 
 
 def judge(*, same: bool, stored: SourceVersion | None, read: SourceVersion) -> Verdict:

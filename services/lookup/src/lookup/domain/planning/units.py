@@ -6,15 +6,18 @@ from collections.abc import Mapping, Sequence
 from common.contracts.company import CompanyKey, ProductionUnit
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import Occurrence, PlacedUnit, unit_occurrences
+from lookup.domain.digests import Part
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
     Known,
     Plan,
+    Renewal,
     UnitState,
     UnitWrite,
     Verdict,
     judge,
+    renewal,
 )
 from lookup.domain.records import UnitRecord
 
@@ -22,11 +25,14 @@ from lookup.domain.records import UnitRecord
 def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances) -> Plan:
     verdicts: list[Verdict] = []
     writes: list[UnitWrite] = []
+    renewals: list[Renewal] = []
     told: defaultdict[CompanyKey, list[Occurrence]] = defaultdict(list)
     for record in records:
         verdict, write = _unit(record, known, given)
         verdicts.append(verdict)
-        if write is None:
+        if isinstance(write, Renewal):
+            renewals.append(write)
+        if not isinstance(write, UnitWrite):
             continue
         writes.append(write)
         stored = known.units.get(record.key)
@@ -43,12 +49,13 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances
         bumps=known.bumps(told),
         units=tuple(writes),
         announcements=_announced(told, known, given) if given.announces else (),
+        renewals=tuple(renewals),
     )
 
 
 def _unit(
     record: UnitRecord, known: Known, given: Circumstances
-) -> tuple[Verdict, UnitWrite | None]:
+) -> tuple[Verdict, UnitWrite | Renewal | None]:
     if record.company in known.tombstones:
         return Verdict.REMOVED, None
     stored = known.units.get(record.key)
@@ -59,10 +66,14 @@ def _unit(
     else:
         same = (core, record.company, record.phones) == (stored.core, stored.company, stored.phones)
         verdict = judge(same=same, stored=stored.version, read=version)
+        if verdict is Verdict.UNCHANGED:
+            return verdict, renewal(
+                Part.UNIT, record.key, stored.revision, stored=stored.digest, read=record.digest
+            )
     if verdict not in WRITTEN:
         return verdict, None
     revision = 1 if stored is None else stored.revision + 1
-    state = UnitState(revision, core, record.company, record.phones, version)
+    state = UnitState(revision, core, record.company, record.phones, version, record.digest)
     return verdict, UnitWrite(record.key, None if stored is None else stored.revision, state)
 
 

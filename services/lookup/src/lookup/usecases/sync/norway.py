@@ -48,7 +48,7 @@ class SyncNorway:
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the whole file is said to be unchanged, and none was read")
-            summary = await self.load(self.kind, file.records(), file_version=file.version)
+            summary = await self.load(self.kind, file.documents(), file_version=file.version)
             tally.loaded(summary)
             if summary.broken is not None:
                 raise RegisterFault(f"the whole file is broken: {summary.broken}")

@@ -38,7 +38,7 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
-                summary = await self.load(Kind.PEPPOL, file.records(), file_version=file.version)
+                summary = await self.load(Kind.PEPPOL, file.documents(), file_version=file.version)
                 tally.loaded(summary)
                 if summary.broken is not None:
                     raise RegisterFault(f"the export is broken: {summary.broken}")

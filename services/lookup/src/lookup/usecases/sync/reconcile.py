@@ -10,9 +10,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from lookup.domain.feeds import is_over
-from lookup.domain.planning.states import WRITTEN, Circumstances
+from lookup.domain.planning.states import WRITTEN, Circumstances, Plan
 from lookup.domain.records import (
     CompanyRecord,
     Kind,
@@ -21,7 +22,8 @@ from lookup.domain.records import (
     UnitRecord,
 )
 from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import BATCH, Item
+from lookup.usecases.load import BATCH, Found, Piece
+from lookup.usecases.read import ReadDocuments, Same
 from lookup.usecases.sync.bring import LIST, BringEntities, Versioned
 from lookup.usecases.sync.sources import Download, StoredKeys
 from lookup.usecases.sync.tally import Tally
@@ -31,6 +33,7 @@ from lookup.usecases.sync.tally import Tally
 class Reconcile:
     kind: Kind
     bring: BringEntities
+    read: ReadDocuments
     apply: ApplyRecords
     keys: StoredKeys
     now: Callable[[], datetime]
@@ -40,10 +43,13 @@ class Reconcile:
         in_file = array("I")
         doubtful: list[str] = []
         given = Circumstances(file.version, self.now())
-        items = file.records()
-        while batch := await asyncio.to_thread(_next, items, tally):
-            in_file.extend(int(_number(record)) for record in batch)
-            plan = await self.apply.plan(batch, given)
+        items = file.documents()
+        while documents := await asyncio.to_thread(_next, items):
+            found = await self.read(self.kind, documents)
+            sound = list(_sound(found, tally))
+            in_file.extend(int(_number(one)) for one in sound)
+            batch = [one for one in sound if not isinstance(one, Same)]
+            plan = await self.apply.plan(batch, given) if batch else Plan()
             pairs = zip(batch, plan.verdicts, strict=True)
             doubtful += [_number(record) for record, verdict in pairs if verdict in WRITTEN]
             if len(doubtful) >= LIST:
@@ -71,24 +77,24 @@ class Reconcile:
         return [number for number in numbers if not is_over(self.bring.key(number), known)]
 
 
-def _next(items: Iterator[Item], tally: Tally) -> list[Versioned]:
-    """The next list of records; empty at the end. Reads and parses, so it takes its time."""
-    batch: list[Versioned] = []
-    for item in items:
+def _next(items: Iterator[Piece]) -> list[Piece]:
+    """The next list; empty at the end. Unpacks and cuts, so it takes its time."""
+    return list(islice(items, BATCH))
+
+
+def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | Same]:
+    for one in found:
         tally.read += 1
-        match item:
-            case CompanyRecord() | UnitRecord() | OwnersRecord():
-                batch.append(item)
+        match one:
+            case CompanyRecord() | UnitRecord() | OwnersRecord() | Same():
+                yield one
             case Refused(reason=reason):
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1
-        if len(batch) == BATCH:
-            break
-    return batch
 
 
-def _number(record: Versioned) -> str:
+def _number(record: Versioned | Same) -> str:
     return record.key.partition(":")[2]
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from common.contracts.company import UnitKey
 from lookup.domain.feeds import Answer, Cursor, FeedPage, Position
 from lookup.domain.records import Kind, SourceVersion
-from lookup.usecases.load import Item
+from lookup.usecases.load import Item, Piece
 
 
 class RegisterAway(Exception):
@@ -46,7 +46,7 @@ class Download:
     version: SourceVersion
     etag: str | None
     #: Reads the file from its start; raises FileBroken after all that is whole.
-    records: Callable[[], Iterator[Item]]
+    documents: Callable[[], Iterator[Piece]]
 
 
 class WholeFile(Protocol):
