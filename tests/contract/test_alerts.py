@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
-from tests.contract.manifests.metrics import exposed_metrics, unknown_in
+from tests.contract.manifests.metrics import asked_for, exposed_metrics, unknown_in
 from tests.contract.manifests.reading import KUBERNETES
 
 COMPONENTS = KUBERNETES / "components"
@@ -26,6 +26,12 @@ def test_an_alert_asks_for_metrics_and_labels_that_exist(alert: dict[str, Any]) 
 def test_an_alert_says_how_bad_it_is_and_what_to_do(alert: dict[str, Any]) -> None:
     assert alert["labels"]["severity"] in {"critical", "warning"}
     assert alert["annotations"].keys() == {"summary", "description"}
+
+
+def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -> None:
+    watched = {metric for alert in alerts() for metric in asked_for(alert["expr"])}
+
+    assert watched >= {"sync_cursor_age_seconds", "outbox_oldest_seconds"}
 
 
 def test_a_metric_that_nothing_exposes_is_found() -> None:

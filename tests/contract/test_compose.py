@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.contract.manifests.reading import ROOT
-from tests.contract.manifests.services import SERVICES, Service
+from tests.contract.manifests.services import SERVICES, SYNC, Service, service_of
 
 FILE = ROOT / "deploy" / "compose" / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
@@ -33,13 +33,14 @@ def dockerfile_of(container: Mapping[str, Any]) -> str:
 @pytest.mark.parametrize("name", OURS)
 def test_a_container_has_the_settings_of_its_service(name: str) -> None:
     container = OURS[name]
-    [service] = [
-        service
-        for service in SERVICES.values()
-        if dockerfile_of(container) == f"services/{service.name}/Dockerfile"
-    ]
+    service = service_of(container["image"], container.get("command", ()))
+    serves = "healthcheck" in container
 
-    assert service.faults(container["environment"], command="command" in container) == []
+    assert dockerfile_of(container) == f"services/{service.name}/Dockerfile"
+    # Where another program takes the service's place, it has nothing to do with its settings.
+    assert "entrypoint" in container or (
+        service.faults(container["environment"], command=not serves) == []
+    )
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -58,6 +59,15 @@ def test_every_service_runs_and_is_asked_whether_it_is_ready(service: Service) -
 
     assert container["image"] == f"company-registry/{service.name}:{service.version}"
     assert url in container["healthcheck"]["test"][-1]
+
+
+def test_the_sync_runs_on_the_loopback_of_the_registers_and_is_asked_whether_it_is_ready() -> None:
+    sync = CONTAINERS["lookup-sync"]
+    addresses = [sync["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
+
+    assert sync["network_mode"] == "service:registers"
+    assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
+    assert f"http://127.0.0.1:{SYNC.ports['admin']}/readyz" in sync["healthcheck"]["test"][-1]
 
 
 def test_every_service_has_time_to_stop(service: Service) -> None:

@@ -64,9 +64,14 @@ class Workload:
         return bool(self.document["kind"] != "Job")
 
     @property
+    def args(self) -> Sequence[str]:
+        """The command of the image that it runs, if not the service itself."""
+        return list(self.container.get("args", []))
+
+    @property
     def is_indexes(self) -> bool:
         """Whether it makes the indexes of a service's collections."""
-        return bool(self.container.get("args") == ["indexes"])
+        return self.args == ["indexes"]
 
     @property
     def template(self) -> Mapping[str, Any]:

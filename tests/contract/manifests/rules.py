@@ -31,7 +31,7 @@ def variables_are_settings(documents: Sequence[Document]) -> list[str]:
     return [
         f"{workload.name}: {fault}"
         for workload in ours(documents)
-        for fault in service_of(workload.image).faults(
+        for fault in service_of(workload.image, workload.args).faults(
             environment(workload, documents), command=not workload.serves
         )
     ]
@@ -40,7 +40,7 @@ def variables_are_settings(documents: Sequence[Document]) -> list[str]:
 def ports_are_those_of_the_code(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in _servers(documents):
-        expected = service_of(workload.image).ports
+        expected = service_of(workload.image, workload.args).ports
         scraped = workload.template["metadata"]["annotations"]["prometheus.io/port"]
         if workload.ports != expected:
             faults.append(f"{workload.name} has ports {workload.ports}, not {expected}")
@@ -61,7 +61,7 @@ def probes_ask_the_admin_port(documents: Sequence[Document]) -> list[str]:
 def pods_have_time_to_stop(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in _servers(documents):
-        service = service_of(workload.image)
+        service = service_of(workload.image, workload.args)
         needed = service.stop_limit(environment(workload, documents)) + _pre_stop(workload)
         given = timedelta(seconds=workload.pod.get("terminationGracePeriodSeconds", 30))
         if given <= needed:
@@ -94,7 +94,7 @@ def memory_is_limited(documents: Sequence[Document]) -> list[str]:
 def images_are_of_this_version(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in ours(documents):
-        service = service_of(workload.image)
+        service = service_of(workload.image, workload.args)
         if tag_of(workload.image) != service.version:
             faults.append(f"{workload.name} runs {workload.image}, the code is {service.version}")
         if not service.is_runnable:
@@ -139,19 +139,21 @@ def admin_ports_are_not_published(documents: Sequence[Document]) -> list[str]:
     return faults
 
 
-def only_the_dispatcher_calls_the_internet(documents: Sequence[Document]) -> list[str]:
-    """All traffic is denied but what is listed, and addresses for the dispatcher alone."""
+def only_two_call_the_internet(documents: Sequence[Document]) -> list[str]:
+    """All traffic is denied but what is listed, and addresses for the two that call outside."""
     policies = {
         document["metadata"]["name"]: document["spec"]
         for document in of_kind(documents, "NetworkPolicy")
     }
     deny = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
     faults = [] if policies.get("default-deny") == deny else ["what is not listed is let through"]
-    dispatcher = {"matchLabels": {"app.kubernetes.io/name": "dispatcher"}}
+    callers = ["dispatcher", "lookup-sync"]
+    chosen = {"key": "app.kubernetes.io/name", "operator": "In", "values": callers}
     faults += [
-        f"policy {name} lets more than the dispatcher out to addresses"
+        f"policy {name} lets more than {callers} out to addresses"
         for name, policy in policies.items()
-        if policy["podSelector"] != dispatcher and _addresses(policy.get("egress", []))
+        if policy["podSelector"] != {"matchExpressions": [chosen]}
+        and _addresses(policy.get("egress", []))
     ]
     return faults
 
@@ -208,7 +210,7 @@ RULES: tuple[Rule, ...] = (
     images_are_of_this_version,
     selectors_find_their_pods,
     admin_ports_are_not_published,
-    only_the_dispatcher_calls_the_internet,
+    only_two_call_the_internet,
     rates_are_shared_by_the_replicas,
     every_server_may_be_drained,
     secrets_are_made_or_documented,

@@ -3,7 +3,7 @@
 import importlib.util
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -17,13 +17,15 @@ import dispatcher.settings
 import gateway.settings
 import lookup.settings
 import webhook_registry.settings
-from common.runtime.settings import ServiceSettings
+from common.runtime.settings import ProcessSettings
 from tests.contract.manifests.reading import ROOT
 
 #: Stands for what a Secret holds when settings are made from a manifest's variables.
 EXAMPLES = {
     "AMQP_URL": "amqps://user:password@rabbitmq.example:5671/",
     "MONGO_URL": "mongodb://mongodb.example:27017/?replicaSet=rs0",
+    "CVR_USER": "example",
+    "CVR_PASSWORD": "example",
     "WEBHOOK_SECRET_KEYS": "example:dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
 }
 
@@ -33,7 +35,7 @@ class Service:
     """A service of this repository: its folder is `name`."""
 
     name: str
-    settings: type[ServiceSettings]
+    settings: type[ProcessSettings]
     #: What its commands read.
     command_settings: type[BaseSettings]
 
@@ -67,10 +69,11 @@ class Service:
 
     def stop_limit(self, values: Mapping[str, str | None]) -> timedelta:
         """How long it may take to stop with these variables."""
-        limit: timedelta = getattr(self.configured(values), "stop_limit")  # noqa: B009 (of each class)
+        # A process without that setting ends at once, whatever it was doing.
+        limit: timedelta = getattr(self.configured(values), "stop_limit", timedelta())
         return limit
 
-    def configured(self, values: Mapping[str, str | None]) -> ServiceSettings:
+    def configured(self, values: Mapping[str, str | None]) -> ProcessSettings:
         """Its settings out of variables; raises ValidationError for bad values."""
         given: dict[str, Any] = {
             name.lower(): EXAMPLES[name] if value is None else value
@@ -109,14 +112,18 @@ SERVICES = {
     )
 }
 
+#: The commands that serve, as processes of their own: by the service and the command's name.
+SYNC = Service("lookup", lookup.settings.SyncSettings, lookup.settings.StoreSettings)
+COMMANDS: Mapping[tuple[str, ...], Service] = {("lookup", "sync"): SYNC}
+
 _IMAGE = re.compile(r"company-registry/(?P<name>[a-z-]+?)(?P<samples>-samples)?:(?P<tag>[^:]+)")
 
 
-def service_of(image: str) -> Service:
+def service_of(image: str, args: Sequence[str] = ()) -> Service:
     """The service whose image this is; the image of the samples is the lookup service's."""
     match = _IMAGE.fullmatch(image)
     assert match is not None, image
-    return SERVICES[match["name"]]
+    return COMMANDS.get((match["name"], *args[:1]), SERVICES[match["name"]])
 
 
 def tag_of(image: str) -> str:
