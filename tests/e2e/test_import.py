@@ -46,6 +46,23 @@ def a_file(folder: Path, text: str | bytes, name: str = "no-enheter.json") -> Pa
     return path
 
 
+def child_processes(parent: int) -> list[int]:
+    """They end with their parent, whatever ends that."""
+    return [
+        int(child)
+        for task in Path(f"/proc/{parent}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+def runs(process: int) -> bool:
+    """A process that has ended has no command line, even if nobody has asked how it ended."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except FileNotFoundError:
+        return False
+
+
 def entities(count: int) -> list[Any]:
     return list(companies_no(count, 1))
 
@@ -160,14 +177,18 @@ async def test_an_import_that_is_killed_and_started_again_loses_and_doubles_noth
     async with asyncio.timeout(60):
         while await asyncio.to_thread(register["companies"].count_documents, {}) == 0:
             pass
+        readers = child_processes(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         await process.wait()
+        while any(map(runs, readers)):
+            await asyncio.to_thread(register.command, "ping")
     written = register["companies"].count_documents({})
 
     status, _, said = await asyncio.to_thread(
         system.run, "lookup", "import", "no-enheter", str(file)
     )
 
+    assert readers
     assert 0 < written < count
     assert written % 500 == 0  # whole lists, or nothing of them
     assert status == 0

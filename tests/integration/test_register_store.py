@@ -123,6 +123,68 @@ async def test_loading_the_same_again_changes_nothing(store: Store) -> None:
     assert await store.database["companies"].find().to_list(None) == before
 
 
+async def test_a_document_that_was_loaded_is_not_read_again(store: Store) -> None:
+    records = (a_company_record(), a_company_record(a_company(vat="87654321")))
+    pieces = [a_document(record, digest=b"a document") for record in records]
+    await store.load_pieces(iter(pieces))
+    before = await store.database["companies"].find().to_list(None)
+
+    summary = await store.load_pieces(iter(pieces))
+
+    assert summary.counts()["unchanged"] == 2
+    assert store.reader.read == 2
+    assert await store.database["companies"].find().to_list(None) == before
+
+
+async def test_a_document_is_read_again_after_somebody_else_changed_what_it_gave(
+    store: Store,
+) -> None:
+    document = a_document(a_company_record(), digest=b"a document")
+    await store.load_pieces(iter([document]))
+    await store.load(a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY))
+
+    summary = await store.load_pieces(iter([document]))
+
+    assert summary.counts()["stale"] == 1
+
+
+async def test_a_document_is_read_again_after_what_it_gave_was_removed(store: Store) -> None:
+    document = a_document(a_company_record(), digest=b"a document")
+    await store.load_pieces(iter([document]))
+    await store.writer.remove(KEY, at=NOON, announces=False)
+
+    summary = await store.load_pieces(iter([document]))
+
+    assert summary.counts()["removed"] == 1
+
+
+@pytest.mark.parametrize(
+    "record, kind",
+    [
+        (a_company_record(), Kind.DK_COMPANIES),
+        (an_owners_record(an_owner(), vat="12345674"), Kind.NO_ROLES),
+        (a_unit_record(), Kind.DK_UNITS),
+        (a_participant_record(), Kind.PEPPOL),
+    ],
+)
+async def test_a_document_that_says_what_is_stored_is_read_once(
+    store: Store, record: Stored, kind: Kind
+) -> None:
+    norwegian = a_company(country=Country.NO, vat="12345674")
+    await store.load(a_company_record(norwegian, owners=None), kind=Kind.NO_ENTITIES)
+    await store.load(record, kind=kind)
+    revisions = await store.database["companies"].find({}, {"revision": 1}).to_list(None)
+    reads = store.reader.read
+
+    for _ in range(3):
+        pieces = iter([a_document(record, digest=b"another document")])
+        assert (await store.load_pieces(pieces, kind)).counts()["unchanged"] == 1
+
+    assert store.reader.read == reads + 1
+    assert await store.database["companies"].find({}, {"revision": 1}).to_list(None) == revisions
+    assert await store.database["outbox"].count_documents({}) == 0
+
+
 async def test_a_record_that_comes_twice_in_a_file_meets_its_first_self(store: Store) -> None:
     renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
 

@@ -108,6 +108,15 @@ def test_a_record_a_line_and_a_single_record_are_read() -> None:
     assert json_outcomes(indented(RECORDS[0])) == RECORDS[:1]
 
 
+@pytest.mark.parametrize("size", [1, 7, 1 << 18])
+def test_what_looks_like_a_seam_inside_a_record_does_not_cut_it(size: int) -> None:
+    records = [{"n": 1}, {"n": 2}, {"n": 3, "of": [{"n": 4}, {"n": 5}]}, {"n": '},{"n":'}, {"n": 6}]
+    found = list(JsonRecords(Window(in_parts(compact(records), size))))
+
+    assert [one.content for one in found] == records
+    assert [one.text for one in found] == [compact(record) for record in records]
+
+
 @pytest.mark.parametrize(
     "content,expected",
     [

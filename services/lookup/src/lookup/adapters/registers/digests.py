@@ -1,9 +1,7 @@
 """Digests of documents, in which the rules count that they are read by."""
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Final
 
 import orjson
@@ -22,17 +20,14 @@ def digest_of(text: bytes) -> bytes:
     return hashlib.sha256(_RULES + text).digest()[:_BYTES]
 
 
-def _rules(*packages: ModuleType) -> bytes:
+def rules_of(*folders: Path) -> bytes:
     """All code that a record is made by. A number to be raised by hand would be forgotten."""
     rules = hashlib.sha256(f"{pydantic.VERSION} {orjson.__version__}".encode())
-    for path in sorted(path for package in packages for path in _sources(package)):
-        rules.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            name = path.relative_to(folder).as_posix()
+            rules.update(f"{name} {path.stat().st_size} ".encode() + path.read_bytes())
     return rules.digest()
 
 
-def _sources(package: ModuleType) -> Iterator[Path]:
-    for folder in package.__path__:
-        yield from Path(folder).rglob("*.py")
-
-
-_RULES: Final = _rules(registers, domain, contracts)
+_RULES: Final = rules_of(*(Path(package.__path__[0]) for package in (registers, domain, contracts)))

@@ -1,0 +1,172 @@
+"""Documents that are known again by their digest: when they are, and when they must not be."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from lookup.adapters.registers.digests import digest_of, rules_of
+from lookup.adapters.registers.reading import documents, understood
+from lookup.domain.digests import Part
+from lookup.domain.planning.companies import plan_companies, plan_owners
+from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.states import Circumstances, Known, Plan, Renewal, Verdict
+from lookup.domain.planning.units import plan_units
+from lookup.domain.records import Elsewhere, Kind, Refused, RemovalRecord, Unread
+from lookup.usecases.apply import identity
+from register_samples import write_registers
+from tests.builders.companies import (
+    MONDAY,
+    TUESDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+)
+
+KEY = CompanyKey("no:987654321")
+GIVEN = Circumstances(MONDAY, MONDAY.at, announces=True)
+ONE, OTHER = b"a document", b"another one"
+
+COMPANY = a_company_record(
+    a_company(country=Country.NO, vat="987654321"), owners=None, version=MONDAY
+)
+OWNERS = an_owners_record(an_owner())
+UNIT = a_unit_record()
+PARTICIPANT = a_participant_record()
+
+
+def after(plan: Plan, before: Known | None = None) -> Known:
+    """What is stored once the plan is written."""
+    stored = before or Known()
+    return Known(
+        companies={**stored.companies, **{write.key: write.state for write in plan.companies}},
+        units={write.key: write.state for write in plan.units},
+        participants={write.identifier: write.state for write in plan.participants},
+    )
+
+
+def known_company() -> Known:
+    return after(plan_companies([replace(COMPANY, digest=ONE)], Known(), GIVEN))
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
+    kind: Kind, tmp_path: Path
+) -> None:
+    file = write_registers(tmp_path, 40, 1)[kind.value]
+    stored = 0
+    for document in documents(file, kind):
+        assert isinstance(document, Unread)
+        record = understood(kind, document)
+        assert not isinstance(record, Refused)
+        if isinstance(record, Elsewhere | RemovalRecord):
+            continue
+        stored += 1
+
+        assert (identity(record), record.digest) == (document.key, document.digest)
+
+    assert stored > 0
+
+
+def test_equal_documents_have_one_digest_and_different_ones_do_not() -> None:
+    assert digest_of(b'{"n":1}') == digest_of(b'{"n":1}')
+    assert digest_of(b'{"n":1}') != digest_of(b'{"n":2}')
+
+
+def test_a_change_of_the_code_that_reads_changes_every_digest(tmp_path: Path) -> None:
+    code = tmp_path / "rules.py"
+    code.write_text("AS = 1")
+    before = rules_of(tmp_path)
+    code.write_text("AS = 2")
+
+    assert rules_of(tmp_path) != before
+    (tmp_path / "more.py").touch()
+    assert len({before, rules_of(tmp_path)}) == 2
+
+
+def test_the_digest_of_a_document_is_stored_with_what_it_gave() -> None:
+    company = plan_companies([replace(COMPANY, digest=ONE)], Known(), GIVEN)
+    owners = plan_owners([replace(OWNERS, digest=ONE)], Known(), GIVEN)
+    unit = plan_units([replace(UNIT, digest=ONE)], Known(), GIVEN)
+    participant = plan_participants([replace(PARTICIPANT, digest=ONE)], Known(), GIVEN)
+
+    assert company.companies[0].state.digest == ONE
+    assert owners.companies[0].state.owners_digest == ONE
+    assert unit.units[0].state.digest == ONE
+    assert participant.participants[0].state.digest == ONE
+
+
+def test_a_change_that_came_without_a_document_of_a_file_leaves_no_digest() -> None:
+    renamed = a_company(country=Country.NO, vat="987654321", name="Nytt Navn AS")
+    record = a_company_record(renamed, owners=None, version=TUESDAY)
+
+    plan = plan_companies([record], known_company(), GIVEN)
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+    assert plan.companies[0].state.digest is None
+
+
+def test_owners_and_their_company_keep_each_others_digests() -> None:
+    company = known_company()
+    both = after(plan_owners([replace(OWNERS, digest=OTHER)], company, GIVEN), company)
+    renamed = a_company(country=Country.NO, vat="987654321", name="Nytt Navn AS")
+    record = a_company_record(renamed, owners=None, version=TUESDAY)
+
+    state = plan_companies([replace(record, digest=None)], both, GIVEN).companies[0].state
+
+    assert (both.companies[KEY].digest, both.companies[KEY].owners_digest) == (ONE, OTHER)
+    assert (state.digest, state.owners_digest) == (None, OTHER)
+
+
+def test_another_document_that_says_the_same_is_known_from_then_on_and_told_to_nobody() -> None:
+    company = known_company()
+    unit = after(plan_units([replace(UNIT, digest=ONE)], Known(), GIVEN))
+    participant = after(plan_participants([replace(PARTICIPANT, digest=ONE)], Known(), GIVEN))
+
+    plans = [
+        plan_companies([replace(COMPANY, digest=OTHER)], company, GIVEN),
+        plan_units([replace(UNIT, digest=OTHER)], unit, GIVEN),
+        plan_participants([replace(PARTICIPANT, digest=OTHER)], participant, GIVEN),
+    ]
+
+    assert [plan.renewals for plan in plans] == [
+        (Renewal(Part.COMPANY, KEY, 1, OTHER),),
+        (Renewal(Part.UNIT, UNIT.key, 1, OTHER),),
+        (Renewal(Part.PARTICIPANT, PARTICIPANT.identifier, 1, OTHER),),
+    ]
+    assert all(plan.verdicts == (Verdict.UNCHANGED,) and plan.writes for plan in plans)
+    assert not any(plan.announcements or plan.bumps or plan.companies for plan in plans)
+
+
+def test_the_same_document_again_and_a_record_without_one_write_nothing() -> None:
+    for digest in (ONE, None):
+        plan = plan_companies([replace(COMPANY, digest=digest)], known_company(), GIVEN)
+
+        assert plan.verdicts == (Verdict.UNCHANGED,)
+        assert not plan.writes
+
+
+def test_owners_of_an_unknown_company_are_not_renewed_since_no_revision_tells_them_apart() -> None:
+    waiting = after(plan_owners([replace(OWNERS, digest=ONE)], Known(), GIVEN))
+    company = known_company()
+    known = after(plan_owners([replace(OWNERS, digest=ONE)], company, GIVEN), company)
+
+    assert not plan_owners([replace(OWNERS, digest=OTHER)], waiting, GIVEN).writes
+    assert plan_owners([replace(OWNERS, digest=OTHER)], known, GIVEN).renewals == (
+        Renewal(Part.OWNERS, KEY, 2, OTHER),
+    )
+
+
+def test_what_is_stale_or_removed_does_not_become_known() -> None:
+    renamed = a_company(country=Country.NO, vat="987654321", name="Gammelt Navn AS")
+    older = replace(a_company_record(renamed, owners=None, version=MONDAY), digest=OTHER)
+    removed = Known(tombstones={KEY})
+
+    stale = plan_companies([older], known_company(), GIVEN)
+
+    assert (stale.verdicts, stale.writes) == ((Verdict.STALE,), False)
+    assert not plan_companies([older], removed, GIVEN).writes
