@@ -198,11 +198,7 @@ class FakeRows:
 
     async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
         self.database.check()
-        waiting = [
-            row
-            for row in self.rows.values()
-            if row.state is DeliveryState.WAITING and row.wake_at <= at
-        ]
+        waiting = [row for row in self.rows.values() if self._is_free(row) and row.wake_at <= at]
         waiting.sort(key=lambda row: (row.retries, row.wake_at))
         return [
             Due(
@@ -221,7 +217,7 @@ class FakeRows:
     ) -> None:
         for delivery_id in ids:
             row = self.rows[delivery_id]
-            if row.wake_at <= at:
+            if self._is_free(row) and row.wake_at <= at:
                 row.wake_at = until
 
     def _is_free(self, row: FakeRow) -> bool:
@@ -230,7 +226,8 @@ class FakeRows:
     def _claimed(self, row: FakeRow) -> Claimed:
         self._claims += 1
         row.claim = f"claim-{self._claims}"
-        row.lease_until = row.wake_at = self.time.now() + self.lease
+        row.lease_until = self.time.now() + self.lease
+        row.wake_at = min(row.wake_at, row.lease_until)
         return Claimed(
             id=row.new.id,
             webhook_id=row.new.webhook_id,

@@ -59,6 +59,7 @@ class Dispatching:
             attempt=self.attempt,
             slots=slots,
             journal=self.journal,
+            now=self.time.now,
         )
         self.deliver = Deliver(
             webhooks=self.webhooks,

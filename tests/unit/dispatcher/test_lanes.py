@@ -2,10 +2,12 @@
 
 import asyncio
 
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Caps, Place
 from dispatcher.domain.outcome import Answered
 from dispatcher.ports import Left
+from dispatcher.usecases.lanes import REMEMBERED
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task
 from tests.unit.dispatcher.conftest import Dispatching, until
 from webhook_store.delivery_models import DeliveryState
@@ -15,6 +17,12 @@ PLACE = Place(WEBHOOK, "hooks.example.com", "prøvefirma")
 
 def done(dispatching: Dispatching) -> int:
     return sum(row.state is DeliveryState.SUCCEEDED for row in dispatching.rows.rows.values())
+
+
+def crowd(dispatching: Dispatching, *tasks: DeliveryTask) -> None:
+    """Over the cap, all of them."""
+    for task in tasks:
+        dispatching.lanes.add(PLACE, task)
 
 
 async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> None:
@@ -47,6 +55,20 @@ async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
         await first
 
 
+async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_first() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    many = range(2 * REMEMBERED + 1)
+    await dispatching.keep(*(a_new_delivery(number) for number in many))
+    retry = a_delivery_id(0)
+    dispatching.rows.rows[retry].retries = dispatching.rows.rows[retry].attempts = 1
+    async with dispatching.working():
+        crowd(dispatching, a_task(0, attempt=2), *(a_task(number) for number in many[1:]))
+        await until(lambda: done(dispatching) == len(many))
+        await until(lambda: dispatching.lanes.count == 0)
+
+    assert dispatching.rows.results[-1].delivery.id == retry
+
+
 async def test_a_hanging_webhook_holds_up_no_other() -> None:
     dispatching = Dispatching()
     other = WebhookId("wh_2")
@@ -71,7 +93,7 @@ async def test_first_attempts_go_before_retries() -> None:
     dispatching.rows.rows[a_delivery_id(2)].retries = 1
     dispatching.rows.rows[a_delivery_id(2)].attempts = 1
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(2, attempt=2), a_task(1), a_task(3))
         await until(lambda: done(dispatching) == 3)
 
     assert [result.delivery.id for result in dispatching.rows.results] == [
@@ -84,10 +106,10 @@ async def test_first_attempts_go_before_retries() -> None:
 async def test_work_that_comes_while_a_lane_ends_is_not_missed() -> None:
     dispatching = Dispatching()
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(2))
         await asyncio.sleep(0)
         await dispatching.keep(a_new_delivery(1))
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(1))
         await until(lambda: done(dispatching) == 1)
 
 
@@ -99,7 +121,8 @@ async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
     wrong = a_new_delivery(1, id="short", occurred_at=a_new_delivery(1).occurred_at)
     await dispatching.keep(wrong)
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(1).model_copy(update={"delivery_id": "short"}))
+        crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: done(dispatching) == 2)
         await until(lambda: len(dispatching.journal.failures) == 1)
 
@@ -111,7 +134,7 @@ async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
     dispatching.webhooks.others[WEBHOOK] = None
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, *(a_task(number) for number in range(10)))
         await until(lambda: len(dispatching.journal.cancellations) == 10)
 
     assert dispatching.sender.posts == []
@@ -122,7 +145,7 @@ async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: dispatching.sender.in_flight == 1)
         stopping = asyncio.create_task(dispatching.lanes.finish(2))
         await asyncio.sleep(0)
@@ -138,7 +161,7 @@ async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> Non
     await dispatching.keep(a_new_delivery(1))
     dispatching.webhooks.database.away = True
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(1))
         await until(lambda: dispatching.journal.left_alone != [])
 
     assert dispatching.journal.left_alone == [(a_delivery_id(1), Left.OUTAGE)]
@@ -150,7 +173,7 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
     await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
     dispatching.sender.gate.clear()
     async with dispatching.working():
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, *(a_task(number) for number in range(8)))
         await until(lambda: dispatching.sender.in_flight == 4)
 
         await dispatching.lanes.finish(0)
@@ -165,7 +188,7 @@ async def test_after_a_stop_nothing_is_begun() -> None:
     await dispatching.keep(a_new_delivery(1))
     async with dispatching.working():
         await dispatching.lanes.finish(1)
-        dispatching.lanes.more(PLACE)
+        crowd(dispatching, a_task(1))
         await asyncio.sleep(0)
 
     assert dispatching.lanes.count == 0

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from common.contracts.outage import Outage
 from dispatcher.adapters.lists import Lists, running
 
 
@@ -21,6 +22,8 @@ class Doubling:
         await self.gate.wait()
         if 13 in numbers:
             raise ValueError("13")
+        if 0 in numbers:
+            raise Outage("away")
         return [2 * number for number in numbers]
 
 
@@ -37,10 +40,10 @@ async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_
     work = Doubling()
     lists = Lists(work, longest=3)
     async with running(lists, side_by_side=1):
-        answers = await asyncio.gather(*(lists(number) for number in range(5)))
+        answers = await asyncio.gather(*(lists(number) for number in range(1, 6)))
 
-    assert answers == [0, 2, 4, 6, 8]
-    assert work.lists == [[0, 1, 2], [3, 4]]
+    assert answers == [2, 4, 6, 8, 10]
+    assert work.lists == [[1, 2, 3], [4, 5]]
 
 
 async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
@@ -51,6 +54,26 @@ async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
             await lists(13)
 
         assert await lists(1) == 2
+
+
+async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
+    work = Doubling()
+    lists = Lists(work, longest=10)
+    async with running(lists, side_by_side=1):
+        answers = await asyncio.gather(lists(1), lists(13), lists(2), return_exceptions=True)
+
+    assert [answers[0], answers[2]] == [2, 4]
+    assert isinstance(answers[1], ValueError)
+
+
+async def test_an_outage_is_everybodys_and_is_not_tried_again_for_each() -> None:
+    work = Doubling()
+    lists = Lists(work, longest=10)
+    async with running(lists, side_by_side=1):
+        answers = await asyncio.gather(lists(1), lists(0), return_exceptions=True)
+
+    assert all(isinstance(answer, Outage) for answer in answers)
+    assert work.lists == [[1, 0]]
 
 
 async def test_who_gives_up_takes_nobody_along() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from common.contracts.company import CompanyKey, Country, company_key
 from common.contracts.events import EventType
 from tests.builders.webhooks import a_webhook
-from webhook_store.matching import event_keys, match_keys, patterns_of
+from webhook_store.matching import Subject, event_keys, match_keys, patterns_of
 from webhook_store.models import EventFilter, Webhook
 
 KINDS = st.sampled_from([kind for kind in EventType if kind is not EventType.WEBHOOK_TEST])
@@ -42,14 +42,14 @@ def is_for(webhook: Webhook, kind: EventType, country: Country, vat: str) -> boo
 def test_a_webhook_is_found_under_its_keys_just_when_the_event_is_for_it(
     webhook: Webhook, kind: EventType, country: Country, vat: str
 ) -> None:
-    listed = not set(match_keys(webhook)).isdisjoint(event_keys(kind, country, vat))
+    listed = not set(match_keys(webhook)).isdisjoint(event_keys(Subject(kind, country, vat)))
     found = listed and not set(webhook.events).isdisjoint(patterns_of(kind))
 
     assert found == is_for(webhook, kind, country, vat)
 
 
 def test_an_event_is_looked_up_under_seven_keys() -> None:
-    keys = event_keys(EventType.COMPANY_UPDATED, Country.DK, "12345674")
+    keys = event_keys(Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"))
 
     assert keys == [
         "dk:12345674",

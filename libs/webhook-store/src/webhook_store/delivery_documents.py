@@ -1,5 +1,6 @@
 """How deliveries, attempts and events lie in MongoDB."""
 
+from collections.abc import Hashable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -108,6 +109,18 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
                 "expires_at": at + retention,
             }
     return {"$set": {**settled, **fields}, "$unset": {"claim": ""}}
+
+
+def change_of(result: Result) -> Hashable:
+    """Equal for results for which `after` is the same."""
+    claim = result.delivery.claim
+    match result:
+        case Cancelled(_, reason):
+            return claim, reason
+        case Attempted(delivery, next_attempt_at=datetime() as due_at):
+            return claim, result.number, delivery.retries, due_at
+        case Attempted():
+            return claim, result.number, result.state
 
 
 def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:

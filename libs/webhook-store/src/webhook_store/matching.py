@@ -5,12 +5,23 @@ of its countries (`*` for any). An event asks for the seven keys it can be liste
 matching costs what matches and not what is stored.
 """
 
+from dataclasses import dataclass
+
 from common.contracts.company import Country, company_key
 from common.contracts.events import EventType
 from webhook_store.models import Webhook
 
 #: Every event type, or every country.
 ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What of an event decides whom it is for."""
+
+    kind: EventType
+    country: Country
+    vat: str
 
 
 def patterns_of(kind: EventType) -> tuple[str, ...]:
@@ -28,12 +39,14 @@ def match_keys(webhook: Webhook) -> list[str]:
     return [f"{pattern}|{place}" for pattern in webhook.events for place in countries or (ANY,)]
 
 
-def event_keys(kind: EventType, country: Country, vat: str) -> list[str]:
+def event_keys(subject: Subject) -> list[str]:
     """What the webhooks that an event is for are listed under.
 
-    A webhook listed under the company still has to match one of `patterns_of(kind)`.
+    A webhook listed under the company still has to match one of the patterns of the event's kind.
     """
     of_patterns = [
-        f"{pattern}|{place}" for pattern in patterns_of(kind) for place in (country.value, ANY)
+        f"{pattern}|{place}"
+        for pattern in patterns_of(subject.kind)
+        for place in (subject.country.value, ANY)
     ]
-    return [company_key(country, vat), *of_patterns]
+    return [company_key(subject.country, subject.vat), *of_patterns]

@@ -1,19 +1,20 @@
 """Results of attempts, written under the claims that they were made with.
 
-Ordinary results are two lists of single writes: the attempts, then the rows. A crash in between
-leaves an attempt whose row is still claimed; the row is attempted again, and the later attempt,
-which has the same number, takes the place of the earlier. They are no transaction, because one
-that its process leaves open when it is killed holds its rows for a minute, and with them every
-list that they are claimed in (ADR 0007). A result that disables its webhook is one: the record and
-the disabling stand or fall together.
+Ordinary results are two lists of writes: the attempts, then the rows, one write for all that change
+alike. A crash in between leaves an attempt whose row is still claimed; the row is attempted again,
+and the later attempt, which has the same number, takes the place of the earlier. They are no
+transaction, because one that its process leaves open when it is killed holds its rows for a minute,
+and with them every list that they are claimed in (ADR 0007). A result that disables its webhook is
+one: the record and the disabling stand or fall together.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from datetime import datetime
 
 import pymongo.errors
-from pymongo import ReplaceOne, UpdateOne
+from pymongo import ReplaceOne, UpdateMany
 from pymongo.asynchronous.client_session import AsyncClientSession
 
 from common.contracts.outage import Outage
@@ -26,6 +27,7 @@ from webhook_store.delivery_documents import (
     Document,
     after,
     attempt_document,
+    change_of,
 )
 from webhook_store.delivery_models import Attempted, Result, Written
 from webhook_store.webhooks import Webhooks
@@ -75,14 +77,19 @@ class Recorder:
         with outages():
             if attempts:
                 await self._write_attempts(attempts)
-            written = await self._rows.bulk_write(
-                [self._update(result, at) for result in results], ordered=False
-            )
+            written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
         if written.modified_count == len(results):
             return {result.delivery.id for result in results}
         return await self._settled(results)
 
     async def _write_attempts(self, attempts: Sequence[Document]) -> None:
+        try:
+            await self._attempts.insert_many(attempts, ordered=False)
+        except pymongo.errors.BulkWriteError as error:
+            await self._replace([attempts[number] for number in _duplicates(error)])
+
+    async def _replace(self, attempts: Sequence[Document]) -> None:
+        """Of attempts that were written before, those are kept that began last."""
         writes = [
             # Whoever has lost the claim began earlier than the one who has it now.
             ReplaceOne(
@@ -95,9 +102,7 @@ class Recorder:
         try:
             await self._attempts.bulk_write(writes, ordered=False)
         except pymongo.errors.BulkWriteError as error:
-            # A later attempt of the same number is there, and stays.
-            if any(fault["code"] != _DUPLICATE for fault in error.details["writeErrors"]):
-                raise
+            _duplicates(error)  # A later attempt of the same number is there, and stays.
 
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
         """Those whose rows were given back under our claims, now or by an earlier try."""
@@ -112,8 +117,7 @@ class Recorder:
         self, result: Attempted, reason: DisabledReason, at: datetime
     ) -> Written:
         async def write(session: AsyncClientSession) -> Written:
-            update = self._update(result, at)
-            row = await self._rows.bulk_write([update], session=session)
+            row = await self._rows.bulk_write(self._updates([result], at), session=session)
             if row.modified_count == 0:
                 return Written(held=False)
             attempt = self._attempt(result, at)
@@ -140,12 +144,30 @@ class Recorder:
             return Written(held=True)
         return written
 
-    def _update(self, result: Result, at: datetime) -> UpdateOne:
+    def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
+        """One for all the results that change their rows alike."""
+        groups: defaultdict[Hashable, list[Result]] = defaultdict(list)
+        for result in results:
+            groups[change_of(result)].append(result)
         times = self._times
-        return UpdateOne(
-            {"_id": result.delivery.id, "claim": result.delivery.claim},
-            after(result, at=at, grace=times.grace, retention=times.retention),
-        )
+        return [
+            UpdateMany(
+                {
+                    "_id": {"$in": [result.delivery.id for result in alike]},
+                    "claim": alike[0].delivery.claim,
+                },
+                after(alike[0], at=at, grace=times.grace, retention=times.retention),
+            )
+            for alike in groups.values()
+        ]
 
     def _attempt(self, attempted: Attempted, at: datetime) -> Document:
         return attempt_document(attempted, expires_at=at + self._times.retention)
+
+
+def _duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:
+    """Which of the writes found their id taken; raises the error when that was not all."""
+    faults = error.details["writeErrors"]
+    if any(fault["code"] != _DUPLICATE for fault in faults):
+        raise error
+    return [fault["index"] for fault in faults]

@@ -1,19 +1,20 @@
 """Webhooks as the dispatcher needs them: whom an event is for, how to send, when to stop."""
 
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 import structlog
-from motor.motor_asyncio import AsyncIOMotorClientSession
 from prometheus_client import Counter
+from pymongo.asynchronous.client_session import AsyncClientSession
 
-from common.contracts.company import Country
-from common.contracts.events import EventType
 from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
 from common.mongo import Database, outages
 from webhook_store.documents import WEBHOOKS, Document, sealed_of, still_signs
-from webhook_store.matching import event_keys, patterns_of
+from webhook_store.matching import Subject, event_keys, patterns_of
 from webhook_store.models import Match, Sendable, SigningSecrets
 from webhook_store.secrets import CannotUnseal, SecretKeys
 
@@ -34,17 +35,22 @@ class Webhooks:
         self._webhooks = database[WEBHOOKS]
         self._keys = keys
 
-    async def matching(self, kind: EventType, country: Country, vat: str) -> list[Match]:
-        """The webhooks that subscribe to an event about a company, disabled ones too.
+    async def matching(self, subjects: Sequence[Subject]) -> list[list[Match]]:
+        """For each the webhooks that subscribe to it, in no order, disabled ones too.
 
-        One indexed read; each webhook once, in no order.
+        One indexed read for all of them.
         """
-        wanted = {
-            "match_keys": {"$in": event_keys(kind, country, vat)},
-            "events": {"$in": patterns_of(kind)},
-        }
+        asked = _Asked.of(subjects)
+        # Of a webhook's keys, of which it may have a thousand, only those that were asked for.
+        listed_under = {"$setIntersection": ["$match_keys", {"$literal": asked.keys}]}
+        fields = {**_MATCH, "events": 1, "listed_under": listed_under}
+        matches: list[list[Match]] = [[] for _ in subjects]
         with outages():
-            return [_match_of(found) async for found in self._webhooks.find(wanted, _MATCH)]
+            async for found in self._webhooks.find(asked.query, fields):
+                match = _match_of(found)
+                for number in asked.numbers(found["listed_under"], found["events"]):
+                    matches[number].append(match)
+        return matches
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         """One webhook, whatever it subscribes to; None when there is none of that id."""
@@ -67,7 +73,7 @@ class Webhooks:
         generation: int,
         reason: DisabledReason,
         at: datetime,
-        session: AsyncIOMotorClientSession | None = None,
+        session: AsyncClientSession | None = None,
     ) -> bool:
         """Stops a webhook, once: False when it was stopped, or started again, or is gone.
 
@@ -117,6 +123,40 @@ class Webhooks:
             _UNSEALABLE.labels(newest["key_id"]).inc()
             log.error("webhook.unsealable", webhook_id=webhook_id, reason=str(error))
             return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Several subjects in one query."""
+
+    subjects: Sequence[Subject]
+    #: The numbers of the subjects that ask for each key.
+    by_key: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, subjects: Sequence[Subject]) -> Self:
+        by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for number, subject in enumerate(subjects):
+            for key in event_keys(subject):
+                by_key[key].append(number)
+        return cls(subjects, by_key)
+
+    @property
+    def keys(self) -> list[str]:
+        return list(self.by_key)
+
+    @property
+    def query(self) -> Document:
+        patterns = {pattern for subject in self.subjects for pattern in patterns_of(subject.kind)}
+        return {"match_keys": {"$in": self.keys}, "events": {"$in": sorted(patterns)}}
+
+    def numbers(self, keys: Iterable[str], patterns: Collection[str]) -> list[int]:
+        """The subjects that a webhook of these keys and patterns is for."""
+        return [
+            number
+            for number in {number for key in keys for number in self.by_key[key]}
+            if not set(patterns_of(self.subjects[number].kind)).isdisjoint(patterns)
+        ]
 
 
 def _match_of(document: Document) -> Match:

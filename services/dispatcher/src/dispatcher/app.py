@@ -23,7 +23,13 @@ from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.files import allow_many_files
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
 from dispatcher.adapters.journal import OVER_CAP, LoggingJournal
-from dispatcher.adapters.store import StoredEvents, StoredRows, StoredWebhooks, Surroundings
+from dispatcher.adapters.store import (
+    StoredEvents,
+    StoredMatches,
+    StoredRows,
+    StoredWebhooks,
+    Surroundings,
+)
 from dispatcher.adapters.sweeper import Survey, Sweeper
 from dispatcher.domain.caps import Caps
 from dispatcher.ports import Sender
@@ -84,9 +90,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    matches: Webhooks
     deliveries: Deliveries
     old_events: Events
+    matches: StoredMatches
     webhooks: StoredWebhooks
     events: StoredEvents
     rows: StoredRows
@@ -107,14 +113,14 @@ async def _store(
     events = Events(webhooks_db, retention=settings.webhook_retention)
     recorder = Recorder(mongo, webhooks_db, webhooks, times)
     store = _Store(
-        matches=webhooks,
         deliveries=deliveries,
         old_events=events,
+        matches=StoredMatches(webhooks),
         webhooks=StoredWebhooks(webhooks, around),
         events=StoredEvents(events, around),
         rows=StoredRows(deliveries, recorder, around),
     )
-    for part in (store.webhooks, store.events, store.rows):
+    for part in (store.matches, store.webhooks, store.events, store.rows):
         await stack.enter_async_context(part.running())
     return store
 
@@ -173,7 +179,12 @@ def _use_cases(
         now=_now,
     )
     lanes = Lanes(
-        webhooks=store.webhooks, rows=store.rows, attempt=attempt, slots=slots, journal=journal
+        webhooks=store.webhooks,
+        rows=store.rows,
+        attempt=attempt,
+        slots=slots,
+        journal=journal,
+        now=_now,
     )
     deliver = Deliver(
         webhooks=store.webhooks,

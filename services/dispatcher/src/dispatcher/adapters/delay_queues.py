@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, encode_tasks
@@ -28,15 +28,16 @@ class DelayQueues:
         self._publisher = publisher
         self._depths = depths
         self._renew = renew
+        self._first = self._lists(DELIVERIES_QUEUE)
+        self._retries = self._lists(RETRIES_QUEUE)
         # Retries that begin to wait at the same moment also become due at the same moment.
-        self._later = {delay: self._list(delay_queue(delay)) for delay in dict.fromkeys(delays)}
+        self._later = {delay: self._lists(delay_queue(delay)) for delay in dict.fromkeys(delays)}
 
     async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
-        queue = RETRIES_QUEUE if retries else DELIVERIES_QUEUE
-        await asyncio.gather(*(self._publish(queue, message) for message in encode_tasks(tasks)))
+        await (self._retries if retries else self._first)(tasks)
 
     async def later(self, task: DeliveryTask, *, after: timedelta) -> None:
-        await self._later[after](task)
+        await self._later[after]([task])
 
     async def waiting(self) -> int:
         depths = [await self._depths.ready(queue) for queue in (DELIVERIES_QUEUE, RETRIES_QUEUE)]
@@ -44,16 +45,14 @@ class DelayQueues:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:
-            for lists in self._later.values():
-                await stack.enter_async_context(running(lists))
+        async with running(self._first, self._retries, *self._later.values()):
             yield
 
-    def _list(self, queue: str) -> Lists[DeliveryTask, None]:
-        async def publish(tasks: Sequence[DeliveryTask]) -> Sequence[None]:
-            for message in encode_tasks(tasks):
-                await self._publish(queue, message)
-            return [None] * len(tasks)
+    def _lists(self, queue: str) -> Lists[Sequence[DeliveryTask], None]:
+        async def publish(asked: Sequence[Sequence[DeliveryTask]]) -> Sequence[None]:
+            messages = encode_tasks([task for tasks in asked for task in tasks])
+            await asyncio.gather(*(self._publish(queue, message) for message in messages))
+            return [None] * len(asked)
 
         return Lists(publish, longest=LONGEST_LIST)
 

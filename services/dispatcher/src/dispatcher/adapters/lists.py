@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
+from common.contracts.outage import Outage
 from common.runtime.tasks import beside
 
 Q = TypeVar("Q")
@@ -29,7 +30,7 @@ class Lists(Generic[Q, A]):
         self._some = asyncio.Event()
 
     async def __call__(self, question: Q) -> A:
-        """The answer; raises what the list with the question raised."""
+        """The answer; raises what the question alone raised, or the `Outage` of its list."""
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         self._some.set()
@@ -49,6 +50,11 @@ class Lists(Generic[Q, A]):
         try:
             answers = await self._work([question for question, _ in batch])
         except Exception as error:  # noqa: BLE001 (it is handed to those who asked)
+            if len(batch) > 1 and not isinstance(error, Outage):
+                # One of them is to blame: it fails alone.
+                for one in batch:
+                    await self._answer([one])
+                return
             for _, waiting in batch:
                 if not waiting.done():
                     waiting.set_exception(error)

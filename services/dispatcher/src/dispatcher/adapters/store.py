@@ -10,8 +10,9 @@ from typing import TypeVar
 
 import structlog
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, Country
 from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
 from common.contracts.outage import Outage
 from common.contracts.webhooks import WebhookId
 from common.runtime.backoff import delays
@@ -19,7 +20,8 @@ from dispatcher.adapters.lists import Lists, running
 from webhook_store.deliveries import Deliveries
 from webhook_store.delivery_models import Claimed, NewDelivery, Result, StoredEvent, Written
 from webhook_store.events import Events
-from webhook_store.models import Sendable
+from webhook_store.matching import Subject
+from webhook_store.models import Match, Sendable
 from webhook_store.recording import Recorder
 from webhook_store.webhooks import Webhooks
 
@@ -27,6 +29,8 @@ T = TypeVar("T")
 
 #: Questions in one list; further ones take the next.
 LONGEST = 200
+#: Questions that are lists themselves, of up to 200 rows: the answer must come within its limit.
+LONGEST_OF_CHUNKS = 20
 #: Seconds between two tries during an outage. Soon after it a result has to be recorded before
 #: the sweeper takes its row for abandoned.
 MOST_WAIT = 1.0
@@ -56,6 +60,25 @@ class Surroundings:
                 await asyncio.sleep(next(waits))
 
 
+class StoredMatches:
+    """`Matches`."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+        self._matching = Lists(webhooks.matching, longest=LONGEST)
+
+    async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
+        return await self._matching(Subject(kind, country, vat))
+
+    async def match_of(self, webhook_id: WebhookId) -> Match | None:
+        return await self._webhooks.match_of(webhook_id)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self._matching):
+            yield
+
+
 class StoredWebhooks:
     """`Webhooks`."""
 
@@ -83,13 +106,15 @@ class StoredEvents:
     def __init__(self, events: Events, around: Surroundings) -> None:
         self._events = events
         self._around = around
+        self._new = Lists(self._store_all, longest=LONGEST)
+        self._removed = Lists(self._removed_all, longest=LONGEST)
         self._bodies = Lists(self._bodies_all, longest=LONGEST)
 
     async def store(self, event: StoredEvent) -> None:
-        await self._events.store([event], at=self._around.now())
+        await self._new(event)
 
     async def is_removed(self, company: CompanyKey) -> bool:
-        return bool(await self._events.removed([company]))
+        return await self._removed(company)
 
     async def of_company(self, company: CompanyKey) -> Sequence[str]:
         return await self._events.of_company(company)
@@ -100,13 +125,21 @@ class StoredEvents:
     async def body(self, event_id: str) -> bytes | None:
         return await self._around.waited_out(lambda: self._bodies(event_id), what="body")
 
+    async def _store_all(self, events: Sequence[StoredEvent]) -> Sequence[None]:
+        await self._events.store(events, at=self._around.now())
+        return [None] * len(events)
+
+    async def _removed_all(self, companies: Sequence[CompanyKey]) -> Sequence[bool]:
+        removed = await self._events.removed(set(companies))
+        return [company in removed for company in companies]
+
     async def _bodies_all(self, ids: Sequence[str]) -> Sequence[bytes | None]:
         found = await self._events.bodies(set(ids))
         return [found.get(event_id) for event_id in ids]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with running(self._bodies):
+        async with running(self._new), running(self._removed), running(self._bodies):
             yield
 
 
@@ -117,11 +150,12 @@ class StoredRows:
         self._rows = rows
         self._recorder = recorder
         self._around = around
+        self._new = Lists(self._insert_all, longest=LONGEST_OF_CHUNKS)
         self._claims = Lists(self._claim_all, longest=LONGEST)
         self._results = Lists(self._record_all, longest=LONGEST)
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
-        await self._rows.insert(new, at=self._around.now())
+        await self._new(new)
 
     async def claim(self, task: DeliveryTask) -> Claimed | None:
         return await self._claims(task)
@@ -140,6 +174,10 @@ class StoredRows:
     async def purge(self, event_ids: Collection[str]) -> None:
         await self._rows.purge(event_ids, at=self._around.now())
 
+    async def _insert_all(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[None]:
+        await self._rows.insert([one for new in chunks for one in new], at=self._around.now())
+        return [None] * len(chunks)
+
     async def _claim_all(self, tasks: Sequence[DeliveryTask]) -> Sequence[Claimed | None]:
         claimed = await self._rows.claim(tasks, token=self._around.new_id(), at=self._around.now())
         found = {one.id: one for one in claimed}
@@ -151,5 +189,5 @@ class StoredRows:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        async with running(self._claims), running(self._results):
+        async with running(self._new), running(self._claims), running(self._results):
             yield

@@ -43,7 +43,7 @@ class Deliver:
         place = _place(webhook)
         if not self.slots.take(place):
             self.journal.left(task.delivery_id, Left.CAP)
-            self.lanes.more(place)
+            self.lanes.add(place, task)
             return
         try:
             await self._attempt(webhook, task)

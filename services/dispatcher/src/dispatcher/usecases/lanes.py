@@ -1,41 +1,73 @@
 """Webhooks with more due deliveries than slots: each has a lane that works them off in turn.
 
 What is over a cap is acked and stays in its row, so a slow receiver holds no messages. Its lane
-takes the webhook's next due rows as slots become free, first attempts before retries.
+takes the webhook's next due rows as slots become free, first attempts before retries: those that
+it was told of, and when these were too many to remember, whichever are next in the store.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.outage import Outage
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Place
+from dispatcher.domain.portion import FIRST, next_portion
 from dispatcher.ports import Journal, Left, Rows, Webhooks
-from dispatcher.usecases.attempt import Attempt
+from dispatcher.usecases.attempt import Attempt, Clock
 from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
 
-#: Rows claimed at a time: twice what can be in flight, so that a slot need not wait for a claim.
-CLAIMED_AT_ONCE = 8
+#: Wake-ups that a lane remembers; of what is beyond it knows only that there is more.
+REMEMBERED = 64
+
+
+@dataclass(slots=True)
+class _Lane:
+    """What a webhook has due besides the deliveries that already have their slots."""
+
+    place: Place
+    first_attempts: deque[DeliveryTask] = field(default_factory=deque)
+    retries: deque[DeliveryTask] = field(default_factory=deque)
+    #: Whether there may be more in the store than is remembered here.
+    more: bool = False
+    portion: int = FIRST
+
+    def remember(self, task: DeliveryTask) -> None:
+        if len(self.first_attempts) + len(self.retries) >= REMEMBERED:
+            self.more = True
+        elif task.attempt == 1:
+            self.first_attempts.append(task)
+        else:
+            self.retries.append(task)
 
 
 class Lanes:
     """The lanes of one process; they work while `running` is entered."""
 
-    def __init__(
-        self, *, webhooks: Webhooks, rows: Rows, attempt: Attempt, slots: Slots, journal: Journal
+    def __init__(  # noqa: PLR0913 (each is a collaborator)
+        self,
+        *,
+        webhooks: Webhooks,
+        rows: Rows,
+        attempt: Attempt,
+        slots: Slots,
+        journal: Journal,
+        now: Clock,
     ) -> None:
         self._webhooks = webhooks
         self._rows = rows
         self._attempt = attempt
         self._slots = slots
         self._journal = journal
+        self._now = now
         self._group: asyncio.TaskGroup | None = None
-        self._lanes: dict[WebhookId, asyncio.Task[None]] = {}
-        #: Webhooks that may have due deliveries besides those already taken.
-        self._more: dict[WebhookId, Place] = {}
+        self._lanes: dict[WebhookId, _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
 
     @property
@@ -43,12 +75,18 @@ class Lanes:
         """Webhooks with due deliveries that wait for a slot."""
         return len(self._lanes)
 
-    def more(self, place: Place) -> None:
-        """Notes that a webhook has due deliveries for which there is no slot now."""
-        self._more[place.webhook_id] = place
-        if place.webhook_id not in self._lanes and self._group is not None:
-            lane = self._group.create_task(self._work_off(place.webhook_id))
-            self._lanes[place.webhook_id] = lane
+    def add(self, place: Place, task: DeliveryTask) -> None:
+        """Takes over a due delivery for which there is no slot now."""
+        lane = self._lanes.get(place.webhook_id)
+        if lane is not None:
+            lane.place = place
+            lane.remember(task)
+        elif self._group is not None:
+            lane = self._lanes[place.webhook_id] = _Lane(place)
+            lane.remember(task)
+            working = self._group.create_task(self._work_off(lane))
+            self._tasks.add(working)
+            working.add_done_callback(self._tasks.discard)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -62,34 +100,46 @@ class Lanes:
     async def finish(self, limit: float) -> None:
         """Takes no more, and lets posts in flight end, at most `limit` seconds."""
         self._group = None
-        for lane in self._lanes.values():
+        for lane in self._tasks:
             lane.cancel()
         if self._attempts:
             await asyncio.wait(self._attempts, timeout=limit)
         for attempt in self._attempts:
             attempt.cancel()
 
-    async def _work_off(self, webhook_id: WebhookId) -> None:
+    async def _work_off(self, lane: _Lane) -> None:
         try:
-            while (place := self._more.pop(webhook_id, None)) is not None:
-                if await self._take_next(place):
-                    self._more.setdefault(webhook_id, place)
+            while lane.first_attempts or lane.more or lane.retries:
+                if lane.first_attempts:
+                    await self._take(lane, lane.first_attempts.popleft())
+                elif lane.more:
+                    await self._take_from_store(lane)
+                else:
+                    await self._take(lane, lane.retries.popleft())
         finally:
-            del self._lanes[webhook_id]
+            del self._lanes[lane.place.webhook_id]
 
-    async def _take_next(self, place: Place) -> bool:
-        """Whether there was anything to take."""
+    async def _take(self, lane: _Lane, task: DeliveryTask) -> None:
+        place = lane.place
         await self._slots.wait(place)
-        claimed = await self._rows.claim_next(place.webhook_id, limit=CLAIMED_AT_ONCE)
+        self._start(self._claim_and_attempt(place, task))
+
+    async def _take_from_store(self, lane: _Lane) -> None:
+        place, began = lane.place, self._now()
+        await self._slots.wait(place)
+        lane.more = False
+        claimed = await self._rows.claim_next(place.webhook_id, limit=lane.portion)
         if not claimed:
             self._slots.free(place)
-            return False
+            return
+        lane.more = True
         first, *others = claimed
-        self._start(self._attempt_one(place, first))
+        self._start(self._attempt_claimed(place, first))
         for delivery in others:
             await self._slots.wait(place)
-            self._start(self._attempt_one(place, delivery))
-        return True
+            self._start(self._attempt_claimed(place, delivery))
+        if len(claimed) == lane.portion:
+            lane.portion = next_portion(lane.portion, self._now() - began)
 
     def _start(self, attempt: Coroutine[Any, Any, None]) -> None:
         if self._group is None:  # stopping; the row is woken again when its lease is over
@@ -99,7 +149,19 @@ class Lanes:
         self._attempts.add(task)
         task.add_done_callback(self._attempts.discard)
 
-    async def _attempt_one(self, place: Place, delivery: Claimed) -> None:
+    async def _claim_and_attempt(self, place: Place, task: DeliveryTask) -> None:
+        try:
+            delivery = await self._rows.claim(task)
+        except Outage as outage:
+            self._slots.free(place)
+            self._journal.left(task.delivery_id, Left.OUTAGE, str(outage))
+            return
+        if delivery is None:
+            self._slots.free(place)
+            return
+        await self._attempt_claimed(place, delivery)
+
+    async def _attempt_claimed(self, place: Place, delivery: Claimed) -> None:
         try:
             await self._attempt(await self._webhooks.sendable(place.webhook_id), delivery)
         except Outage as outage:
