@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import accuracy, figures, imports, lookups, names
+from bench.deliveries import measured as deliveries
 from bench.figures import Figure, at_least
 from bench.load import ensure_wrk
-from local_stack import mongodb, rabbitmq
-from local_stack.ports import free_ports
-from local_stack.rabbitmq import RabbitMQ, RabbitPorts
-from local_stack.replica_set import ReplicaSet
+from bench.servers import servers
 from local_stack.system import System
 from register_samples import companies_no, write_registers
 
@@ -30,10 +28,11 @@ class Scale:
     questions: int
     accuracy_names: int
     accuracy_questions: int
+    deliveries: deliveries.Size
 
 
-FULL = Scale(200_000, 8, (100_000, 3_000_000), 2_000, 20_000, 150)
-QUICK = Scale(3_000, 1, (5_000,), 100, 1_000, 20)
+FULL = Scale(200_000, 8, (100_000, 3_000_000), 2_000, 20_000, 150, deliveries.FULL)
+QUICK = Scale(3_000, 1, (5_000,), 100, 1_000, 20, deliveries.QUICK)
 
 
 def main() -> None:
@@ -91,6 +90,10 @@ def _imports_and_lookups(scale: Scale) -> list[Figure]:
         return found + lookups.measure(system, key, numbers, seconds=scale.seconds)
 
 
+def _deliveries(scale: Scale) -> list[Figure]:
+    return deliveries.measure(scale.deliveries)
+
+
 #: The first companies of a register are made by hand; some of them are deleted ones.
 _SHOWCASE = 10
 
@@ -98,23 +101,15 @@ _SHOWCASE = 10
 @contextmanager
 def _system() -> Iterator[System]:
     """Servers of our own with room to work, and a system on them."""
-    rabbitmq.ensure_installed()
-    mongodb.ensure_runs()
     ensure_wrk()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
-        broker = RabbitMQ(folder / "rabbitmq", RabbitPorts.free())
-        stack.callback(broker.close)
-        broker.start()
-        mongod = mongodb.Mongod(folder / "mongodb", free_ports(1)[0], mongodb.ROOMY)
-        mongo = ReplicaSet([mongod])
-        stack.callback(mongo.close)
-        mongo.start()
+        own = stack.enter_context(servers(folder))
         mark = uuid.uuid4().hex[:8]
         system = System(
             folder,
-            broker.amqp_url + "/",
-            mongo.url,
+            own.broker.amqp_url + "/",
+            own.mongo.url,
             {
                 "REGISTER_DB": f"register-{mark}",
                 "ACCESS_DB": f"access-{mark}",
@@ -143,6 +138,7 @@ MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
     "accuracy of name search": _accuracy,
     "name and address search": _names,
     "imports and lookups": _imports_and_lookups,
+    "deliveries": _deliveries,
 }
 
 if __name__ == "__main__":
