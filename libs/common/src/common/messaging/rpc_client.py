@@ -82,6 +82,8 @@ class _Lane:
         self.waiting: deque[_Call] = deque()
         self.in_flight = 0
         self.pump_is_due = False
+        #: How many waited when the last turn of the loop was over.
+        self.gathered = 0
         # At hand, since to look a child up costs more than to count with it.
         self.open_calls = _IN_FLIGHT.labels(route.queue)
         self.latency = _LATENCY.labels(route.queue)
@@ -191,13 +193,19 @@ class RpcClient:
             lane.latency.observe(loop.time() - started)
 
     def _pump_soon(self, lane: _Lane) -> None:
-        # At the end of this turn of the loop, so that all who ask in one turn share a message.
+        # When the loop has turned, so that all who ask at the same moment share a message.
         if not lane.pump_is_due and lane.in_flight < lane.route.in_flight:
             lane.pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump, lane)
 
     def _pump(self, lane: _Lane) -> None:
         lane.pump_is_due = False
+        if lane.gathered < len(lane.waiting) < lane.route.longest_list:
+            # This turn brought somebody, so the next may: a list costs as much as ten requests.
+            lane.gathered = len(lane.waiting)
+            self._pump_soon(lane)
+            return
+        lane.gathered = 0
         while lane.waiting and lane.in_flight < lane.route.in_flight:
             calls = self._next_list(lane)
             if calls:

@@ -1,10 +1,12 @@
 """Logs are JSON, one line per unit of work, on standard output."""
 
+import asyncio
+import atexit
 import logging
 import sys
 from collections.abc import MutableMapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 import structlog
@@ -35,7 +37,7 @@ def configure(level: str, *, service: str) -> None:
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
-        logger_factory=structlog.BytesLoggerFactory(),
+        logger_factory=structlog.BytesLoggerFactory(_Lines(sys.stdout.buffer)),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)
@@ -56,3 +58,33 @@ def configure(level: str, *, service: str) -> None:
 
 def _dump(event: object, **_options: object) -> bytes:
     return orjson.dumps(event, default=str, option=orjson.OPT_UTC_Z)
+
+
+class _Lines:
+    """Standard output, written once in a turn of the event loop: a write a line slows it down.
+
+    Outside the loop, in a thread or a command, each line is written at once.
+    """
+
+    def __init__(self, output: BinaryIO) -> None:
+        self._output = output
+        self._waiting: list[bytes] = []
+        atexit.register(self._write_out)
+
+    def write(self, line: bytes) -> None:
+        self._waiting.append(line)
+
+    def flush(self) -> None:
+        """Called under the logger's lock, after each line."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._write_out()
+        else:
+            if len(self._waiting) == 1:
+                loop.call_soon(self._write_out)
+
+    def _write_out(self) -> None:
+        lines, self._waiting = self._waiting, []
+        self._output.write(b"".join(lines))
+        self._output.flush()

@@ -1,8 +1,8 @@
 """Lookups and suggestions over the broker."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
@@ -12,6 +12,8 @@ from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient
 from gateway.domain.problems import LookupTimeout, ServiceUnavailable, problem_of
 from gateway.domain.search import SEARCHED
+
+R = TypeVar("R")
 
 #: A client gets its answer, or a 503 or 504, within 2 s; this leaves time to say so.
 LIMIT = 1.8
@@ -44,14 +46,14 @@ class RpcLookups:
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         is_search = request.questions[0].type in SEARCHED
-        with _problems():
-            return await self.client.call(
-                self.routes[request.country, is_search],
-                request,
-                LookupReply,
-                limit=self.limit,
-                request_id=request_id,
-            )
+        call = self.client.call(
+            self.routes[request.country, is_search],
+            request,
+            LookupReply,
+            limit=self.limit,
+            request_id=request_id,
+        )
+        return await _answered(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +64,20 @@ class RpcSuggestions:
     limit: float = LIMIT
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        with _problems():
-            return await self.client.call(
-                _SUGGESTIONS[request.country],
-                request,
-                SuggestReply,
-                limit=self.limit,
-                request_id=request_id,
-            )
+        call = self.client.call(
+            _SUGGESTIONS[request.country],
+            request,
+            SuggestReply,
+            limit=self.limit,
+            request_id=request_id,
+        )
+        return await _answered(call)
 
 
-@contextmanager
-def _problems() -> Iterator[None]:
-    """Every way in which a call fails, as the problem that the client is told."""
+async def _answered(call: Awaitable[R]) -> R:
+    """The answer; raises every way in which a call fails as the problem that the client is told."""
     try:
-        yield
+        return await call
     except RpcFailed as failed:
         raise problem_of(failed.failure) from None
     except NoAnswerInTime:

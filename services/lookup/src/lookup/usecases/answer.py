@@ -15,6 +15,7 @@ from lookup.ports import CompanyRow, Register, Searches, SearchHit
 NOT_FOUND = Failure(code=FailureCode.COMPANY_NOT_FOUND, detail="no company in the register matches")
 
 _EXACT = 100.0
+_NO_EXTRAS = Extras()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,9 @@ class AnswerLookups:
     async def _extras(
         self, requests: Sequence[LookupRequest], found: Sequence[Found | None]
     ) -> list[Extras]:
+        if not any(request.include for request in requests):
+            return [_NO_EXTRAS] * len(requests)
+
         def asking(*parts: Include) -> set[CompanyKey]:
             return {
                 _key(one)
@@ -128,7 +132,9 @@ class AnswerLookups:
         holders: list[CompanyKey | UnitKey] = [*with_einvoicing]
         holders += [unit for company in with_einvoicing for unit, _ in units.get(company, ())]
         entries = await self.register.einvoicing_of(holders) if holders else {}
-        return [Extras() if one is None else _extras_of(_key(one), units, entries) for one in found]
+        return [
+            _NO_EXTRAS if one is None else _extras_of(_key(one), units, entries) for one in found
+        ]
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
