@@ -1,57 +1,118 @@
-"""Lookups by number through the whole path, beside a bare aiohttp answer of the same size."""
+"""Lookups by number through the whole path, beside others that do the same job.
+
+Each takes its turn in every round, so that the machine's moods fall on all alike. All processes of
+ours stay up meanwhile, and wait; a peer runs while it is measured.
+"""
 
 import os
 import statistics
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
-from bench.figures import Figure, at_most
+from bench.figures import Figure, at_least, at_most
 from bench.load import Load, load
+from bench.rpc_peers import PEERS, Peer, served
 from local_stack import ports
 from local_stack.processes import Process, Program
 from local_stack.system import System
 
 CONNECTIONS = (1, 32, 256)
 ROUNDS = 3
+#: What a peer has to reach of its known share of bare aiohttp for its figure to count.
+_FAIR = 0.8
+
+#: What was seen of each, by connections; `ours` and `bare` are among them.
+Seen = dict[str, dict[int, list[Load]]]
 
 
-def measure(system: System, key: str, numbers: list[str], *, seconds: int) -> list[Figure]:
-    """Rates and latencies of both, in turns, so that the machine's moods fall on both alike."""
+def measure(system: System, key: str, numbers: Sequence[str], *, seconds: int) -> list[Figure]:
+    """Rates and latencies of ours, of bare aiohttp without any RPC, and of every peer."""
     paths = [f"/api/vat?country=no&q={number}" for number in numbers]
-    with urlopen(f"{system.base_url}{paths[0]}", timeout=5) as answer:
+    url = f"{system.base_url}{paths[0]}"
+    with urlopen(Request(url, headers={"X-API-Key": key}), timeout=5) as answer:
         size = len(answer.read())
-    figures = []
+    seen: Seen = defaultdict(lambda: defaultdict(list))
+    run = partial(load, key=key, seconds=seconds)
     with _bare_server(size, system.folder) as bare_url:
-        for connections in CONNECTIONS:
-            ours, bare = [], []
-            for _ in range(ROUNDS):
-                run = partial(load, key=key, connections=connections, seconds=seconds)
-                bare.append(run(bare_url, ["/"]))
-                ours.append(run(system.base_url, paths))
-            figures += _figures(connections, _median(ours), _median(bare))
-    return figures
+        for _ in range(ROUNDS):
+            for connections in CONNECTIONS:
+                seen["bare"][connections].append(run(bare_url, ["/"], connections=connections))
+                seen["ours"][connections].append(
+                    run(system.base_url, paths, connections=connections)
+                )
+            for peer in PEERS:
+                with served(peer, system, size=size, path=paths[0], key=key) as peer_url:
+                    for connections in CONNECTIONS:
+                        seen[peer.name][connections].append(
+                            run(peer_url, paths, connections=connections)
+                        )
+    figures = [figure for count in CONNECTIONS for figure in _ours(count, seen)]
+    figures += [f for peer in PEERS for count in CONNECTIONS for f in _beside(peer, count, seen)]
+    return figures + _xml(system, run, paths, seen)
 
 
-def _figures(connections: int, ours: Load, bare: Load) -> list[Figure]:
-    at = f"at {connections} connections" if connections > 1 else "at 1 connection"
+def _ours(connections: int, seen: Seen) -> list[Figure]:
+    at = _at(connections)
+    ours, bare = _median(seen["ours"][connections]), _median(seen["bare"][connections])
     figures = [
         Figure(f"lookups by number {at}", ours.rate, "/s"),
         Figure(f"bare aiohttp, no RPC, {at}", bare.rate, "/s"),
         Figure(f"share of bare aiohttp {at}", ours.rate / bare.rate, "×"),
-        Figure(f"lookups by number {at}, p50", ours.p50_ms, "ms"),
         Figure(f"lookups by number {at}, p99", ours.p99_ms, "ms"),
         at_most(f"lookups by number {at}, not answered", ours.errors, "", 0),
     ]
     if connections == 1:
-        figures.append(at_most(f"lookups by number {at}, median", ours.p50_ms, "ms", 2.5))
+        return [*figures, at_most(f"lookups by number {at}, median", ours.p50_ms, "ms", 2.5)]
+    figures.append(Figure(f"lookups by number {at}, p50", ours.p50_ms, "ms"))
     if connections == 32:
-        ratio = ours.p99_ms / ours.p50_ms
+        ratio = statistics.median(one.p99_ms / one.p50_ms for one in seen["ours"][connections])
         figures.append(at_most(f"lookups by number {at}, p99 over p50", ratio, "×", 3))
     return figures
+
+
+def _beside(peer: Peer, connections: int, seen: Seen) -> list[Figure]:
+    at = _at(connections)
+    rates = {
+        who: [one.rate for one in seen[who][connections]] for who in (peer.name, "ours", "bare")
+    }
+    theirs = _median(seen[peer.name][connections])
+    figures = [
+        Figure(f"{peer.name} {at}", theirs.rate, "/s"),
+        Figure(f"{peer.name} {at}, p99", theirs.p99_ms, "ms"),
+    ]
+    times = _ratio(rates["ours"], rates[peer.name])
+    label = f"ours over {peer.name} {at}"
+    goal = peer.goals.get(connections)
+    figures.append(Figure(label, times, "×") if goal is None else at_least(label, times, "×", goal))
+    known = peer.known_share.get(connections)
+    if known is not None:
+        share = _ratio(rates[peer.name], rates["bare"]) / known
+        figures.append(at_least(f"{peer.name} {at}, of its known share of bare", share, "×", _FAIR))
+    return figures
+
+
+def _xml(system: System, run: "partial[Load]", paths: Sequence[str], seen: Seen) -> list[Figure]:
+    as_xml = [f"{path}&format=xml" for path in paths]
+    rates = [run(system.base_url, as_xml, connections=32).rate for _ in range(ROUNDS)]
+    share = _ratio(rates, [one.rate for one in seen["ours"][32]])
+    return [
+        Figure("lookups as XML at 32 connections", statistics.median(rates), "/s"),
+        at_least("XML over JSON at 32 connections", share, "×", 0.1),
+    ]
+
+
+def _at(connections: int) -> str:
+    return f"at {connections} connections" if connections > 1 else "at 1 connection"
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Of each round, then the middle one: a slow round is slow for both."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
 
 
 def _median(loads: list[Load]) -> Load:

@@ -1,0 +1,37 @@
+"""`python -m bench.peers.one_message_each lookup|gateway`: ours, but a message for each request.
+
+All else is the same: keys, rates, metrics, log lines, MongoDB. It shows what lists are worth.
+"""
+
+import sys
+from functools import partial
+from unittest.mock import patch
+
+import gateway.commands
+import lookup.commands
+from common.contracts.company import Country
+from common.contracts.topology import lookup_queue
+from common.messaging.rpc_client import Route
+from common.messaging.rpc_server import RpcServer
+from gateway.adapters.rpc import RpcLookups
+
+#: More than any load of the benchmark has under way at a time.
+MANY = 1_000
+
+
+def main() -> None:
+    which = sys.argv.pop(1)
+    if which == "gateway":
+        routes = {
+            (country, False): Route(lookup_queue(country), in_flight=MANY, longest_list=1)
+            for country in Country
+        }
+        with patch("gateway.app.RpcLookups", partial(RpcLookups, routes=routes)):
+            gateway.commands.main()
+    else:
+        with patch("lookup.app.RpcServer", partial(RpcServer, prefetch=MANY)):
+            lookup.commands.main()
+
+
+if __name__ == "__main__":
+    main()
