@@ -14,7 +14,7 @@ from bench.figures import Figure, at_most, percentile
 from common.contracts.company import Company, Country
 from lookup.adapters.index import SearchIndex
 from lookup.adapters.registers.reading import parse
-from lookup.domain.indexed import IndexedCompany, indexed_company
+from lookup.domain.indexed import IndexedCompany, indexed_core
 from lookup.domain.matching import Hit
 from lookup.domain.records import CompanyRecord, Kind
 from register_samples import companies_no
@@ -81,7 +81,7 @@ def _companies(count: int, drawn: Drawn) -> Iterator[IndexedCompany]:
         record = parse(Kind.NO_ENTITIES, document)
         if isinstance(record, CompanyRecord):
             drawn.note(record.company)
-            yield indexed_company(record.company)
+            yield indexed_core(record.core)
 
 
 def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> list[float]:

@@ -13,12 +13,12 @@ import pytest
 from common.contracts.company import Company, CompanyKey, Country
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
+from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
 from lookup.adapters.following import Follower
 from lookup.adapters.index import SearchIndex
 from lookup.adapters.store.documents import COMPANIES
 from lookup.adapters.store.writes import StoredRegisterWriter
-from lookup.domain.indexed import IndexedCompany
 from lookup.domain.planning.companies import plan_companies
 from lookup.domain.planning.states import Circumstances
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
@@ -55,12 +55,20 @@ async def store(
     await writer.write(plan_companies([record], known, Circumstances(MONDAY, NOON)))
 
 
+def a_follower(register: Database, index: SearchIndex) -> Follower:
+    return Follower(
+        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+    )
+
+
 @asynccontextmanager
 async def following(
     register: Database, folder: Path
 ) -> AsyncIterator[tuple[SearchIndex, Follower]]:
     index = await asyncio.to_thread(SearchIndex.open, folder, Country.DK)
-    follower = Follower(register, index, Country.DK, interval=0.05, random=Random(1))
+    follower = Follower(
+        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+    )
     try:
         async with beside(follower.run()):
             await eventually(lambda: follower.can_answer)
@@ -90,6 +98,29 @@ async def test_an_index_is_built_from_what_is_stored_and_from_its_country_alone(
         assert finds(index, "Prøvefabrikken")
         assert index.search_name("Norsk Prøve") is None
         assert index.size.companies == 1
+
+
+async def test_a_large_register_is_indexed_by_other_processes(
+    register: Database,
+    writer: StoredRegisterWriter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("lookup.adapters.following._READ", 2)
+    for number in range(5):
+        await store(writer, a_company(vat=f"1000000{number}", name=f"Prøve {number} ApS"))
+    index = await asyncio.to_thread(SearchIndex.open, tmp_path, Country.DK)
+
+    async with workers(1) as builders:
+        follower = Follower(
+            register, index, Country.DK, interval=0.05, random=Random(1), builders=builders
+        )
+        async with beside(follower.run()):
+            await eventually(lambda: follower.can_answer)
+
+    found = [finds(index, f"Prøve {number}", f"1000000{number}") for number in range(5)]
+    await asyncio.to_thread(index.close)
+    assert found == [True] * 5
 
 
 async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
@@ -162,11 +193,11 @@ class HeldIndex(SearchIndex):
         super().__init__(*given)  # type: ignore[arg-type]
         self.begun, self.may_go_on, self.ended = Event(), Event(), Event()
 
-    def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
+    def rebuild_from(self, documents: Iterable[str], save_point: bytes) -> None:
         self.begun.set()
         self.may_go_on.wait(SOON)
         try:
-            super().rebuild(companies, save_point)
+            super().rebuild_from(documents, save_point)
         finally:
             self.ended.set()
 
@@ -176,7 +207,9 @@ async def test_a_stop_while_an_index_is_built_ends_the_building_first(
 ) -> None:
     await store(writer, a_company())
     index = HeldIndex.open(tmp_path, Country.DK)
-    follower = Follower(register, index, Country.DK, interval=0.05, random=Random(1))
+    follower = Follower(
+        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+    )
     running = asyncio.create_task(follower.run())
     await eventually(index.begun.is_set)
 

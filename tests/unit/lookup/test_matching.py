@@ -12,11 +12,13 @@ from lookup.domain.indexed import (
     AddressKind,
     NameKind,
     Rank,
-    indexed_company,
+    indexed_core,
     order_of,
+    rank_of,
     rank_order,
 )
 from lookup.domain.matching import ACCEPTED_NAME, EXACT, Standing, name_standing, similarity
+from lookup.domain.trees import dump
 from tests.builders.companies import a_company, an_address
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
@@ -178,7 +180,7 @@ def test_a_company_is_searched_by_all_its_names_and_places() -> None:
         founded="1999-11-15",
     )
 
-    indexed = indexed_company(company)
+    indexed = indexed_core(dump(company))
 
     assert indexed.names == (
         ("Nordlys ApS", NameKind.CURRENT),
@@ -191,4 +193,7 @@ def test_a_company_is_searched_by_all_its_names_and_places() -> None:
 
 @pytest.mark.parametrize("founded", [None, "1999-02-30"])
 def test_a_company_without_a_possible_founding_day_has_none(founded: str | None) -> None:
-    assert indexed_company(a_company(founded=founded)).rank.founded is None
+    company = a_company(founded=founded)
+
+    assert indexed_core(dump(company)).rank.founded is None
+    assert rank_of(company).founded is None

@@ -6,6 +6,7 @@ whose resume point MongoDB no longer has answers on while a new one is built bes
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
@@ -19,16 +20,19 @@ import structlog
 from prometheus_client import Counter, Gauge
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 
-from common.contracts.company import Company, CompanyKey, Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.outage import Outage
 from common.mongo import Database, outages
 from common.runtime.backoff import delays
+from common.runtime.processes import Workers
+from lookup.adapters.index.documents import written_cores
 from lookup.adapters.index.search_index import SearchIndex
 from lookup.adapters.store.documents import COMPANIES, Document
-from lookup.domain.indexed import IndexedCompany, indexed_company
+from lookup.domain.indexed import IndexedCompany, indexed_core
 
-#: Companies read at once while an index is built.
-_READ = 5_000
+#: Companies read at once while an index is built, and such lists that are under way.
+_READ = 2_000
+_AHEAD = 6
 #: Seconds that one such read may take.
 _READ_LIMIT = 60.0
 #: Changes taken into the index at once.
@@ -62,7 +66,7 @@ class Change:
 class Follower:
     """Keeps one country's index up to date."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what following needs)
         self,
         database: Database,
         index: SearchIndex,
@@ -70,13 +74,18 @@ class Follower:
         *,
         interval: float,
         random: Random,
+        builders: Workers,
     ) -> None:
-        """`interval` is how many seconds changes are gathered for one commit, at the most."""
+        """`interval` is how many seconds changes are gathered for one commit, at the most.
+
+        A large index is made in the processes of `builders`, so that this one goes on answering.
+        """
         self._companies = database[COMPANIES]
         self._index = index
         self._country = country
         self._interval = interval
         self._random = random
+        self._builders = builders
 
         self.can_answer = False
 
@@ -127,20 +136,42 @@ class Follower:
         )
         return point
 
-    async def _rebuilt(self, companies: "_Pulled", point: bytes) -> None:
+    async def _rebuilt(self, documents: "_Pulled", point: bytes) -> None:
         """Builds in a thread; when it is cancelled, the thread ends first.
 
-        Left alone, the thread would ask a loop for companies that waits for it to let go.
+        Left alone, the thread would ask a loop for documents that waits for it to let go.
         """
-        building = asyncio.create_task(asyncio.to_thread(self._index.rebuild, companies, point))
+        building = asyncio.create_task(
+            asyncio.to_thread(self._index.rebuild_from, documents, point)
+        )
         try:
             await asyncio.shield(building)
         except asyncio.CancelledError:
-            companies.stop()
+            documents.stop()
             await asyncio.gather(building, return_exceptions=True)
             raise
 
-    async def _all(self) -> AsyncIterator[Sequence[IndexedCompany]]:
+    async def _all(self) -> AsyncIterator[Sequence[str]]:
+        """The documents of all companies, in lists."""
+        writing: deque[asyncio.Task[Sequence[str]]] = deque()
+        try:
+            async for cores in self._cores():
+                writing.append(asyncio.create_task(self._written(cores)))
+                if len(writing) == _AHEAD:
+                    yield await writing.popleft()
+            while writing:
+                yield await writing.popleft()
+        finally:
+            for task in writing:
+                task.cancel()
+
+    async def _written(self, cores: Sequence[bytes]) -> Sequence[str]:
+        if len(cores) < _READ:
+            # All there is, or the last of it: not worth a process.
+            return await asyncio.to_thread(written_cores, cores, self._country)
+        return await self._builders.run(written_cores, cores, self._country)
+
+    async def _cores(self) -> AsyncIterator[Sequence[bytes]]:
         first, behind_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
         cursor = self._companies.find(
             {"_id": {"$gte": first, "$lt": behind_last}, "core": {"$ne": None}},
@@ -148,7 +179,7 @@ class Follower:
             batch_size=_READ,
         )
         while documents := await cursor.to_list(_READ):
-            yield await asyncio.to_thread(_indexed, [document["core"] for document in documents])
+            yield [document["core"] for document in documents]
 
     async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
         return await self._companies.watch(
@@ -231,31 +262,31 @@ def _change(document: Mapping[str, Any]) -> Change:
 
 
 class _Pulled:
-    """What the loop reads, for a thread that builds: the next batch is read when it is wanted."""
+    """What the loop reads, for a thread that builds: the next list is read when it is wanted."""
 
     def __init__(
-        self, batches: AsyncIterator[Sequence[IndexedCompany]], loop: asyncio.AbstractEventLoop
+        self, lists: AsyncIterator[Sequence[str]], loop: asyncio.AbstractEventLoop
     ) -> None:
-        self._batches = batches
+        self._lists = lists
         self._loop = loop
         self._stopped = False
-        self._reading: Future[Sequence[IndexedCompany]] | None = None
+        self._reading: Future[Sequence[str]] | None = None
 
-    def __iter__(self) -> Iterator[IndexedCompany]:
+    def __iter__(self) -> Iterator[str]:
         """In the thread. Raises CancelledError once it is stopped, `Outage` when a read hangs."""
-        while batch := self._next():
-            for company in batch:
+        while documents := self._next():
+            for document in documents:
                 if self._stopped:
                     raise CancelledError
-                yield company
+                yield document
 
     def stop(self) -> None:
-        """In the loop. The thread ends at the next company, wherever it is."""
+        """In the loop. The thread ends at the next document, wherever it is."""
         self._stopped = True
         if self._reading is not None:
             self._reading.cancel()
 
-    def _next(self) -> Sequence[IndexedCompany]:
+    def _next(self) -> Sequence[str]:
         self._reading = asyncio.run_coroutine_threadsafe(self._following(), self._loop)
         if self._stopped:  # between the two, where `stop` has missed this read
             self._reading.cancel()
@@ -265,15 +296,15 @@ class _Pulled:
             self._reading.cancel()
             raise Outage("the database did not answer in time") from None
 
-    async def _following(self) -> Sequence[IndexedCompany]:
-        # Not `anext(batches, ())`, which fails at the end of a generator.
-        async for batch in self._batches:
-            return batch
+    async def _following(self) -> Sequence[str]:
+        # Not `anext(lists, ())`, which fails at the end of a generator.
+        async for documents in self._lists:
+            return documents
         return ()
 
 
 def _indexed(cores: Sequence[bytes]) -> list[IndexedCompany]:
-    return [indexed_company(Company.model_validate_json(core)) for core in cores]
+    return [indexed_core(core) for core in cores]
 
 
 def _point(stream: AsyncChangeStream[Document]) -> bytes:

@@ -15,6 +15,7 @@ from prometheus_client import Gauge, Histogram
 from common.contracts.company import Country
 from common.contracts.outage import Outage
 from common.mongo import Database
+from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
 from lookup.adapters.following import Follower
 from lookup.adapters.index.search_index import SearchIndex
@@ -89,6 +90,7 @@ async def followed_indexes(  # noqa: PLR0913 (what an index needs to live)
 ) -> AsyncIterator[IndexSearches]:
     """The countries' indexes, opened from their saved copies and followed while the body runs."""
     async with AsyncExitStack() as stack:
+        builders = await stack.enter_async_context(workers(processors()))
         pool, suggest_pool = (
             stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=what))
             for what in ("search", "suggest")
@@ -100,7 +102,12 @@ async def followed_indexes(  # noqa: PLR0913 (what an index needs to live)
             stack.callback(index.close)
             _SIZE.labels(country).set_function(partial(_companies_in, index))
             follower = Follower(
-                register, index, country, interval=interval.total_seconds(), random=random
+                register,
+                index,
+                country,
+                interval=interval.total_seconds(),
+                random=random,
+                builders=builders,
             )
             await stack.enter_async_context(beside(follower.run()))
             indexes[country], followers[country] = index, follower

@@ -150,8 +150,7 @@ def _place(
 ) -> Place:
     dwellings = [part for part in segments if is_dwelling(part)]
     others = [part for part in segments if part not in dwellings and not _PREMISES.match(part)]
-    street = _street_segment(others)
-    found = _STREET_AND_HOUSE.match(street)
+    street, found = _street_segment(others)
     name, house, rest = (
         (found["street"], _house(found), found["rest"]) if found else (street, None, "")
     )
@@ -170,17 +169,20 @@ def _place(
     )
 
 
-def _street_segment(segments: list[str]) -> str:
-    """The segment that holds the street: one with a house first, and of these one with a kind."""
+def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
+    """The segment that holds the street: one with a house first, and of these one with a kind.
+
+    With it, where its street and house stand in it, if it has a house.
+    """
     with_house = [(part, found) for part in segments if (found := _STREET_AND_HOUSE.match(part))]
     if len(with_house) == 1:
-        return with_house[0][0]
+        return with_house[0]
     for part, found in with_house:
         if names_kind(found["street"]):
-            return part
+            return part, found
     if with_house:
-        return with_house[0][0]
-    return next(filter(names_kind, segments), segments[0] if segments else "")
+        return with_house[0]
+    return next(filter(names_kind, segments), segments[0] if segments else ""), None
 
 
 def _house(found: re.Match[str]) -> House:

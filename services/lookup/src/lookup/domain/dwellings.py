@@ -26,6 +26,8 @@ def take_dwelling(text: str, *, floor: str = "", door: str = "") -> tuple[str, s
 
     A floor or door that is known already stays; digits after a known floor are the door.
     """
+    if not text:
+        return floor, door, ""
     words = text.replace(",", " ").split()
     for place, raw in enumerate(words):
         word = raw.strip(".-()").casefold()

@@ -1,10 +1,14 @@
 """What the search index knows of a company: its names, its places, and its rank among equals."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
+from typing import Any
 
-from common.contracts.company import Address, Company, CompanyKey, Employees, Status, company_key
+import orjson
+
+from common.contracts.company import Company, CompanyKey, Status, company_key
 
 
 class NameKind(IntEnum):
@@ -64,6 +68,8 @@ _FIRST_NORWEGIAN_NUMBER = 800_000_000
 _LIFE = {Status.ACTIVE: 2, Status.ENDED: 0}
 _BETWEEN_ACTIVE_AND_ENDED = 1
 _LIGHTEST_KIND = max(NameKind)
+#: Found sooner than by `Status(text)`.
+_STATUSES = {status.value: status for status in Status}
 
 
 def rank_order(rank: Rank) -> int:
@@ -90,48 +96,57 @@ def _cut(value: int, bits: int) -> int:
     return min(max(value, 0), (1 << bits) - 1)
 
 
-def indexed_company(company: Company) -> IndexedCompany:
-    """What of a company's record is searched."""
-    names = [(company.name, NameKind.CURRENT)]
-    names += [(name, NameKind.TRADE) for name in company.trade_names]
-    names += [(name, NameKind.FORMER) for name in company.former_names]
+def indexed_core(core: bytes) -> IndexedCompany:
+    """What of a company's stored JSON is searched; a model of all of it would take thrice as long.
+
+    Fields that a company of an older release lacks are empty.
+    """
+    company: dict[str, Any] = orjson.loads(core)
+    names = [(company["name"], NameKind.CURRENT)]
+    names += [(name, NameKind.TRADE) for name in company.get("trade_names", ())]
+    names += [(name, NameKind.FORMER) for name in company.get("former_names", ())]
     places = (
-        (company.address, AddressKind.BUSINESS),
-        (company.postal_address, AddressKind.POSTAL),
+        (company.get("address"), AddressKind.BUSINESS),
+        (company.get("postal_address"), AddressKind.POSTAL),
     )
+    employees = company.get("employees") or {}
     return IndexedCompany(
-        key=company_key(company.country, company.vat),
+        key=company_key(company["country"], company["vat"]),
         names=tuple(names),
         addresses=tuple(_indexed_address(place, kind) for place, kind in places if place),
-        rank=rank_of(company),
+        rank=Rank(
+            status=_STATUSES[company["status"]],
+            employees=_known_employees(employees.get("exact"), employees.get("min")),
+            founded=_day(company.get("founded")),
+            number=int(company["vat"]),
+        ),
     )
 
 
 def rank_of(company: Company) -> Rank:
+    employees = company.employees
     return Rank(
         status=company.status,
-        employees=_known_employees(company.employees),
+        employees=_known_employees(employees.exact, employees.min) if employees else 0,
         founded=_day(company.founded),
         number=int(company.vat),
     )
 
 
-def _indexed_address(address: Address, kind: AddressKind) -> IndexedAddress:
+def _indexed_address(address: Mapping[str, str | None], kind: AddressKind) -> IndexedAddress:
     return IndexedAddress(
         kind=kind,
-        street=address.street,
-        co=address.co,
-        postal_code=address.postal_code,
-        city=address.city,
-        district=address.district,
-        country=address.country,
+        street=address.get("street"),
+        co=address.get("co"),
+        postal_code=address.get("postal_code"),
+        city=address.get("city"),
+        district=address.get("district"),
+        country=address.get("country"),
     )
 
 
-def _known_employees(employees: Employees | None) -> int:
-    if employees is None:
-        return 0
-    return employees.exact if employees.exact is not None else employees.min or 0
+def _known_employees(exact: int | None, least: int | None) -> int:
+    return exact if exact is not None else least or 0
 
 
 def _day(text: str | None) -> date | None:

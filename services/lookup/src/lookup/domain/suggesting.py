@@ -8,6 +8,7 @@ has typed `moe`, all that begins with `mo` would be noise.
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -69,14 +70,16 @@ def read_typed(text: str) -> Typed:
 
 def writings(spelled: str) -> list[str]:
     """A folded text in every way to write its special letters: at most eight."""
-    special = [letter for letter in SPELLINGS if letter in spelled]
-    if not special:
+    if spelled.isascii():
         return [spelled]
-    found = []
-    for choice in product(*(SPELLINGS[letter] for letter in special)):
-        table = str.maketrans(dict(zip(special, choice, strict=True)))
-        found.append(spelled.translate(table))
-    return found
+    special = tuple(letter for letter in SPELLINGS if letter in spelled)
+    return [spelled.translate(table) for table in _tables(special)]
+
+
+@cache
+def _tables(special: tuple[str, ...]) -> list[dict[int, str]]:
+    choices = product(*(SPELLINGS[letter] for letter in special))
+    return [str.maketrans(dict(zip(special, choice, strict=True))) for choice in choices]
 
 
 def typos_allowed(letters: int) -> int:

@@ -1,6 +1,10 @@
 """What is written for a company, and what is read of it again to score a candidate."""
 
+from binascii import b2a_base64
+from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import orjson
 
 from common.contracts.company import Country
 from lookup.adapters.index import schema as fields
@@ -12,6 +16,7 @@ from lookup.domain.indexed import (
     IndexedAddress,
     IndexedCompany,
     NameKind,
+    indexed_core,
     order_of,
     rank_order,
 )
@@ -34,6 +39,16 @@ class NameRecord(NamedTuple):
 class AddressRecord(NamedTuple):
     kind: AddressKind
     place: Place
+
+
+def written(company: IndexedCompany, home: Country) -> list[str]:
+    """The documents of a company as JSON, in half the time that tantivy takes for objects."""
+    return [orjson.dumps(document).decode() for document in documents_of(company, home)]
+
+
+def written_cores(cores: Sequence[bytes], home: Country) -> list[str]:
+    """The same of many companies' stored JSON."""
+    return [document for core in cores for document in written(indexed_core(core), home)]
 
 
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
@@ -65,7 +80,7 @@ def _name_document(name: Folded, kind: NameKind, rank: int) -> Document:
         fields.NAME_GRAMS: fields.padded(name.words),
         fields.BEGINNING: beginnings(name),
         fields.WORD_BEGINNING: word_beginnings(name),
-        fields.RECORD: f"{kind:d}{name.spelled}",
+        fields.RECORD: _packed(f"{kind:d}{name.spelled}"),
         fields.ORDER: order_of(kind, rank),
     }
 
@@ -92,9 +107,14 @@ def _address_document(place: Place, kind: AddressKind, rank: int) -> Document:
         fields.HOUSE: ABROAD if place.whole else house_terms(place.house),
         fields.AREA: area_terms(place),
         fields.DWELLING: dwelling_term(place),
-        fields.RECORD: pack_address(kind, place),
+        fields.RECORD: _packed(pack_address(kind, place)),
         fields.ORDER: order_of(kind, rank),
     }
+
+
+def _packed(record: str) -> str:
+    """As bytes, which stand in JSON so: unlike a text they are kept and not indexed."""
+    return b2a_base64(record.encode(), newline=False).decode()
 
 
 def _text(place: Place) -> Folded:

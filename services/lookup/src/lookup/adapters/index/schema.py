@@ -8,7 +8,7 @@ committed together with what it stands for.
 import tantivy
 
 #: Raised with every change of what is written for a company; an index of another format is rebuilt.
-FORMAT = 2
+FORMAT = 3
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, SAME_WORDS, NAME_GRAMS = "name", "same_words", "name_grams"
@@ -31,7 +31,7 @@ def make_schema() -> tantivy.Schema:
     for field in (NAME_GRAMS, STREET_GRAMS):
         builder.add_text_field(field, tokenizer_name=_GRAMS, index_option="basic")
     builder.add_text_field(COMPANY, tokenizer_name="raw", index_option="basic", stored=True)
-    builder.add_text_field(RECORD, tokenizer_name="raw", index_option="basic", stored=True)
+    builder.add_bytes_field(RECORD, stored=True)
     builder.add_unsigned_field(ORDER, fast=True)
     builder.add_bytes_field(SAVE_POINT, stored=True)
     return builder.build()

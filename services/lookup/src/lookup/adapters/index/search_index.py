@@ -12,6 +12,7 @@ from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import folders
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.addresses import search_address
+from lookup.adapters.index.documents import written
 from lookup.adapters.index.generation import BULK, LIVE, Generation
 from lookup.adapters.index.names import search_name
 from lookup.adapters.index.suggestions import suggest
@@ -94,14 +95,20 @@ class SearchIndex:
         )
 
     def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
-        """Build anew from every company, each given once, then search that instead.
+        """Build anew from every company, each given once, then search that instead."""
+        self.rebuild_from(
+            (document for one in companies for document in written(one, self._country)), save_point
+        )
+
+    def rebuild_from(self, documents: Iterable[str], save_point: bytes) -> None:
+        """The same from what `written` gives of every company.
 
         The old index answers until then, and stays if this fails; changes wait.
         """
         with self._changing:
             built = Generation(folders.unused(self._root), self._country, BULK)
             try:
-                built.add_all(companies)
+                built.add_written(documents)
                 built.commit(save_point)
             finally:
                 built.close()

@@ -79,7 +79,7 @@ class View:
     def _found(self, address: tantivy.DocAddress, order: Any) -> Found:
         document = self.searcher.doc(address)
         [company], [record] = document[fields.COMPANY], document[fields.RECORD]
-        return Found(company=company, order=order, record=record)
+        return Found(company=company, order=order, record=bytes(record).decode())
 
 
 def one_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
