@@ -4,12 +4,14 @@ import argparse
 import sys
 import tempfile
 import uuid
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_bytes
 
-from bench import accuracy, figures, imports, lookups, names
+from bench import accuracy, figures, footprint, imports, lookups, names
 from bench.deliveries import measured as deliveries
 from bench.figures import Figure, at_least
 from bench.load import ensure_wrk
@@ -29,10 +31,32 @@ class Scale:
     accuracy_names: int
     accuracy_questions: int
     deliveries: deliveries.Size
+    idle_seconds: int
+    lasting_seconds: int
 
 
-FULL = Scale(200_000, 8, (100_000, 3_000_000), 2_000, 20_000, 150, deliveries.FULL)
-QUICK = Scale(3_000, 1, (5_000,), 100, 1_000, 20, deliveries.QUICK)
+FULL = Scale(
+    entities=200_000,
+    seconds=5,
+    names=(100_000, 3_000_000),
+    questions=2_000,
+    accuracy_names=20_000,
+    accuracy_questions=150,
+    deliveries=deliveries.FULL,
+    idle_seconds=60,
+    lasting_seconds=600,
+)
+QUICK = Scale(
+    entities=3_000,
+    seconds=1,
+    names=(5_000,),
+    questions=100,
+    accuracy_names=1_000,
+    accuracy_questions=20,
+    deliveries=deliveries.QUICK,
+    idle_seconds=3,
+    lasting_seconds=6,
+)
 
 
 def main() -> None:
@@ -87,7 +111,15 @@ def _imports_and_lookups(scale: Scale) -> list[Figure]:
             for index, document in enumerate(companies_no(scale.entities, names.SEED))
             if index % step == 0 and index >= _SHOWCASE
         ]
-        return found + lookups.measure(system, key, numbers, seconds=scale.seconds)
+        found += lookups.measure(system, key, numbers, seconds=scale.seconds)
+        return found + footprint.memory_under_load(
+            system, key, numbers, seconds=scale.lasting_seconds
+        )
+
+
+def _footprint(scale: Scale) -> list[Figure]:
+    with _system() as system:
+        return footprint.started(system) + footprint.idle(system, seconds=scale.idle_seconds)
 
 
 def _deliveries(scale: Scale) -> list[Figure]:
@@ -113,11 +145,13 @@ def _system() -> Iterator[System]:
             {
                 "REGISTER_DB": f"register-{mark}",
                 "ACCESS_DB": f"access-{mark}",
+                "WEBHOOKS_DB": f"webhooks-{mark}",
+                "WEBHOOK_SECRET_KEYS": f"bench:{b64encode(token_bytes(32)).decode()}",
                 "KEY_RATE": "100000000/second",
             },
         )
         stack.callback(system.close)
-        for module in ("gateway", "lookup"):
+        for module in ("gateway", "lookup", "webhook_registry"):
             _ran(system, module, "indexes")
         yield system
 
@@ -135,6 +169,7 @@ def _ran(system: System, module: str, *arguments: str) -> str:
 
 
 MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
+    "start and idle": _footprint,
     "accuracy of name search": _accuracy,
     "name and address search": _names,
     "imports and lookups": _imports_and_lookups,
