@@ -1,24 +1,17 @@
 """Settings of the dispatcher; README.md lists them."""
 
-import secrets
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings
-from webhook_store.addresses import networks
-from webhook_store.secrets import SecretKeys
+from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 #: A lease outlasts the longest post by at least this, so that its result is still ours to record.
 _LEASE_MARGIN = timedelta(seconds=1)
-
-
-def _networks(value: object) -> object:
-    return networks(value) if isinstance(value, str) else value
 
 
 def _listed(value: object) -> object:
@@ -27,19 +20,12 @@ def _listed(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def _sound(keys: SecretStr) -> SecretStr:
-    SecretKeys.parse(keys, random_bytes=secrets.token_bytes)
-    return keys
-
-
 def _at_least_a_millisecond(delays: tuple[timedelta, ...]) -> tuple[timedelta, ...]:
     if any(delay < timedelta(milliseconds=1) for delay in delays):
         raise ValueError("a delay is at least a millisecond, PT0.001S")
     return delays
 
 
-SealingKeys = Annotated[SecretStr, AfterValidator(_sound)]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 Delays = Annotated[
     tuple[Duration, ...],
     NoDecode,
@@ -56,11 +42,7 @@ class BrokerSettings(BaseSettings):
     amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
 
 
-class Settings(ServiceSettings):
-    webhooks_db: str = Field(default="webhooks", description="database of the webhooks")
-    webhook_secret_keys: SealingKeys = Field(
-        description="keys that open secrets, `<id>:<base64 of 32 bytes>,…`, the newest first"
-    )
+class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     admin_port: Port = Field(default=9104, description="operational port")
 
     webhook_retry_delays: Delays = Field(
@@ -115,11 +97,6 @@ class Settings(ServiceSettings):
         default="PT10M",
         validate_default=True,
         description="how long a delivery is left alone that the sweeper has woken",
-    )
-    webhook_extra_allowed_networks: Networks = Field(
-        default=(),
-        description="networks that may be called although they are private, comma-separated: "
-        "for tests and trials, since anybody with a key can then reach what is in them",
     )
     webhook_extra_ca_file: Path | None = Field(
         default=None,
