@@ -39,7 +39,7 @@ async def test_a_question_that_comes_alone_goes_alone() -> None:
 async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_answers() -> None:
     work = Doubling()
     lists = Lists(work, longest=3)
-    async with running(lists, side_by_side=1):
+    async with running(lists):
         answers = await asyncio.gather(*(lists(number) for number in range(1, 6)))
 
     assert answers == [2, 4, 6, 8, 10]
@@ -59,7 +59,7 @@ async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
 async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
     work = Doubling()
     lists = Lists(work, longest=10)
-    async with running(lists, side_by_side=1):
+    async with running(lists):
         answers = await asyncio.gather(lists(1), lists(13), lists(2), return_exceptions=True)
 
     assert [answers[0], answers[2]] == [2, 4]
@@ -69,7 +69,7 @@ async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
 async def test_an_outage_is_everybodys_and_is_not_tried_again_for_each() -> None:
     work = Doubling()
     lists = Lists(work, longest=10)
-    async with running(lists, side_by_side=1):
+    async with running(lists):
         answers = await asyncio.gather(lists(1), lists(0), return_exceptions=True)
 
     assert all(isinstance(answer, Outage) for answer in answers)
@@ -80,7 +80,7 @@ async def test_who_gives_up_takes_nobody_along() -> None:
     work = Doubling()
     work.gate.clear()
     lists = Lists(work, longest=10)
-    async with running(lists, side_by_side=1):
+    async with running(lists):
         impatient, patient = asyncio.create_task(lists(1)), asyncio.create_task(lists(2))
         await asyncio.sleep(0)
         await asyncio.sleep(0)

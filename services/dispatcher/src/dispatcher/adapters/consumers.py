@@ -14,7 +14,7 @@ from common.messaging.topology import Topology
 
 #: Messages in hand. A slow receiver holds four of the deliveries' at most, so it takes many slow
 #: ones to hold all; and then retries have room of their own.
-EVENTS_IN_HAND = 64
+EVENTS_IN_HAND = 200
 DELIVERIES_IN_HAND = 400
 RETRIES_IN_HAND = 200
 

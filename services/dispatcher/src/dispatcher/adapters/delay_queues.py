@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, encode_tasks
+from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.outage import Outage
 from common.contracts.topology import DELIVERIES_QUEUE, RETRIES_QUEUE, delay_queue
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
 from dispatcher.adapters.lists import Lists, running
+
+#: Wake-ups asked for at the same moment that are published together.
+_AT_ONCE = 64
 
 
 class DelayQueues:
@@ -54,7 +57,7 @@ class DelayQueues:
             await asyncio.gather(*(self._publish(queue, message) for message in messages))
             return [None] * len(asked)
 
-        return Lists(publish, longest=LONGEST_LIST)
+        return Lists(publish, longest=_AT_ONCE)
 
     async def _publish(self, queue: str, message: bytes) -> None:
         try:

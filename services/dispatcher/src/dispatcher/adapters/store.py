@@ -30,7 +30,7 @@ T = TypeVar("T")
 #: Questions in one list; further ones take the next.
 LONGEST = 200
 #: Questions that are lists themselves, of up to 200 rows: the answer must come within its limit.
-LONGEST_OF_CHUNKS = 20
+LONGEST_OF_CHUNKS = 32
 #: Seconds between two tries during an outage. Soon after it a result has to be recorded before
 #: the sweeper takes its row for abandoned.
 MOST_WAIT = 1.0
