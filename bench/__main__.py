@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_bytes
 
@@ -65,15 +66,13 @@ def main() -> None:
     parser.add_argument("--only", metavar="WORD", help="the measurements whose name has the word")
     chosen = parser.parse_args()
     scale = QUICK if chosen.quick else FULL
-    measured: list[Figure] = []
     for name, measurement in MEASUREMENTS.items():
         if chosen.only is None or chosen.only in name:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
-            measured += measurement(scale)
-    print(figures.table(measured))
-    if chosen.only is None:
-        note = "A quick run, whose figures say little." if chosen.quick else "A full run."
-        figures.write(measured, note=note)
+            measured = measurement(scale)
+            print(figures.table(measured), flush=True)
+            if not chosen.quick:  # whose figures say little
+                figures.write(name, measured, on=datetime.now(UTC).date())
 
 
 def _accuracy(scale: Scale) -> list[Figure]:

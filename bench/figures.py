@@ -4,9 +4,11 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -49,14 +51,28 @@ def table(figures: Sequence[Figure]) -> str:
     return "\n".join(rows)
 
 
-def write(figures: Sequence[Figure], *, note: str) -> None:
-    """`latest.json` for programs; `latest.md`, with the machine's description, for people."""
+def write(measurement: str, figures: Sequence[Figure], *, on: date) -> None:
+    """Replaces one measurement's figures in `latest.json`, for programs, and `latest.md`.
+
+    Each measurement stands with the day and the machine of its run: what is compared within one
+    was measured in one run.
+    """
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "latest.json").write_text(
-        json.dumps([asdict(figure) for figure in figures], indent=1, ensure_ascii=False) + "\n"
-    )
-    page = f"# Latest figures\n\n{machine()}\n{note}\n\n{table(figures)}\n"
-    (RESULTS / "latest.md").write_text(page)
+    stored = RESULTS / "latest.json"
+    found = json.loads(stored.read_text()) if stored.exists() else {}
+    found[measurement] = {
+        "measured": on.isoformat(),
+        "machine": machine(),
+        "figures": [asdict(figure) for figure in figures],
+    }
+    stored.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    sections = [_section(name, found[name]) for name in sorted(found)]
+    (RESULTS / "latest.md").write_text("\n".join(["# Latest figures", *sections]))
+
+
+def _section(name: str, found: Mapping[str, Any]) -> str:
+    shown = table([Figure(**figure) for figure in found["figures"]])
+    return f"\n## {name.capitalize()}\n\n{found['measured']}, {found['machine']}\n\n{shown}\n"
 
 
 def machine() -> str:
