@@ -396,3 +396,12 @@ async def test_a_unit_that_only_its_company_lists_leads_to_it(store: Store) -> N
 
     assert listed == {unit: KEY}
     assert moved == {unit: "dk:87654321"}
+
+
+async def test_removing_it_again_does_not_take_back_the_word_of_its_removal(store: Store) -> None:
+    await store.load(a_company_record())
+    removed = [await store.writer.remove(KEY, at=NOON, announces=True) for _ in range(2)]
+
+    waiting = await store.database["outbox"].find().to_list(None)
+    assert removed == [True, False]
+    assert [event["type"] for event in waiting] == ["company.removed"]

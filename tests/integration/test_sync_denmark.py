@@ -153,3 +153,45 @@ async def test_a_document_that_cannot_be_read_holds_nothing_up(world: World) -> 
 
     assert result.outcome is Outcome.REFUSED
     assert await world.events() == [("company.updated", f"dk:{HOLDING}")]
+
+
+async def test_what_the_register_calls_a_mistake_of_its_own_has_ended_until_it_takes_that_back(
+    world: World,
+) -> None:
+    await world.sync(*DENMARK)
+    before = await world.stored_company(HOLDING, country="dk")
+
+    def mistaken(document: Document) -> None:
+        document["fejlRegistreret"] = True
+
+    world.registers.dk.companies.change(HOLDING, mistaken)
+    world.registers.dk.units.change(UNIT, mistaken)
+    await world.sync(*DENMARK)
+    await world.sync(*DENMARK)
+    ended = await world.stored_company(HOLDING, country="dk")
+    world.registers.dk.companies.change(HOLDING, lambda company: company.pop("fejlRegistreret"))
+    await world.sync(*DENMARK)
+
+    assert {name for name in before if before[name] != ended[name]} == {
+        "status",
+        "status_text",
+        "ended",
+    }
+    assert (ended["status"], ended["status_text"]) == ("ended", "FEJLREGISTRERET")
+    assert await world.stored_company(HOLDING, country="dk") == before
+    assert await world.events() == [
+        ("company.status_changed", f"dk:{HOLDING}"),
+        ("production_unit.ended", f"dk:{COMPANY}"),
+        ("company.status_changed", f"dk:{HOLDING}"),
+    ]
+
+
+async def test_a_mistake_that_was_never_stored_is_none_of_ours(world: World) -> None:
+    def mistaken(document: Document) -> None:
+        document["fejlRegistreret"] = True
+
+    world.registers.dk.companies.change(HOLDING, mistaken)
+
+    await world.sync(Kind.DK_COMPANIES)
+
+    assert await world.database["companies"].find_one({"_id": f"dk:{HOLDING}"}) is None

@@ -1,7 +1,8 @@
 """Following the Norwegian register, over its own interface and into a real MongoDB."""
 
+import gzip
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -304,3 +305,64 @@ async def test_an_unchanged_file_is_not_compared_again(world: World) -> None:
 
     files = [request for request in world.served.requests if request.endswith("/lastned")]
     assert len(files) == 1, "304, and then not due for another week"
+
+
+async def test_a_company_was_updated_when_the_register_says_and_not_when_we_asked(
+    world: World,
+) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    told_at = datetime.fromisoformat(world.registers.no.entities.updates[-1]["dato"])
+    world.clock.advance(timedelta(hours=3))
+
+    await world.sync(Kind.NO_ENTITIES)
+    company = await world.database["companies"].find_one({"_id": f"no:{COMPANY}"})
+
+    assert company is not None
+    assert company["updated_at"] == told_at
+    assert company["version"][0] > told_at + timedelta(hours=3), "it is as new as the question"
+
+
+async def test_what_a_whole_file_told_first_was_updated_by_the_time_of_the_file(
+    world: World,
+) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.forget_feeds()
+    world.clock.advance(WEEK)
+    world.registers.publish()
+    made_at = world.registers.no.snapshots["enheter"].modified
+    world.clock.advance(timedelta(hours=3))
+
+    await world.sync(Kind.NO_ENTITIES)
+    company = await world.database["companies"].find_one({"_id": f"no:{COMPANY}"})
+
+    assert company is not None
+    assert company["updated_at"] == made_at.replace(microsecond=0)
+
+
+async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> None:
+    directory = world.registers.directory
+    directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
+    directory.publish()
+    await world.sync(*NORWAY, Kind.PEPPOL)
+    world.registers.no.units.change(UNIT, {"navn": "DET GAMLE NAVNET"})
+    await world.sync(Kind.NO_UNITS)
+    older = world.registers.no.snapshots["underenheter"]
+    world.registers.no.units.remove(UNIT)
+
+    await world.sync(Kind.NO_UNITS)
+    told = {event["type"]: event for event in await world.told()}
+    await world.rewind_to_the_file(Kind.NO_UNITS)
+    [again] = await world.sync(Kind.NO_UNITS)
+
+    stored = await world.contents()
+    ended = told["production_unit.ended"]["data"]
+    assert set(told) == {"production_unit.ended", "einvoicing.changed"}, "the rename is forgotten"
+    assert (ended["production_unit"]["number"], ended["production_unit"]["name"]) == (UNIT, "")
+    assert "DET GAMLE NAVNET" not in str(await world.told())
+    assert UNIT.encode() in gzip.decompress(older.body), "the file that was read again has it"
+    assert again.outcome is Outcome.DONE
+    assert f"no:{UNIT}" not in {unit["_id"] for unit in stored["production_units"]}
+    assert f"0192:{UNIT}" not in {found["_id"] for found in stored["participants"]}
+    assert len(await world.events()) == 2

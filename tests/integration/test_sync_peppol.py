@@ -6,6 +6,7 @@ import pytest
 
 from lookup.adapters.feeds.passes import Outcome
 from lookup.domain.records import Kind
+from register_samples.numbers import gln
 from register_samples.server import BrokenOff, Failure
 from tests.syncing.world import World
 
@@ -84,3 +85,43 @@ async def test_a_truncated_export_is_not_taken_for_a_whole_one(world: World) -> 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
     assert not loaded
     assert await world.wiring.states.is_loaded(Kind.PEPPOL)
+
+
+async def test_an_identifier_that_the_export_has_no_longer_is_dropped_and_told(
+    world: World,
+) -> None:
+    directory = world.registers.directory
+    pid = directory.register("0088", GLN, holder=COMPANY, country="dk", on=TODAY)
+    directory.publish()
+    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    before = (await world.contents())["participants"]
+    directory.withdraw(pid)
+    directory.publish()
+    world.clock.advance(25 * HOUR)
+
+    await world.sync(Kind.PEPPOL)
+
+    left = (await world.contents())["participants"]
+    assert {found["_id"] for found in before} - {found["_id"] for found in left} == {f"0088:{GLN}"}
+    assert await world.events() == [("einvoicing.changed", f"dk:{COMPANY}")]
+    [event] = await world.told()
+    [change] = event["data"]["changes"]
+    assert f"0088:{GLN}" in {entry["identifier"] for entry in change["old"]}
+    assert f"0088:{GLN}" not in {entry["identifier"] for entry in change["new"]}
+
+
+async def test_an_export_that_lacks_most_of_what_is_stored_is_no_whole_one(world: World) -> None:
+    directory = world.registers.directory
+    for index in range(110):
+        directory.register("0088", gln("5790", index), holder=COMPANY, country="dk", on=TODAY)
+    directory.publish()
+    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    before = (await world.contents())["participants"]
+    directory.cards.clear()
+    directory.publish()
+    world.clock.advance(25 * HOUR)
+
+    [result] = await world.sync(Kind.PEPPOL)
+
+    assert result.outcome is Outcome.REGISTER_FAULT
+    assert (await world.contents())["participants"] == before

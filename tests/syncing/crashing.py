@@ -11,7 +11,7 @@ from lookup.adapters.feeds.http import RegisterClient
 from lookup.adapters.store.leases import Leases
 from lookup.ports import LoadStates, RegisterWriter
 from lookup.sync_app import Wiring
-from lookup.usecases.sync.sources import Cursors, UnitRemover
+from lookup.usecases.sync.sources import Cursors
 
 
 class Killed(Exception):
@@ -88,11 +88,6 @@ class CrashingWiring(Wiring):
     def writer(self) -> RegisterWriter:
         writer: RegisterWriter = self.steps.wrap(super().writer)
         return writer
-
-    @property
-    def unit_remover(self) -> UnitRemover:
-        remover: UnitRemover = self.steps.wrap(super().unit_remover)
-        return remover
 
     @property
     def states(self) -> LoadStates:

@@ -80,6 +80,10 @@ class World:
         start = Position(START - timedelta(days=1))
         await self.wiring.cursors.move(kind, replace(cursor, position=start))
 
+    async def rewind_to_the_file(self, kind: Kind) -> None:
+        """The source is begun with anew: its whole file is read again."""
+        await self.database["cursors"].delete_one({"_id": kind})
+
     async def reconcile_next_time(self, *kinds: Kind) -> None:
         for kind in kinds:
             cursor = await self.cursor(kind)
@@ -93,7 +97,7 @@ class World:
     def change_a_lot(self) -> None:
         """What registers do in a day, two rounds of it."""
         changes = Changes(self.registers)
-        for _ in range(32):
+        for _ in range(34):
             changes.make()
 
     def forget_feeds(self) -> None:
@@ -108,6 +112,11 @@ class World:
         return {
             name: await self.database[name].find().sort("_id", 1).to_list(None) for name in names
         }
+
+    async def told(self) -> list[dict[str, Any]]:
+        """The events themselves, in the same order as `events`."""
+        found = await self.database["outbox"].find().sort("$natural", 1).to_list(None)
+        return [orjson.loads(event["body"]) for event in found]
 
     async def events(self) -> list[tuple[str, str]]:
         """Type and company of what is to be told, in the order in which it was stored."""

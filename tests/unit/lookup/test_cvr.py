@@ -19,8 +19,8 @@ from common.contracts.company import (
 from lookup.adapters.registers.reading import parse
 from lookup.domain.records import (
     CompanyRecord,
-    Elsewhere,
     Kind,
+    MistakeRecord,
     RecordRefused,
     SourceVersion,
     UnitRecord,
@@ -138,10 +138,11 @@ def test_leading_zeros_lost_to_a_number_come_back() -> None:
     assert read.industry == CodedText(code="011100", description="Dyrkning af korn")
 
 
-def test_a_company_registered_by_mistake_is_none_of_ours() -> None:
+def test_of_a_company_registered_by_mistake_only_that_is_read() -> None:
     record = parse(Kind.DK_COMPANIES, a_cvr_company(fejlRegistreret=True))
 
-    assert isinstance(record, Elsewhere)
+    assert isinstance(record, MistakeRecord)
+    assert record.key == "dk:12345674"
 
 
 def test_a_time_without_an_offset_is_utc_and_none_is_no_version() -> None:
@@ -678,8 +679,11 @@ def test_a_unit_may_belong_to_nobody_and_have_no_summary() -> None:
     assert (record.company, record.unit.status) == (None, Status.ACTIVE)
 
 
-def test_a_unit_registered_by_mistake_is_none_of_ours() -> None:
-    assert isinstance(parse(Kind.DK_UNITS, a_cvr_unit(fejlRegistreret=True)), Elsewhere)
+def test_of_a_unit_registered_by_mistake_only_that_is_read() -> None:
+    record = parse(Kind.DK_UNITS, a_cvr_unit(fejlRegistreret=True))
+
+    assert isinstance(record, MistakeRecord)
+    assert record.key == "dk:1012345670"
 
 
 def test_a_company_is_no_unit() -> None:

@@ -13,7 +13,7 @@ from lookup.domain.planning.companies import plan_companies, plan_owners
 from lookup.domain.planning.participants import plan_participants
 from lookup.domain.planning.states import Circumstances, Known, Plan, Renewal, Verdict
 from lookup.domain.planning.units import plan_units
-from lookup.domain.records import Elsewhere, Kind, Refused, RemovalRecord, Unread
+from lookup.domain.records import Elsewhere, Kind, MistakeRecord, Refused, Unread
 from lookup.usecases.apply import identity
 from register_samples import write_registers
 from tests.builders.companies import (
@@ -63,7 +63,7 @@ def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
         assert isinstance(document, Unread)
         record = understood(kind, document)
         assert not isinstance(record, Refused)
-        if isinstance(record, Elsewhere | RemovalRecord):
+        if isinstance(record, Elsewhere | MistakeRecord):
             continue
         stored += 1
 

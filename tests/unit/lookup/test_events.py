@@ -9,9 +9,11 @@ import orjson
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from common.contracts.events import EventType, RegistryEvent
 from lookup.domain.planning.companies import plan_companies, plan_owners
-from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.participants import plan_participants, plan_vanished
+from lookup.domain.planning.removals import plan_unit_removal
 from lookup.domain.planning.states import Circumstances, Known, Plan
 from lookup.domain.planning.units import plan_units
+from lookup.domain.records import ParticipantRecord
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -158,6 +160,64 @@ def test_an_identifier_is_told_as_the_companys_whole_list() -> None:
         "0088:5790000000005",
         "0184:12345674",
     ]
+
+
+def known_with_identifiers(*records: ParticipantRecord) -> Known:
+    """A company, its unit and these identifiers."""
+    known = stored_unit(a_known_company())
+    plan = plan_participants(records, known, GIVEN)
+    states = {write.identifier: write.state for write in plan.participants}
+    return replace(known, participants=states)
+
+
+def test_a_removed_unit_is_told_as_ended_with_its_number_alone() -> None:
+    unit = UnitKey("dk:1012345678")
+    known = known_with_identifiers(
+        a_participant_record(), a_participant_record("0096:1012345678", holder=unit)
+    )
+
+    plan = plan_unit_removal(unit, known, GIVEN)
+
+    ended, listed = bodies(plan)
+    assert types(plan) == [EventType.PRODUCTION_UNIT_ENDED, EventType.EINVOICING_CHANGED]
+    assert ended["data"]["production_unit"] == {
+        **dict.fromkeys(ended["data"]["production_unit"]),
+        "number": "1012345678",
+        "name": "",
+        "main": False,
+        "status": "ended",
+    }
+    assert ended["data"]["changes"] == []
+    [change] = listed["data"]["changes"]
+    assert [entry["identifier"] for entry in change["new"]] == ["0088:5790000000005"]
+    assert [drop.identifier for drop in plan.drops] == ["0096:1012345678"]
+
+
+def test_a_unit_that_was_removed_before_is_not_removed_again() -> None:
+    unit = UnitKey("dk:1012345678")
+
+    plan = plan_unit_removal(unit, Known(tombstones={unit}), GIVEN)
+
+    assert not plan.writes
+
+
+def test_identifiers_that_vanished_are_told_as_what_is_left() -> None:
+    known = known_with_identifiers(
+        a_participant_record(), a_participant_record("0184:12345674", holder=KEY)
+    )
+
+    plan = plan_vanished(["0184:12345674"], known, GIVEN)
+
+    [change] = bodies(plan)[0]["data"]["changes"]
+    assert [entry["identifier"] for entry in change["new"]] == ["0088:5790000000005"]
+
+
+def test_an_identifier_that_is_newer_than_the_export_has_not_vanished() -> None:
+    known = known_with_identifiers(a_participant_record(version=TUESDAY))
+
+    plan = plan_vanished(["0088:5790000000005"], known, replace(GIVEN, file_version=MONDAY))
+
+    assert not plan.writes
 
 
 def test_while_a_kind_is_loaded_for_the_first_time_nothing_is_told() -> None:

@@ -52,13 +52,13 @@ def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> K
 def test_a_number_that_is_mentioned_often_is_fetched_once_for_its_last_mention() -> None:
     mentions = [Mention("1", 5), Mention("2", 6), Mention("1", 9), Mention("1", 7)]
 
-    assert sorted_out(mentions) == ([], {"1": 9, "2": 6})
+    assert sorted_out(mentions) == ([], [Mention("1", 9), Mention("2", 6)])
 
 
 def test_a_number_that_is_removed_is_not_fetched_whatever_else_is_told_of_it() -> None:
     mentions = [Mention("1", 5), Mention("1", 6, removed=True), Mention("1", 7)]
 
-    assert sorted_out(mentions) == (["1"], {})
+    assert sorted_out(mentions) == (["1"], [])
 
 
 def test_an_ended_company_keeps_all_that_was_known() -> None:

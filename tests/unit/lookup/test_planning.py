@@ -117,6 +117,28 @@ def test_a_removed_company_stays_out_with_all_that_belongs_to_it() -> None:
     assert not any(plan.writes for plan in plans)
 
 
+def test_a_removed_unit_stays_out_with_its_identifiers() -> None:
+    unit = UnitKey("dk:1012345678")
+    known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")}, tombstones={unit})
+
+    plans = [
+        plan_units([a_unit_record()], known, as_of(MONDAY)),
+        plan_participants([a_participant_record(holder=unit)], known, as_of(MONDAY)),
+    ]
+
+    assert [plan.verdicts for plan in plans] == [(Verdict.REMOVED,)] * 2
+
+
+def test_a_company_was_updated_when_its_record_says() -> None:
+    told_at = datetime(2026, 3, 1, tzinfo=UTC)
+    record = dataclasses.replace(a_company_record(version=TUESDAY), updated_at=told_at)
+
+    plan = plan_companies([record], Known(), as_of(TUESDAY))
+
+    assert plan.companies[0].updated_at == told_at
+    assert plan.companies[0].state.version == TUESDAY
+
+
 def test_a_second_phone_number_is_a_change_although_the_answer_shows_only_one() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     reachable = a_company_record(phones=("12345678", "87654321"), version=TUESDAY)

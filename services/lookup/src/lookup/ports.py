@@ -105,8 +105,10 @@ class RegisterWriter(Protocol):
     ) -> Known:
         """What is stored of these identifiers and of all who hold them or are to hold them."""
 
-    async def with_all_participants(self, known: Known, companies: Collection[CompanyKey]) -> Known:
-        """The same, with every identifier of these companies and their units."""
+    async def with_all_participants(
+        self, known: Known, holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        """The same, with every identifier of these companies, their units, and of these units."""
 
     async def write(self, plan: Plan) -> None:
         """All of the plan or nothing; raises Conflict when it was made from an older state."""

@@ -28,7 +28,6 @@ from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.keys import MongoKeys
 from lookup.adapters.store.leases import Leases
 from lookup.adapters.store.loads import StoredLoadStates
-from lookup.adapters.store.units import StoredUnitRemover
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.domain.records import Kind
 from lookup.ports import LoadStates, Reader, RegisterWriter
@@ -36,14 +35,15 @@ from lookup.settings import SyncSettings
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import LoadFile
 from lookup.usecases.read import ReadDocuments
-from lookup.usecases.remove import RemoveCompany
+from lookup.usecases.remove import RemoveCompany, RemoveUnit
 from lookup.usecases.sync.bring import BringEntities
 from lookup.usecases.sync.companies_first import CompaniesFirst, Records, nothing_first
 from lookup.usecases.sync.denmark import SyncDenmark
 from lookup.usecases.sync.norway import SyncNorway
 from lookup.usecases.sync.peppol import SyncPeppol
 from lookup.usecases.sync.reconcile import Reconcile
-from lookup.usecases.sync.sources import Cursors, Entities, Feed, UnitRemover
+from lookup.usecases.sync.sources import Cursors, Entities, Feed
+from lookup.usecases.sync.vanished import DropVanished
 
 #: How long a process that died keeps others from its sources.
 LEASE: Final = timedelta(seconds=30)
@@ -152,8 +152,8 @@ class Wiring:
     def _purge(self, kind: Kind) -> Callable[[str], Awaitable[bool]]:
         async def purge(number: str) -> bool:
             if kind is Kind.NO_UNITS:
-                unit = unit_key(Country.NO, number)
-                return await self.unit_remover.remove_unit(unit, at=self.now())
+                remove_unit = RemoveUnit(self._apply, self.writer, self.states, self.now)
+                return await remove_unit(unit_key(Country.NO, number))
             remove = RemoveCompany(self.writer, self.states, self.now)
             return await remove(company_key(Country.NO, number))
 
@@ -174,6 +174,7 @@ class Wiring:
         return SyncDenmark(
             kind=kind,
             documents=CvrDocuments(client, kind, page_size=self.settings.sync_page_size),
+            writer=self.writer,
             apply=self._apply,
             states=self.states,
             cursors=self.cursors,
@@ -187,6 +188,9 @@ class Wiring:
         return SyncPeppol(
             export=self._file(client, Kind.PEPPOL, EXPORT),
             load=self._load(journal),
+            drop=DropVanished(
+                self._apply, self.writer, MongoKeys(self.register), self.states, self.now
+            ),
             cursors=self.cursors,
             every=self.settings.peppol_interval,
             most_a_day=self.settings.peppol_downloads_a_day,
@@ -223,10 +227,6 @@ class Wiring:
     @property
     def writer(self) -> RegisterWriter:
         return StoredRegisterWriter(self.client, self.register)
-
-    @property
-    def unit_remover(self) -> UnitRemover:
-        return StoredUnitRemover(self.client, self.register)
 
     @property
     def states(self) -> LoadStates:

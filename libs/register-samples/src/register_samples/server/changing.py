@@ -24,7 +24,7 @@ _SHOWN = frozenset(
     for number in (each.company.number, *(unit.number for unit in each.units))
 )
 #: GLNs of companies that registered here, beyond those of the generator.
-_FIRST_GLN, _GLNS = 90_000_000, 10_000_000
+_GLN_PREFIX, _FIRST_GLN, _GLNS = "5790", 90_000_000, 10_000_000
 
 
 class _Nobody(Exception):
@@ -54,6 +54,7 @@ class Changes:
             self._norwegian_owner,
             self._norwegian_unit_address,
             self._danish_address,
+            self._electronic_address_withdrawn,
             self._end_norwegian,
             self._remove_norwegian,
         )
@@ -205,11 +206,19 @@ class Changes:
 
     def _electronic_address(self, draw: Draw) -> str:
         number = self._danish(draw)
-        value = gln("5790", _FIRST_GLN + draw.below(_GLNS))
+        value = gln(_GLN_PREFIX, _FIRST_GLN + draw.below(_GLNS))
         directory = self._registers.directory
         directory.register("0088", value, holder=number, country="dk", on=self._today)
         directory.publish()
         return f"dk {number} receives invoices at {value}"
+
+    def _electronic_address_withdrawn(self, draw: Draw) -> str:
+        """One that was registered here: the directory's other cards stay."""
+        directory = self._registers.directory
+        pid = _pick(draw, (pid for pid in directory.cards if f"::0088:{_GLN_PREFIX}9" in pid))
+        directory.withdraw(pid)
+        directory.publish()
+        return f"{pid} receives invoices no longer"
 
 
 async def keep_changing(changes: Changes, every: timedelta, say: Callable[[str], None]) -> None:

@@ -55,6 +55,10 @@ class Directory:
         }
         return pid
 
+    def withdraw(self, pid: str) -> None:
+        """Nothing can be received under the identifier any more."""
+        del self.cards[pid]
+
     def drop_document_type(self, pid: str) -> None:
         """One that can be received no more."""
         card = self.cards[pid]

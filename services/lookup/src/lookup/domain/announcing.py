@@ -27,6 +27,8 @@ class Announcement:
     company: CompanyKey
     revision: int
     type: EventType
+    #: The number of the production unit that it tells of, if it does.
+    unit: str | None
     occurred_at: datetime
     #: The public event as JSON, the bytes that every receiver gets.
     body: bytes
@@ -44,19 +46,19 @@ def announce(
     country, _, vat = key.partition(":")
     company = None if core is None else _company(core, revision)
     for occurrence in occurrences:
-        unit = occurrence.unit
+        unit = None if occurrence.unit is None else occurrence.unit.number
         event = RegistryEvent(
-            id=event_id(
-                Country(country), vat, revision, occurrence.type, unit.number if unit else None
-            ),
+            id=event_id(Country(country), vat, revision, occurrence.type, unit),
             type=occurrence.type,
             occurred_at=rfc3339(at),
             country=Country(country),
             vat=vat,
             revision=revision,
-            data=EventData(company=company, changes=occurrence.changes, production_unit=unit),
+            data=EventData(
+                company=company, changes=occurrence.changes, production_unit=occurrence.unit
+            ),
         )
-        yield Announcement(event.id, key, revision, event.type, at, encode_event(event))
+        yield Announcement(event.id, key, revision, event.type, unit, at, encode_event(event))
 
 
 def _company(core: bytes, revision: int) -> EventCompany:

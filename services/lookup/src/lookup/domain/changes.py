@@ -123,6 +123,12 @@ def einvoicing_occurrences(
     return _list_occurrences(EventType.EINVOICING_CHANGED, "einvoicing", old, new)
 
 
+def unit_removal(number: str) -> Occurrence:
+    """What is told of a unit that the register orders removed: its number and its end alone."""
+    left = ProductionUnit(number=number, name="", status=Status.ENDED)
+    return Occurrence(EventType.PRODUCTION_UNIT_ENDED, unit=left)
+
+
 def removal() -> Occurrence:
     """What is told of a company that the register orders removed: that alone."""
     return Occurrence(EventType.COMPANY_REMOVED)

@@ -12,13 +12,21 @@ from common.contracts.company import (
     UnitKey,
 )
 from lookup.domain.planning.states import CompanyState, Known, UnitState
-from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, UnitRecord
+from lookup.domain.records import (
+    CompanyRecord,
+    Kind,
+    OwnersRecord,
+    SourceVersion,
+    UnitRecord,
+)
 from lookup.domain.trees import dump
 
 #: Before anything that a register has.
 BEGINNING = datetime(1900, 1, 1, tzinfo=UTC)
 
 _DAY = timedelta(days=1)
+#: So many may always leave.
+_FEW = 100
 #: After a download that failed, the next one is made this part of the usual interval later.
 _SOONER = 3
 
@@ -58,6 +66,8 @@ class Mention:
 
     number: str
     sequence: int = 0
+    #: The register's time of what happened; None where it gives none.
+    at: datetime | None = None
     #: The register orders it removed (`Fjernet`).
     removed: bool = False
 
@@ -88,6 +98,8 @@ class Ended:
     on: str
     #: What the answer tells beside that; mostly too little for a record.
     record: CompanyRecord | UnitRecord | None = None
+    #: The register's word for it.
+    word: str = "Slettet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +120,16 @@ class Unusable:
 Answer = Present | Ended | Gone | Unknown | Unusable
 
 
-def sorted_out(mentions: Iterable[Mention]) -> tuple[list[str], dict[str, int]]:
-    """What to remove, and what to fetch with the sequence it was last mentioned at, each once."""
+def sorted_out(mentions: Iterable[Mention]) -> tuple[list[str], list[Mention]]:
+    """What to remove, and the last mention of each that is to be fetched."""
     removed: dict[str, None] = {}
-    changed: dict[str, int] = {}
+    changed: dict[str, Mention] = {}
     for mention in mentions:
         if mention.removed:
             removed[mention.number] = None
-        else:
-            changed[mention.number] = max(mention.sequence, changed.get(mention.number, 0))
-    return list(removed), {n: s for n, s in changed.items() if n not in removed}
+        elif mention.sequence >= changed.get(mention.number, mention).sequence:
+            changed[mention.number] = mention
+    return list(removed), [m for m in changed.values() if m.number not in removed]
 
 
 def ended_record(
@@ -127,20 +139,32 @@ def ended_record(
 
     The answer itself has little more than the date, and a lookup wants the name and the address.
     """
-    if kind is Kind.NO_ENTITIES:
+    if kind in (Kind.NO_ENTITIES, Kind.DK_COMPANIES):
         company = known.companies.get(CompanyKey(key))
         if company is not None and company.core is not None:
-            return _ended_company(company, company.core, ended.on)
-    elif kind is Kind.NO_UNITS:
+            return _ended_company(company, company.core, ended)
+    elif kind in (Kind.NO_UNITS, Kind.DK_UNITS):
         unit = known.units.get(UnitKey(key))
         if unit is not None:
             return _ended_unit(UnitKey(key), unit, ended.on)
     return ended.record
 
 
-def _ended_company(state: CompanyState, core: bytes, on: str) -> CompanyRecord:
+def mistaken_record(
+    kind: Kind, key: CompanyKey | UnitKey, version: SourceVersion, known: Known
+) -> CompanyRecord | UnitRecord | None:
+    """Something that is stored has ended if the register calls it a mistake of its own.
+
+    It is not purged: a mistake may be taken back, and its revisions have to go on then.
+    """
+    ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
+    record = ended_record(kind, key, ended, known)
+    return None if record is None else replace(record, version=version)
+
+
+def _ended_company(state: CompanyState, core: bytes, ended: Ended) -> CompanyRecord:
     last = Company.model_validate_json(core)
-    end = {"status": Status.ENDED, "status_text": "Slettet", "ended": on}
+    end = {"status": Status.ENDED, "status_text": ended.word, "ended": last.ended or ended.on}
     return CompanyRecord.of(
         last.model_copy(update=end),
         phones=state.phones,
@@ -181,6 +205,11 @@ def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, most: in
         return False
     last_try = max(made, default=None)
     return is_due(cursor.reconciled_at, every, now) and is_due(last_try, every / _SOONER, now)
+
+
+def are_credible(*, missing: int, stored: int) -> bool:
+    """Whether so many may have left since the last export; else that is no whole one."""
+    return missing <= max(stored // 2, _FEW)
 
 
 def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:

@@ -6,7 +6,7 @@ to hand from one process to another. The few who look inside read it back.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Self
 
@@ -80,6 +80,8 @@ class CompanyRecord:
     version: SourceVersion | None
     #: Of the document it was read from (`digests`); None where nobody is to know that again.
     digest: bytes | None = field(default=None, compare=False)
+    #: The register's own time of the change; None where that is the version's.
+    updated_at: datetime | None = None
 
     @classmethod
     def of(
@@ -186,12 +188,11 @@ class ParticipantRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class RemovalRecord:
-    """The register orders the company removed; `ended` companies are not removals."""
+class MistakeRecord:
+    """The register calls its own record of a company or a unit a mistake."""
 
-    country: Country
-    number: str
-    on: date
+    key: CompanyKey | UnitKey
+    version: SourceVersion | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class Elsewhere:
     reason: str
 
 
-Record = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RemovalRecord | Elsewhere
+Record = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | MistakeRecord | Elsewhere
 
 
 def read_owners(owner_list: bytes) -> tuple[Owner, ...]:

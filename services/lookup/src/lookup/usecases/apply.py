@@ -1,7 +1,7 @@
 """Bringing records into the register: what is stored is read, a plan is made and written whole."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -42,16 +42,23 @@ class ApplyRecords:
         nothing of the list is written then.
         """
         given = Circumstances(file_version, self.now(), announces)
+        return (await self.through(lambda: self.plan(batch, given))).verdicts
+
+    async def through(self, make: Callable[[], Awaitable[Plan]]) -> Plan:
+        """The plan that was written: it is made anew when others change what it was made from.
+
+        Raises as applying does.
+        """
         for _, wait in zip(range(TRIES), self.waits(), strict=False):
-            plan = await self.plan(batch, given)
+            plan = await make()
             if not plan.writes:
-                return plan.verdicts
+                return plan
             try:
                 await self.writer.write(plan)
             except Conflict:
                 await asyncio.sleep(wait)
             else:
-                return plan.verdicts
+                return plan
         raise Conflict(f"somebody else kept changing the same records, {TRIES} times")
 
     async def plan(self, batch: Sequence[Stored], given: Circumstances) -> Plan:

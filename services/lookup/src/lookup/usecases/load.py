@@ -15,11 +15,11 @@ from lookup.domain.records import (
     Elsewhere,
     FileBroken,
     Kind,
+    MistakeRecord,
     OwnersRecord,
     ParticipantRecord,
     Record,
     Refused,
-    RemovalRecord,
     SourceVersion,
     UnitRecord,
     Unread,
@@ -147,8 +147,8 @@ class LoadFile:
                     self.refuse(one)
                 case Elsewhere(reason):
                     summary.elsewhere[reason] += 1
-                case RemovalRecord():
-                    summary.elsewhere["a removal, which only a feed orders"] += 1
+                case MistakeRecord():
+                    summary.elsewhere["registered by mistake"] += 1
                 case _:
                     assert_never(one)
 

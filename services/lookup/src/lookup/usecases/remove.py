@@ -1,14 +1,18 @@
-"""Purging a company that its register ordered removed."""
+"""Purging what its register ordered removed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from common.contracts.company import CompanyKey, Country
-from lookup.domain.records import Kind
+from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.domain.planning.removals import plan_unit_removal
+from lookup.domain.planning.states import Circumstances, Plan
+from lookup.domain.records import Kind, SourceVersion
 from lookup.ports import LoadStates, RegisterWriter
+from lookup.usecases.apply import ApplyRecords
 
 _KIND = {Country.DK: Kind.DK_COMPANIES, Country.NO: Kind.NO_ENTITIES}
+_UNIT_KIND = {Country.DK: Kind.DK_UNITS, Country.NO: Kind.NO_UNITS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +26,38 @@ class RemoveCompany:
 
         Subscribers are told, unless the register is still being loaded for the first time.
         """
-        known = await self.writer.known(companies=[key])
-        if key in known.tombstones and key not in known.companies:
-            # Once is enough: removing it again would also take back the word of its removal.
-            return False
-        announces = await self.states.is_loaded(_KIND[Country(key.partition(":")[0])])
+        announces = await self.states.is_loaded(_KIND[_country(key)])
         return await self.writer.remove(key, at=self.now(), announces=announces)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUnit:
+    apply: ApplyRecords
+    writer: RegisterWriter
+    states: LoadStates
+    now: Callable[[], datetime]
+
+    async def __call__(self, key: UnitKey) -> bool:
+        """Removes a unit with its identifiers, and leaves a tombstone; False if unknown.
+
+        Those who hear of its company are told that it ended, and nothing else about it.
+        """
+        announces = await self.states.is_loaded(_UNIT_KIND[_country(key)])
+        now = self.now()
+        given = Circumstances(SourceVersion(now), now, announces)
+
+        async def plan() -> Plan:
+            known = await self.writer.known(units=[key])
+            unit = known.units.get(key)
+            holders: set[CompanyKey | UnitKey] = {key}
+            if unit is not None and unit.company is not None:
+                holders.add(unit.company)
+            known = await self.writer.with_all_participants(known, holders)
+            return plan_unit_removal(key, known, given)
+
+        done = await self.apply.through(plan)
+        return any(removal.expected is not None for removal in done.removals)
+
+
+def _country(key: CompanyKey | UnitKey) -> Country:
+    return Country(key.partition(":")[0])

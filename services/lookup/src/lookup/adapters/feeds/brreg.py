@@ -95,8 +95,13 @@ class UpdateFeed:
         at = max([after.at, *(update.dato for update in updates if update.dato)])
         return FeedPage(
             tuple(
-                Mention(u.organisasjonsnummer, u.oppdateringsid, u.endringstype == _REMOVED)
-                for u in updates
+                Mention(
+                    update.organisasjonsnummer,
+                    update.oppdateringsid,
+                    update.dato,
+                    removed=update.endringstype == _REMOVED,
+                )
+                for update in updates
             ),
             Position(at, reached),
             is_last=len(entries) < self._size or reached == after.sequence,

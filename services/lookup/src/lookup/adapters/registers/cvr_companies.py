@@ -9,11 +9,11 @@ from common.contracts.company import (
     Company,
     Country,
     UnitKey,
+    company_key,
     unit_key,
 )
 from lookup.adapters.registers.cvr_addresses import public_address
 from lookup.adapters.registers.cvr_documents import (
-    REGISTERED_BY_MISTAKE,
     Contact,
     CvrAddress,
     CvrDocument,
@@ -43,7 +43,7 @@ from lookup.adapters.registers.documents import (
 )
 from lookup.adapters.registers.files import Raw
 from lookup.domain.identifiers import VAT_DIGITS, national_phones, phone_number
-from lookup.domain.records import CompanyRecord, Elsewhere, RecordRefused
+from lookup.domain.records import CompanyRecord, MistakeRecord, RecordRefused
 
 
 class CompanyForm(Dated):
@@ -112,11 +112,11 @@ class CvrCompany(CvrDocument):
         )
 
 
-def company_record(raw: Raw) -> CompanyRecord | Elsewhere:
+def company_record(raw: Raw) -> CompanyRecord | MistakeRecord:
     """Raises RecordRefused."""
     company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
     if company.fejl_registreret:
-        return REGISTERED_BY_MISTAKE
+        return MistakeRecord(company_key(Country.DK, company.cvr_nummer), company.version)
     relations = company.deltager_relation
     return CompanyRecord.of(
         _company(company, company.virksomhed_metadata or CompanyMetadata()),

@@ -25,7 +25,7 @@ from lookup.adapters.registers.documents import (
 )
 from lookup.adapters.registers.files import Raw
 from lookup.domain.identifiers import phone_number
-from lookup.domain.records import Elsewhere, RecordRefused, SourceVersion
+from lookup.domain.records import RecordRefused, SourceVersion
 
 
 def _industry_code(value: object) -> object:
@@ -34,10 +34,6 @@ def _industry_code(value: object) -> object:
 
 def _postal_code(value: object) -> object:
     return (str(value).zfill(4) if value else None) if type(value) is int else value
-
-
-#: Why a document that CVR itself calls an error is passed over.
-REGISTERED_BY_MISTAKE = Elsewhere("registered by mistake (fejlRegistreret)")
 
 
 class Period(Document):
@@ -135,6 +131,7 @@ class CvrDocument(Document):
     kvartalsbeskaeftigelse: Many[Employment] = ()
     maanedsbeskaeftigelse: Many[Employment] = ()
     erst_maanedsbeskaeftigelse: Many[Employment] = ()
+    #: The register calls the document a mistake of its own.
     fejl_registreret: Flag = None
     sidst_opdateret: Moment = None
 

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from common.contracts.company import Country, ProductionUnit
+from common.contracts.company import Country, ProductionUnit, unit_key
 from lookup.adapters.registers.cvr_addresses import public_address
 from lookup.adapters.registers.cvr_documents import (
-    REGISTERED_BY_MISTAKE,
     CvrAddress,
     CvrDocument,
     Dated,
@@ -28,7 +27,7 @@ from lookup.adapters.registers.documents import (
 )
 from lookup.adapters.registers.files import Raw
 from lookup.domain.identifiers import UNIT_DIGITS, VAT_DIGITS, national_phones
-from lookup.domain.records import Elsewhere, UnitRecord
+from lookup.domain.records import MistakeRecord, UnitRecord
 
 CvrNumber = Annotated[str, digits(VAT_DIGITS[Country.DK])]
 
@@ -71,11 +70,11 @@ class CvrUnit(CvrDocument):
         return () if metadata is None else (metadata.sammensat_status,)
 
 
-def unit_record(raw: Raw) -> UnitRecord | Elsewhere:
+def unit_record(raw: Raw) -> UnitRecord | MistakeRecord:
     """Raises RecordRefused."""
     unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
     if unit.fejl_registreret:
-        return REGISTERED_BY_MISTAKE
+        return MistakeRecord(unit_key(Country.DK, unit.p_nummer), unit.version)
     newest = unit.produktions_enhed_metadata or UnitMetadata()
     relation = latest(unit.virksomhedsrelation)
     owner = newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer

@@ -27,12 +27,12 @@ from lookup.domain.records import (
     CompanyRecord,
     Elsewhere,
     Kind,
+    MistakeRecord,
     OwnersRecord,
     ParticipantRecord,
     Record,
     RecordRefused,
     Refused,
-    RemovalRecord,
     UnitRecord,
     Unread,
 )
@@ -113,7 +113,7 @@ def understood(kind: Kind, document: Unread) -> Record | Refused:
     match record:
         case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
             return replace(record, digest=document.digest)
-        case Elsewhere() | RemovalRecord():
+        case Elsewhere() | MistakeRecord():
             return record
         case _:
             assert_never(record)

@@ -102,6 +102,7 @@ def outbox_document(event: Announcement) -> Document:
         "company": event.company,
         "revision": event.revision,
         "type": event.type.value,
+        "unit": event.unit,
         "occurred_at": event.occurred_at,
         "body": event.body,
         "published_at": None,

@@ -5,17 +5,24 @@ from datetime import datetime
 from typing import Any
 
 from common.mongo import Database, outages
-from lookup.adapters.store.documents import COMPANIES, UNITS
+from lookup.adapters.store.documents import COMPANIES, PARTICIPANTS, UNITS
 from lookup.domain.records import Kind
 
 #: Keys in a list.
 _LIST = 10_000
 
-#: The collection of each Norwegian kind and what tells that one is there, by its version.
+_NORWEGIAN = {"_id": {"$gte": "no:", "$lt": "no;"}}
+
+#: The collection of each kind with whole files, its version's time, and which of it are meant.
 _STORED: dict[Kind, tuple[str, str, dict[str, Any]]] = {
-    Kind.NO_ENTITIES: (COMPANIES, "version.0", {}),
-    Kind.NO_UNITS: (UNITS, "version.0", {}),
-    Kind.NO_ROLES: (COMPANIES, "owners_version.0", {"owners": {"$nin": [None, b"[]"]}}),
+    Kind.NO_ENTITIES: (COMPANIES, "version.0", _NORWEGIAN),
+    Kind.NO_UNITS: (UNITS, "version.0", _NORWEGIAN),
+    Kind.NO_ROLES: (
+        COMPANIES,
+        "owners_version.0",
+        {**_NORWEGIAN, "owners": {"$nin": [None, b"[]"]}},
+    ),
+    Kind.PEPPOL: (PARTICIPANTS, "version.0", {}),
 }
 
 
@@ -27,8 +34,7 @@ class MongoKeys:
 
     async def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
         name, version, condition = _STORED[kind]
-        norwegian = {"_id": {"$gte": "no:", "$lt": "no;"}}
-        query = {**norwegian, version: {"$lte": until}, **condition}
+        query = {version: {"$lte": until}, **condition}
         with outages():
             found = self._database[name].find(query, {"_id": 1}, batch_size=_LIST)
             while documents := await found.to_list(_LIST):

@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 
 import pymongo.errors
-from pymongo import InsertOne, UpdateOne
+from pymongo import DeleteMany, DeleteOne, InsertOne, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.events import EventType
 from common.mongo import Client, Database, outages
 from lookup.adapters.store.digests import renewed
 from lookup.adapters.store.documents import (
@@ -31,10 +32,10 @@ from lookup.adapters.store.documents import (
 from lookup.domain.announcing import announce
 from lookup.domain.changes import removal
 from lookup.domain.digests import Part
-from lookup.domain.planning.states import Known, Plan
+from lookup.domain.planning.states import Known, Plan, UnitRemoval
 from lookup.ports import Conflict
 
-Write = InsertOne[Document] | UpdateOne
+Write = InsertOne[Document] | UpdateOne | DeleteOne
 
 _COMPANY_STATE = {
     "revision": 1,
@@ -68,7 +69,7 @@ class StoredRegisterWriter:
             keys = {*companies, *(u["company"] for u in found_units if u["company"] is not None)}
             found_companies, tombstones = await asyncio.gather(
                 _by_id(self._companies, keys, _COMPANY_STATE),
-                _by_id(self._tombstones, keys, {"_id": 1}),
+                _by_id(self._tombstones, {*keys, *units}, {"_id": 1}),
             )
         return Known(
             companies={d["_id"]: company_state(d) for d in found_companies},
@@ -93,9 +94,8 @@ class StoredRegisterWriter:
             (self._companies, _company_writes(plan)),
             (self._units, _unit_writes(plan)),
             (self._participants, _participant_writes(plan)),
-            (self._outbox, [InsertOne(outbox_document(event)) for event in plan.announcements]),
         )
-
+        events: list[Write] = [InsertOne(outbox_document(event)) for event in plan.announcements]
         try:
             with outages():
                 async with (
@@ -104,17 +104,35 @@ class StoredRegisterWriter:
                 ):
                     for collection, writes in batches:
                         await _write_all(collection, writes, session)
+                    if plan.removals:
+                        await self._bury(plan.removals, session)
+                    await _write_all(self._outbox, events, session)
         except pymongo.errors.PyMongoError as error:
             # Not `with_transaction`: it would try the same plan again, and the plan is outdated.
             if _is_conflict(error):
                 raise Conflict from error
             raise
 
-    async def with_all_participants(self, known: Known, companies: Collection[CompanyKey]) -> Known:
+    async def _bury(self, units: Sequence[UnitRemoval], session: AsyncClientSession) -> None:
+        """Keeps units out, and forgets what was told of them."""
+        stones = [
+            UpdateOne({"_id": unit.key}, {"$setOnInsert": {"removed_at": unit.at}}, upsert=True)
+            for unit in units
+        ]
+        words = [
+            DeleteMany({"company": unit.company, "unit": unit.key.partition(":")[2]})
+            for unit in units
+        ]
+        await self._tombstones.bulk_write(stones, session=session)
+        await self._outbox.bulk_write(words, session=session)
+
+    async def with_all_participants(
+        self, known: Known, holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
         with outages():
-            units = await self._units.find({"company": {"$in": list(companies)}}).to_list(None)
-            holders = [*companies, *(unit["_id"] for unit in units)]
-            found = await self._participants.find({"holder": {"$in": holders}}).to_list(None)
+            units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
+            all_holders = [*holders, *(unit["_id"] for unit in units)]
+            found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
         return replace(
             known,
             units={**known.units, **{d["_id"]: unit_state(d) for d in units}},
@@ -145,7 +163,9 @@ class StoredRegisterWriter:
         numbers = [unit["_id"] for unit in units]
         await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
         await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
-        await self._outbox.delete_many({"company": key}, session=session)
+        # Removing it again does not take back the word of its removal.
+        but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
+        await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)
         await self._tombstones.update_one(
             {"_id": key}, {"$setOnInsert": {"removed_at": at}}, upsert=True, session=session
         )
@@ -183,7 +203,7 @@ async def _write_all(
     if not writes:
         return
     result = await collection.bulk_write(writes, ordered=False, session=session)
-    if result.inserted_count + result.matched_count != len(writes):
+    if result.inserted_count + result.matched_count + result.deleted_count != len(writes):
         raise Conflict
 
 
@@ -209,19 +229,30 @@ def _company_writes(plan: Plan) -> list[Write]:
 
 
 def _unit_writes(plan: Plan) -> list[Write]:
-    return [
+    writes = [
         _conditional(
             change.key, change.expected, unit_document(change.state, country=change.key[:2])
         )
         for change in plan.units
-    ] + _renewals(plan, Part.UNIT)
+    ]
+    writes += [
+        DeleteOne({"_id": removed.key, "revision": removed.expected})
+        for removed in plan.removals
+        if removed.expected is not None
+    ]
+    return writes + _renewals(plan, Part.UNIT)
 
 
 def _participant_writes(plan: Plan) -> list[Write]:
-    return [
+    writes = [
         _conditional(change.identifier, change.expected, participant_document(change.state))
         for change in plan.participants
-    ] + _renewals(plan, Part.PARTICIPANT)
+    ]
+    writes += [
+        DeleteOne({"_id": dropped.identifier, "revision": dropped.expected})
+        for dropped in plan.drops
+    ]
+    return writes + _renewals(plan, Part.PARTICIPANT)
 
 
 def _renewals(plan: Plan, *parts: Part) -> list[Write]:

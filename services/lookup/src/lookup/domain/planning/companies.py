@@ -94,7 +94,7 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         None if stored is None else stored.revision,
         state,
         record.rank,
-        version.at,
+        record.updated_at or version.at,
     )
     return verdict, write, _told(record.key, state, _occurrences(base, record), given)
 

@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, EinvoicingEntry
 from lookup.domain.announcing import Announcement, announce
-from lookup.domain.changes import einvoicing_occurrences
+from lookup.domain.changes import Occurrence, einvoicing_occurrences
 from lookup.domain.digests import Part
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
     Known,
+    ParticipantDrop,
     ParticipantState,
     ParticipantWrite,
     Plan,
@@ -41,12 +42,38 @@ def plan_participants(
                 company = known.company_of(holder)
                 if company is not None:
                     touched[company] = None
+    after = {**known.participants, **{write.identifier: write.state for write in writes}}
     return Plan(
         tuple(verdicts),
         bumps=known.bumps(touched),
         participants=tuple(writes),
-        announcements=_announced(touched, writes, known, given) if given.announces else (),
+        announcements=_announced(touched, after, known, given) if given.announces else (),
         renewals=tuple(renewals),
+    )
+
+
+def plan_vanished(identifiers: Collection[str], known: Known, given: Circumstances) -> Plan:
+    """What to do about identifiers that a whole export has no longer.
+
+    What was stored from a newer one stays. To tell of the others, `known` has to hold all
+    identifiers of their companies.
+    """
+    gone = {
+        identifier: state
+        for identifier in identifiers
+        if (state := known.participants.get(identifier)) is not None
+        and (state.version is None or state.version <= given.file_version)
+    }
+    touched = {
+        company: None
+        for state in gone.values()
+        if (company := known.company_of(state.holder)) is not None
+    }
+    after = {key: state for key, state in known.participants.items() if key not in gone}
+    return Plan(
+        bumps=known.bumps(touched),
+        drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
+        announcements=_announced(touched, after, known, given) if given.announces else (),
     )
 
 
@@ -81,12 +108,10 @@ def _participant(
 
 def _announced(
     touched: Collection[CompanyKey],
-    writes: Sequence[ParticipantWrite],
+    after: Mapping[str, ParticipantState],
     known: Known,
     given: Circumstances,
 ) -> tuple[Announcement, ...]:
-    before = known.participants
-    after = {**before, **{write.identifier: write.state for write in writes}}
     return tuple(
         announcement
         for bump in known.bumps(touched)
@@ -94,12 +119,18 @@ def _announced(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=einvoicing_occurrences(
-                _entries(bump.key, before, known), _entries(bump.key, after, known)
-            ),
+            occurrences=einvoicing_changes(bump.key, after, known),
             at=given.at,
         )
     )
+
+
+def einvoicing_changes(
+    company: CompanyKey, after: Mapping[str, ParticipantState], known: Known
+) -> tuple[Occurrence, ...]:
+    """What there is to tell of a company's list once the identifiers are as in `after`."""
+    before = _entries(company, known.participants, known)
+    return einvoicing_occurrences(before, _entries(company, after, known))
 
 
 def _entries(

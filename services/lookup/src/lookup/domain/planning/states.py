@@ -99,6 +99,25 @@ class ParticipantWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class ParticipantDrop:
+    """An identifier under which nobody receives anything any more."""
+
+    identifier: str
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRemoval:
+    """A unit that its register ordered removed: a tombstone stays, and keeps it out."""
+
+    key: UnitKey
+    #: None where it is not stored.
+    expected: int | None
+    company: CompanyKey | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Renewal:
     """Another document says what is stored already: it will be known by its digest next time."""
 
@@ -120,11 +139,21 @@ class Plan:
     participants: tuple[ParticipantWrite, ...] = ()
     announcements: tuple[Announcement, ...] = ()
     renewals: tuple[Renewal, ...] = ()
+    drops: tuple[ParticipantDrop, ...] = ()
+    removals: tuple[UnitRemoval, ...] = ()
 
     @property
     def writes(self) -> bool:
-        return bool(
-            self.companies or self.bumps or self.units or self.participants or self.renewals
+        return any(
+            (
+                self.companies,
+                self.bumps,
+                self.units,
+                self.participants,
+                self.renewals,
+                self.drops,
+                self.removals,
+            )
         )
 
 
@@ -135,7 +164,7 @@ class Known:
     companies: Mapping[CompanyKey, CompanyState] = field(default_factory=dict)
     units: Mapping[UnitKey, UnitState] = field(default_factory=dict)
     participants: Mapping[str, ParticipantState] = field(default_factory=dict)
-    tombstones: Collection[CompanyKey] = frozenset()
+    tombstones: Collection[CompanyKey | UnitKey] = frozenset()
 
     def company_of(self, holder: CompanyKey | UnitKey | None) -> CompanyKey | None:
         """The company behind a holder, which may be one of its units."""

@@ -56,7 +56,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances
 def _unit(
     record: UnitRecord, known: Known, given: Circumstances
 ) -> tuple[Verdict, UnitWrite | Renewal | None]:
-    if record.company in known.tombstones:
+    if not {record.key, record.company}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.units.get(record.key)
     core = record.core

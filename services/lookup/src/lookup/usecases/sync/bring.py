@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, UnitKey, company_key, unit_key
-from lookup.domain.feeds import Answer, Ended, Gone, Present, Unknown, Unusable, ended_record
+from lookup.domain.feeds import (
+    Answer,
+    Ended,
+    Gone,
+    Mention,
+    Present,
+    Unknown,
+    Unusable,
+    ended_record,
+)
 from lookup.domain.planning.states import Known
 from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, SourceVersion, UnitRecord
 from lookup.ports import LoadStates, RegisterWriter
@@ -34,19 +43,18 @@ class BringEntities:
     purge: Callable[[str], Awaitable[bool]]
     now: Callable[[], datetime]
 
-    async def __call__(self, changed: Mapping[str, int], tally: Tally) -> None:
-        """Stores what the register now has of each number, mentioned in its feed at a sequence."""
+    async def __call__(self, changed: Sequence[Mention], tally: Tally) -> None:
+        """Stores what the register now has of each of them, no number twice."""
         announces = await self.states.is_loaded(self.kind)
-        numbers = list(changed)
-        for start in range(0, len(numbers), LIST):
-            some = numbers[start : start + LIST]
+        for start in range(0, len(changed), LIST):
+            some = {mention.number: mention for mention in changed[start : start + LIST]}
             # What an answer tells held at some time after this one. It is the record's version:
             # the entry's own time may be long ago, and older than a file without the change.
             asked_at = _milliseconds(self.now())
-            answers = await self.entities.fetch(some)
+            answers = await self.entities.fetch(list(some))
             records = [
-                replace(record, version=SourceVersion(asked_at, changed[number]))
-                for number, record in await self._records(some, answers, tally)
+                _dated(record, some[number], asked_at)
+                for number, record in await self._records(list(some), answers, tally)
             ]
             if records:
                 if announces:
@@ -96,6 +104,13 @@ class BringEntities:
         if self.kind is Kind.NO_UNITS:
             return await self.writer.known(units=[unit_key(Country.NO, n) for n in numbers])
         return await self.writer.known(companies=[company_key(Country.NO, n) for n in numbers])
+
+
+def _dated(record: Versioned, mention: Mention, asked_at: datetime) -> Versioned:
+    version = SourceVersion(asked_at, mention.sequence)
+    if isinstance(record, CompanyRecord):
+        return replace(record, version=version, updated_at=mention.at)
+    return replace(record, version=version)
 
 
 def _milliseconds(moment: datetime) -> datetime:

@@ -1,23 +1,28 @@
 """Following the Danish register: its documents in the order of their changes, from the first on."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lookup.domain.feeds import BEGINNING, Cursor, Position
+from common.contracts.company import CompanyKey, UnitKey
+from lookup.domain.feeds import BEGINNING, Cursor, Position, mistaken_record
 from lookup.domain.records import (
     CompanyRecord,
     Kind,
+    MistakeRecord,
     Refused,
     SourceVersion,
     UnitRecord,
 )
-from lookup.ports import LoadStates
+from lookup.ports import LoadStates, RegisterWriter
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import Item
 from lookup.usecases.sync.companies_first import Records
 from lookup.usecases.sync.sources import Cursors, Documents
 from lookup.usecases.sync.tally import Tally
+
+#: What a document may be about.
+Documented = CompanyRecord | UnitRecord | MistakeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class SyncDenmark:
 
     kind: Kind
     documents: Documents
+    writer: RegisterWriter
     apply: ApplyRecords
     states: LoadStates
     cursors: Cursors
@@ -48,11 +54,11 @@ class SyncDenmark:
         asked_at = self.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
         async for page in self.documents.changed_since(since):
-            records = _newest_of_each(self._records(page.items, tally))
+            version = SourceVersion(asked_at)
+            records = await self._records(page.items, version, tally)
             if records:
                 if announces:
                     await self.prepare(records)
-                version = SourceVersion(asked_at)
                 tally.judged(await self.apply(records, version, announces=announces))
             if page.newest is not None:
                 reached = max(page.newest, cursor.position.at)
@@ -63,20 +69,45 @@ class SyncDenmark:
             await self.states.finish(self.kind, at=self.now(), counts=dict(tally.results))
         return await self.cursors.move(self.kind, replace(cursor, until=asked_at))
 
-    def _records(self, items: Iterable[Item], tally: Tally) -> Iterable[CompanyRecord | UnitRecord]:
-        for item in items:
-            tally.read += 1
-            match item:
-                case CompanyRecord() | UnitRecord():
-                    yield item
-                case Refused(reason=reason):
-                    tally.refused(reason)
-                case _:
-                    tally.results["elsewhere"] += 1
+    async def _records(
+        self, items: Iterable[Item], version: SourceVersion, tally: Tally
+    ) -> list[CompanyRecord | UnitRecord]:
+        """What a page's documents say, one record each."""
+        found = _newest_of_each(_sound(items, tally))
+        mistakes = [record for record in found if isinstance(record, MistakeRecord)]
+        records = [record for record in found if not isinstance(record, MistakeRecord)]
+        return records + await self._ended(mistakes, version, tally)
+
+    async def _ended(
+        self, mistakes: Sequence[MistakeRecord], version: SourceVersion, tally: Tally
+    ) -> list[CompanyRecord | UnitRecord]:
+        """Those mistakes that were stored; the others are none of ours."""
+        if not mistakes:
+            return []
+        known = await self.writer.known(
+            companies=[CompanyKey(mistake.key) for mistake in mistakes],
+            units=[UnitKey(mistake.key) for mistake in mistakes],
+        )
+        found = [
+            mistaken_record(self.kind, mistake.key, mistake.version or version, known)
+            for mistake in mistakes
+        ]
+        tally.results["elsewhere"] += found.count(None)
+        return [record for record in found if record is not None]
 
 
-def _newest_of_each(
-    records: Iterable[CompanyRecord | UnitRecord],
-) -> list[CompanyRecord | UnitRecord]:
+def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
+    for item in items:
+        tally.read += 1
+        match item:
+            case CompanyRecord() | UnitRecord() | MistakeRecord():
+                yield item
+            case Refused(reason=reason):
+                tally.refused(reason)
+            case _:
+                tally.results["elsewhere"] += 1
+
+
+def _newest_of_each(records: Iterable[Documented]) -> list[Documented]:
     """A document that changes while it is read may be on a page twice; the later one counts."""
     return list({record.key: record for record in records}.values())

@@ -9,12 +9,14 @@ from lookup.domain.records import Kind
 from lookup.usecases.load import LoadFile
 from lookup.usecases.sync.sources import Cursors, RegisterFault, WholeFile
 from lookup.usecases.sync.tally import Tally
+from lookup.usecases.sync.vanished import DropVanished, Roll
 
 
 @dataclass(frozen=True, slots=True)
 class SyncPeppol:
     export: WholeFile
     load: LoadFile
+    drop: DropVanished
     cursors: Cursors
     every: timedelta
     #: How often the directory lets a file be downloaded in 24 hours.
@@ -38,10 +40,13 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
-                summary = await self.load(Kind.PEPPOL, file.documents(), file_version=file.version)
+                roll = Roll()
+                documents = roll.called(file.documents())
+                summary = await self.load(Kind.PEPPOL, documents, file_version=file.version)
                 tally.loaded(summary)
                 if summary.broken is not None:
                     raise RegisterFault(f"the export is broken: {summary.broken}")
+                await self.drop(roll, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
         read = replace(cursor, until=asked_at, reconciled_at=asked_at)
         return await self.cursors.move(Kind.PEPPOL, read)

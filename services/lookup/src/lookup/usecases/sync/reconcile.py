@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from lookup.domain.feeds import is_over
+from lookup.domain.feeds import Mention, is_over
 from lookup.domain.planning.states import WRITTEN, Circumstances, Plan
 from lookup.domain.records import (
     CompanyRecord,
@@ -53,15 +53,16 @@ class Reconcile:
             pairs = zip(batch, plan.verdicts, strict=True)
             doubtful += [_number(record) for record, verdict in pairs if verdict in WRITTEN]
             if len(doubtful) >= LIST:
-                await self._confirm(doubtful, tally)
+                await self._confirm(doubtful, file.version.at, tally)
                 doubtful = []
         doubtful += await self._absent(array("I", sorted(in_file)), file.version.at)
-        await self._confirm(doubtful, tally)
+        await self._confirm(doubtful, file.version.at, tally)
         tally.reconciled = True
 
-    async def _confirm(self, numbers: Sequence[str], tally: Tally) -> None:
+    async def _confirm(self, numbers: Sequence[str], at: datetime, tally: Tally) -> None:
+        """Fetches them; by the file they had changed at its time."""
         tally.differences += len(numbers)
-        await self.bring(dict.fromkeys(numbers, 0), tally)
+        await self.bring([Mention(number, at=at) for number in dict.fromkeys(numbers)], tally)
 
     async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
         """What is stored, was stored before the file was made, and is not in it."""

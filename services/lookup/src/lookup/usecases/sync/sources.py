@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from common.contracts.company import UnitKey
 from lookup.domain.feeds import Answer, Cursor, FeedPage, Position
 from lookup.domain.records import Kind, SourceVersion
 from lookup.usecases.load import Item, Piece
@@ -90,10 +89,5 @@ class StoredKeys(Protocol):
     def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
         """Lists of keys, of what was stored from versions not newer than `until`.
 
-        Of roles, the companies that have owners by them.
+        Of roles, the companies that have owners by them; of e-invoicing, the identifiers.
         """
-
-
-class UnitRemover(Protocol):
-    async def remove_unit(self, key: UnitKey, *, at: datetime) -> bool:
-        """Purges a unit with its identifiers and leaves a tombstone; False if it was not known."""

@@ -12,7 +12,7 @@ from lookup.usecases.load import Summary
 class Tally:
     #: Entries of the feed, or documents and records, that were read.
     read: int = 0
-    #: By verdict, and `purged`, `unknown`, `refused`, `elsewhere`.
+    #: By verdict, and `purged`, `vanished`, `unknown`, `refused`, `elsewhere`.
     results: Counter[str] = field(default_factory=Counter)
     #: Why records or entries were refused.
     reasons: Counter[str] = field(default_factory=Counter)
