@@ -114,6 +114,24 @@ def test_a_truncated_file_loads_what_is_whole_and_says_where_it_broke(
     assert register["loads"].find_one({"_id": "no-enheter"})["state"] == "loading"  # type: ignore[index]
 
 
+def test_what_an_import_tells_can_be_switched_on_and_off(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    file = a_file(tmp_path, json.dumps(entities(3)))
+    renamed = [{**entity, "navn": f"{entity['navn']} II"} for entity in entities(3)]
+
+    published = system.run("lookup", "import", "--publish", "no-enheter", str(file))
+    told = [event["type"] for event in register["outbox"].find()]
+    later = a_file(tmp_path, json.dumps(renamed), "later.json")
+    muted = system.run("lookup", "import", "--mute", "no-enheter", str(later))
+    both = system.run("lookup", "import", "--mute", "--publish", "no-enheter", str(later))
+
+    assert (published[0], muted[0], both[0]) == (0, 0, 2)
+    assert told == ["company.created"] * 3, "though it was the first load"
+    assert "3 changed" in muted[2]
+    assert register["outbox"].count_documents({}) == 3
+
+
 def test_a_file_that_is_not_there_is_wrong_use(system: System, tmp_path: Path) -> None:
     status, _, said = system.run("lookup", "import", "no-enheter", str(tmp_path / "missing.json"))
 

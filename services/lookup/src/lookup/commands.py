@@ -75,6 +75,21 @@ def _parser() -> argparse.ArgumentParser:
         metavar="TIME",
         help="the register's time of the file, RFC 3339; the file's own time when not given",
     )
+    telling = load_files.add_mutually_exclusive_group()
+    telling.add_argument(
+        "--publish",
+        dest="announces",
+        action="store_true",
+        default=None,
+        help="tell every change as an event, although the kind is loaded for the first time",
+    )
+    telling.add_argument(
+        "--mute",
+        dest="announces",
+        action="store_false",
+        default=None,
+        help="tell nobody of what this import changes",
+    )
     remove = commands.add_parser(
         "remove", help="purge a company that its register ordered removed; it stays out"
     )
@@ -135,7 +150,7 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
             case "remove":
                 return await _remove(client, register, chosen)
             case _:
-                return await _import(client, register, chosen.kind, _files(chosen))
+                return await _import(client, register, chosen)
 
 
 async def _remove(client: Client, register: Database, chosen: argparse.Namespace) -> int:
@@ -159,14 +174,19 @@ def _apply(client: Client, register: Database) -> ApplyRecords:
     )
 
 
-async def _import(client: Client, register: Database, kind: Kind, files: Sequence[File]) -> int:
+async def _import(client: Client, register: Database, chosen: argparse.Namespace) -> int:
+    files = _files(chosen)
     async with reading_processes() as reader:
         read = ReadDocuments(MongoDigests(register), reader)
-        return max([await _load(client, register, read, kind, file) for file in files])
+        return max([await _load(client, register, read, file, chosen) for file in files])
 
 
 async def _load(
-    client: Client, register: Database, read: ReadDocuments, kind: Kind, file: File
+    client: Client,
+    register: Database,
+    read: ReadDocuments,
+    file: File,
+    chosen: argparse.Namespace,
 ) -> int:
     reasons: Counter[str] = Counter()
     name = file.path.name
@@ -180,8 +200,12 @@ async def _load(
         load_file = LoadFile(
             read, _apply(client, register), StoredLoadStates(register), now=_now, refuse=refuse
         )
-        found = documents(file.path, kind, on_bytes=bar.update)
-        summary = await load_file(kind, found, file_version=SourceVersion(file.modified))
+        summary = await load_file(
+            chosen.kind,
+            documents(file.path, chosen.kind, on_bytes=bar.update),
+            file_version=SourceVersion(file.modified),
+            announces=chosen.announces,
+        )
     _report(name, summary, reasons)
     if summary.broken is not None:
         return BROKEN
