@@ -62,6 +62,13 @@ def test_long_lists_are_cut_into_messages() -> None:
 
     assert [len(message.tasks) for message in messages] == [LONGEST_LIST, LONGEST_LIST, 1]
     assert [task for message in messages for task in message.tasks] == tasks
+    assert not any(message.more for message in messages)
+
+
+def test_a_message_can_say_that_there_is_more_than_it_carries() -> None:
+    [message] = encode_tasks([a_task()], more=True)
+
+    assert DeliveryTasks.model_validate_json(message).more
 
 
 def test_nothing_to_wake_is_no_message() -> None:

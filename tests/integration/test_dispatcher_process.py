@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,17 @@ import pytest
 
 from common.contracts.events import EventType, encode_event
 from common.contracts.topology import DELIVERIES_QUEUE
+from common.contracts.webhooks import WebhookStatus
 from local_stack.system import Service
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
+from webhook_registry.adapters.deliveries import StoredDeliveries
+from webhook_registry.domain.bodies import Window
+from webhook_registry.domain.changes import enabled
+from webhook_store.attempts import Attempts
+from webhook_store.redelivery import Redelivery
 
 pytestmark = pytest.mark.integration
 
@@ -98,6 +105,30 @@ async def test_a_test_event_goes_to_its_webhook_alone(pipe: Pipeline) -> None:
     assert received.body == encode_event(test)
     await pipe.until_row(test, one, state="succeeded")
     assert pipe.receiver.at("/other") == []
+
+
+async def test_all_that_is_recovered_is_sent_at_once(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/a", status=WebhookStatus.DISABLED)
+    # Nothing is left to the sweeper.
+    await pipe.dispatcher(webhook_sweep_grace="PT1H", webhook_sweep_interval="PT1H")
+    events = [an_event(number) for number in range(60)]
+    await pipe.publish(*events)
+    for event in events:
+        await pipe.until_row(event, webhook, state="cancelled")
+
+    now = datetime.now(UTC)
+    again = await pipe.registrations.change(
+        webhook.owner, webhook.id, lambda one: enabled(one, at=now)
+    )
+    assert again is not None
+    deliveries = StoredDeliveries(
+        Attempts(pipe.webhooks_db), Redelivery(pipe.webhooks_db), pipe.publisher
+    )
+    count = await deliveries.recover(again, Window(now - timedelta(days=1), now), at=now)
+
+    assert count == len(events)
+    await pipe.receiver.until_count(len(events))
+    assert set(pipe.receiver.counted().values()) == {1}
 
 
 async def test_an_attempt_is_one_log_line_that_gives_nothing_away(pipe: Pipeline) -> None:

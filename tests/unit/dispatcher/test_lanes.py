@@ -2,7 +2,7 @@
 
 import asyncio
 
-from common.contracts.deliveries import DeliveryTask
+from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Caps, Place
 from dispatcher.domain.outcome import Answered
@@ -67,6 +67,14 @@ async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_f
         await until(lambda: dispatching.lanes.count == 0)
 
     assert dispatching.rows.results[-1].delivery.id == retry
+
+
+async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(*(a_new_delivery(number) for number in range(40)))
+    async with dispatching.working():
+        await dispatching.deliver(DeliveryTasks(tasks=(a_task(1), a_task(2)), more=True))
+        await until(lambda: done(dispatching) == 40)
 
 
 async def test_a_hanging_webhook_holds_up_no_other() -> None:

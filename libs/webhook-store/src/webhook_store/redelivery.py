@@ -110,7 +110,7 @@ class Redelivery:
     async def to_wake(
         self, webhook_id: WebhookId, *, generation: int, at: datetime, limit: int = LONGEST_LIST
     ) -> list[DeliveryTask]:
-        """Some of a webhook's due deliveries: the dispatcher goes on from these to the others."""
+        """Some of a webhook's due deliveries; told that there are more, the dispatcher goes on."""
         due = {
             "webhook_id": webhook_id,
             "state": WAITING,

@@ -27,10 +27,12 @@ class DeliveryTasks(Contract):
     #: An unknown version fails to decode, and the message ends in the dead letters.
     v: Literal[1] = 1
     tasks: tuple[DeliveryTask, ...] = Field(min_length=1)
+    #: Whether further deliveries of the same webhooks are due, for which no message comes.
+    more: bool = False
 
 
-def encode_tasks(tasks: Sequence[DeliveryTask]) -> Iterator[bytes]:
+def encode_tasks(tasks: Sequence[DeliveryTask], *, more: bool = False) -> Iterator[bytes]:
     """The messages that carry `tasks`, none longer than LONGEST_LIST."""
     for first in range(0, len(tasks), LONGEST_LIST):
         chunk = tuple(tasks[first : first + LONGEST_LIST])
-        yield DeliveryTasks(tasks=chunk).model_dump_json().encode()
+        yield DeliveryTasks(tasks=chunk, more=more).model_dump_json().encode()

@@ -28,19 +28,22 @@ class Deliver:
         """Returns when every attempt is recorded; raises `Outage` when some must be tried again."""
         # Not a TaskGroup: one that fails must not cut off the others' posts.
         ended = await asyncio.gather(
-            *(self._one(task) for task in message.tasks), return_exceptions=True
+            *(self._one(task, more=message.more) for task in message.tasks),
+            return_exceptions=True,
         )
         errors = [error for error in ended if error is not None]
         # An error of ours comes first: a message that fails each time must not be held for ever.
         for error in sorted(errors, key=lambda error: isinstance(error, Outage)):
             raise error
 
-    async def _one(self, task: DeliveryTask) -> None:
+    async def _one(self, task: DeliveryTask, *, more: bool) -> None:
         webhook = await self.webhooks.sendable(task.webhook_id)
         if webhook is None:
             await self._attempt(None, task)
             return
         place = _place(webhook)
+        if more:
+            self.lanes.look(place)
         if not self.slots.take(place):
             self.journal.left(task.delivery_id, Left.CAP)
             self.lanes.add(place, task)

@@ -77,16 +77,15 @@ class Lanes:
 
     def add(self, place: Place, task: DeliveryTask) -> None:
         """Takes over a due delivery for which there is no slot now."""
-        lane = self._lanes.get(place.webhook_id)
+        lane = self._lane(place)
         if lane is not None:
-            lane.place = place
             lane.remember(task)
-        elif self._group is not None:
-            lane = self._lanes[place.webhook_id] = _Lane(place)
-            lane.remember(task)
-            working = self._group.create_task(self._work_off(lane))
-            self._tasks.add(working)
-            working.add_done_callback(self._tasks.discard)
+
+    def look(self, place: Place) -> None:
+        """Has the store looked into: there are due deliveries for which no wake-up comes."""
+        lane = self._lane(place)
+        if lane is not None:
+            lane.more = True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -106,6 +105,18 @@ class Lanes:
             await asyncio.wait(self._attempts, timeout=limit)
         for attempt in self._attempts:
             attempt.cancel()
+
+    def _lane(self, place: Place) -> _Lane | None:
+        """The webhook's, which begins its work after this turn of the loop; None while stopping."""
+        lane = self._lanes.get(place.webhook_id)
+        if lane is not None:
+            lane.place = place
+        elif self._group is not None:
+            lane = self._lanes[place.webhook_id] = _Lane(place)
+            working = self._group.create_task(self._work_off(lane))
+            self._tasks.add(working)
+            working.add_done_callback(self._tasks.discard)
+        return lane
 
     async def _work_off(self, lane: _Lane) -> None:
         try:

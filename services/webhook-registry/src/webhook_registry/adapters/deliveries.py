@@ -59,15 +59,14 @@ class StoredDeliveries:
             webhook.id, generation=generation, since=window.since, until=window.until, at=at
         )
         if count:
-            await self._wake(
-                await self.redelivery.to_wake(webhook.id, generation=generation, at=at)
-            )
+            some = await self.redelivery.to_wake(webhook.id, generation=generation, at=at)
+            await self._wake(some, more=count > len(some))
         return count
 
-    async def _wake(self, tasks: Sequence[DeliveryTask]) -> None:
+    async def _wake(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
         """Tells the dispatcher at once; what it does not hear of, its sweeper finds."""
         try:
-            for message in encode_tasks(tasks):
+            for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)
         except (Outage, Unroutable) as error:
             log.warning("deliveries.not_woken", count=len(tasks), reason=str(error))
