@@ -123,6 +123,23 @@ async def test_a_unit_changes_moves_closes_and_goes(world: World) -> None:
     assert await world.database["production_units"].find_one({"_id": f"no:{going}"}) is None
 
 
+async def test_a_unit_that_moves_takes_its_identifiers_along(world: World) -> None:
+    directory = world.registers.directory
+    directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
+    directory.publish()
+    await world.sync(*NORWAY, Kind.PEPPOL)
+    world.registers.no.move_unit(UNIT, to=OTHER, on=TODAY)
+
+    await world.sync(Kind.NO_UNITS)
+
+    assert sorted(await world.events()) == [
+        ("einvoicing.changed", f"no:{COMPANY}"),
+        ("einvoicing.changed", f"no:{OTHER}"),
+        ("production_unit.created", f"no:{OTHER}"),
+        ("production_unit.updated", f"no:{COMPANY}"),
+    ]
+
+
 async def test_owners_follow_the_roles(world: World) -> None:
     await world.sync(*NORWAY)
     world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))

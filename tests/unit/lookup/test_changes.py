@@ -44,24 +44,44 @@ addresses = st.builds(Address, street=maybe, co=maybe, city=maybe, text=texts)
 numbers = st.none() | st.integers(0, 2)
 states = st.sampled_from(Status)
 days = st.sampled_from(["2001-01-01", "2002-02-02"])
-companies = st.builds(
-    a_company,
-    name=texts,
-    trade_names=st.lists(texts, max_size=2).map(tuple),
-    status=states,
-    status_text=maybe,
-    address=st.none() | addresses,
-    phone=maybe,
-    industry=st.none() | codes,
-    secondary_industries=st.lists(codes, max_size=2).map(tuple),
-    employees=st.none() | st.builds(Employees, min=numbers, exact=numbers),
-    ended=st.none() | days,
-    capital=st.none() | st.builds(Capital, amount=texts, currency=texts),
-    advertising_protected=st.booleans(),
-)
-units = st.builds(
-    a_unit, name=texts, status=states, address=st.none() | addresses, ended=st.none() | days
-)
+employees = st.none() | st.builds(Employees, min=numbers, max=numbers, exact=numbers)
+names = st.lists(texts, max_size=2).map(tuple)
+COMPANY_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "name": texts,
+    "trade_names": names,
+    "former_names": names,
+    "status": states,
+    "status_text": maybe,
+    "form": st.none() | codes,
+    "address": st.none() | addresses,
+    "postal_address": st.none() | addresses,
+    "phone": maybe,
+    "fax": maybe,
+    "email": maybe,
+    "website": maybe,
+    "industry": st.none() | codes,
+    "secondary_industries": st.lists(codes, max_size=2).map(tuple),
+    "employees": employees,
+    "founded": st.none() | days,
+    "ended": st.none() | days,
+    "capital": st.none() | st.builds(Capital, amount=texts, currency=texts),
+    "purpose": maybe,
+    "advertising_protected": st.booleans(),
+}
+UNIT_FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "name": texts,
+    "main": st.booleans(),
+    "status": states,
+    "address": st.none() | addresses,
+    "phone": maybe,
+    "email": maybe,
+    "industry": st.none() | codes,
+    "employees": employees,
+    "started": st.none() | days,
+    "ended": st.none() | days,
+}
+companies = st.builds(a_company, **COMPANY_FIELDS)
+units = st.builds(a_unit, **UNIT_FIELDS)
 placed_units = st.builds(PlacedUnit, unit=units, company=st.just(HOME))
 
 
@@ -84,6 +104,11 @@ def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any
 
 def types(occurrences: Iterable[Occurrence]) -> list[EventType]:
     return [occurrence.type for occurrence in occurrences]
+
+
+def test_every_field_that_may_change_is_varied_below() -> None:
+    assert COMPANY_FIELDS.keys() == Company.model_fields.keys() - {"country", "vat"}
+    assert UNIT_FIELDS.keys() == ProductionUnit.model_fields.keys() - {"number"}
 
 
 @given(st.lists(companies, min_size=1))

@@ -5,10 +5,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from common.contracts.company import CompanyKey, UnitKey
 from lookup.domain.planning.companies import plan_companies, plan_owners
 from lookup.domain.planning.participants import plan_participants
-from lookup.domain.planning.states import Circumstances, Plan, Verdict
-from lookup.domain.planning.units import plan_units
+from lookup.domain.planning.states import Circumstances, Known, Plan, Verdict
+from lookup.domain.planning.units import movers, plan_units
 from lookup.domain.records import (
     CompanyRecord,
     OwnersRecord,
@@ -77,8 +78,25 @@ class ApplyRecords:
             known = await self.writer.known(
                 units=[r.key for r in units], companies=[r.company for r in units if r.company]
             )
+            if given.announces:
+                known = await self._with_identifiers(movers(units, known), known)
             return plan_units(units, known, given)
         return await self._plan_participants(participants, given)
+
+    async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
+        """What is known, with all identifiers of companies whose list changes by a moving unit."""
+        if not moving:
+            return known
+        held = await self.writer.with_all_participants(known, [unit.key for unit in moving])
+        holders = {state.holder for state in held.participants.values()}
+        taking = [unit for unit in moving if unit.key in holders]
+        if not taking:
+            return known
+        left = (known.units.get(unit.key) for unit in taking)
+        companies = {unit.company for unit in taking} | {unit.company for unit in left if unit}
+        concerned: set[CompanyKey | UnitKey] = {unit.key for unit in taking}
+        concerned |= {company for company in companies if company is not None}
+        return await self.writer.with_all_participants(known, concerned)
 
     async def _plan_participants(
         self, records: Sequence[ParticipantRecord], given: Circumstances

@@ -1,11 +1,12 @@
 """E-invoicing identifiers: stored each for itself, told of as the whole list of their company."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
-from common.contracts.company import CompanyKey, EinvoicingEntry
+from common.contracts.company import CompanyKey
 from lookup.domain.announcing import Announcement, announce
-from lookup.domain.changes import Occurrence, einvoicing_occurrences
 from lookup.domain.digests import Part
+from lookup.domain.planning.einvoicing import einvoicing_changes
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
@@ -112,6 +113,7 @@ def _announced(
     known: Known,
     given: Circumstances,
 ) -> tuple[Announcement, ...]:
+    changed = replace(known, participants=after)
     return tuple(
         announcement
         for bump in known.bumps(touched)
@@ -119,29 +121,7 @@ def _announced(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=einvoicing_changes(bump.key, after, known),
+            occurrences=einvoicing_changes(bump.key, known, changed),
             at=given.at,
         )
     )
-
-
-def einvoicing_changes(
-    company: CompanyKey, after: Mapping[str, ParticipantState], known: Known
-) -> tuple[Occurrence, ...]:
-    """What there is to tell of a company's list once the identifiers are as in `after`."""
-    before = _entries(company, known.participants, known)
-    return einvoicing_occurrences(before, _entries(company, after, known))
-
-
-def _entries(
-    company: CompanyKey, participants: Mapping[str, ParticipantState], known: Known
-) -> list[EinvoicingEntry]:
-    """A company's list, in the order in which an answer shows it."""
-    own = sorted(
-        (known.company_of(state.holder) != state.holder, identifier)
-        for identifier, state in participants.items()
-        if known.company_of(state.holder) == company
-    )
-    return [
-        EinvoicingEntry.model_validate_json(participants[identifier].entry) for _, identifier in own
-    ]

@@ -1,9 +1,11 @@
 """Production units that their register ordered removed."""
 
+from dataclasses import replace
+
 from common.contracts.company import UnitKey
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import unit_removal
-from lookup.domain.planning.participants import einvoicing_changes
+from lookup.domain.planning.einvoicing import einvoicing_changes
 from lookup.domain.planning.states import (
     Bump,
     Circumstances,
@@ -38,13 +40,14 @@ def plan_unit_removal(key: UnitKey, known: Known, given: Circumstances) -> Plan:
 
 
 def _told(key: UnitKey, bump: Bump, known: Known, given: Circumstances) -> list[Announcement]:
-    after = {name: state for name, state in known.participants.items() if state.holder != key}
+    left = {name: state for name, state in known.participants.items() if state.holder != key}
+    after = replace(known, participants=left)
     return list(
         announce(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=(unit_removal(_number(key)), *einvoicing_changes(bump.key, after, known)),
+            occurrences=(unit_removal(_number(key)), *einvoicing_changes(bump.key, known, after)),
             at=given.at,
         )
     )

@@ -1,12 +1,14 @@
 """Production units: stored each for itself, told of the company they belong to."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from common.contracts.company import CompanyKey, ProductionUnit
 from lookup.domain.announcing import Announcement, announce
 from lookup.domain.changes import Occurrence, PlacedUnit, unit_occurrences
 from lookup.domain.digests import Part
+from lookup.domain.planning.einvoicing import einvoicing_changes
 from lookup.domain.planning.states import (
     WRITTEN,
     Circumstances,
@@ -23,6 +25,10 @@ from lookup.domain.records import UnitRecord
 
 
 def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances) -> Plan:
+    """A unit that comes or moves takes its e-invoicing identifiers along.
+
+    To tell of that, `known` has to hold all identifiers of the companies concerned.
+    """
     verdicts: list[Verdict] = []
     writes: list[UnitWrite] = []
     renewals: list[Renewal] = []
@@ -44,6 +50,10 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances
             _placed(stored), PlacedUnit(record.unit, record.company)
         ):
             told[company].append(occurrence)
+    after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
+    if known.participants:
+        for company in told:
+            told[company] += einvoicing_changes(company, known, after)
     return Plan(
         tuple(verdicts),
         bumps=known.bumps(told),
@@ -51,6 +61,15 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances
         announcements=_announced(told, known, given) if given.announces else (),
         renewals=tuple(renewals),
     )
+
+
+def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
+    """Those that come to a company, or leave one."""
+    return [
+        record
+        for record in records
+        if (stored := known.units.get(record.key)) is None or stored.company != record.company
+    ]
 
 
 def _unit(

@@ -1,0 +1,224 @@
+"""Each kind of event as it is made of a change, shown to receivers, and described by its schema.
+
+Changing a golden file is changing what receivers of webhooks rely on.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+
+from common.contracts.company import (
+    Address,
+    Capital,
+    CodedText,
+    Company,
+    CompanyKey,
+    Employees,
+    Share,
+    Status,
+)
+from common.contracts.events import EventType, RegistryEvent, encode_event
+from lookup.domain.announcing import Announcement, announce
+from lookup.domain.changes import removal
+from lookup.domain.planning.companies import plan_companies
+from lookup.domain.planning.participants import plan_participants
+from lookup.domain.planning.states import Circumstances, Known, Plan
+from lookup.domain.planning.units import plan_units
+from lookup.domain.records import SourceVersion
+from tests.builders.companies import (
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+)
+from webhook_registry.domain.event_types import DESCRIPTIONS, event_types
+
+FOLDER = Path(__file__).parent / "golden" / "events"
+GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks" / "events.md").read_text()
+#: `## \`company.created\``, a sentence, and an example in which `{…}` stands for a whole company.
+SHOWN = re.compile(
+    r"^## `(?P<kind>.+)`\n\n(?P<sentence>.+)\n\n(?:.+\n\n)?```json\n(?P<example>(?:(?!```).*\n)*)",
+    re.MULTILINE,
+)
+
+KEY = CompanyKey("dk:12345674")
+ADDRESS = Address(
+    street="Prøvevej 43, 3.",
+    postal_code="1112",
+    city="København K",
+    municipality="KØBENHAVN",
+    country="DK",
+    text="Prøvevej 43, 3., 1112 København K",
+)
+FACTS: dict[str, Any] = {
+    "trade_names": ("Prøven",),
+    "former_names": ("ApS KBIL 17 NR. 0000",),
+    "status_text": "NORMAL",
+    "form": CodedText(code="80", description="Anpartsselskab"),
+    "address": ADDRESS,
+    "phone": "12345678",
+    "email": "post@proeven.example",
+    "industry": CodedText(code="620100", description="Computerprogrammering"),
+    "employees": Employees(min=20, max=49),
+    "founded": "1999-11-15",
+    "capital": Capital(amount="125000.00", currency="DKK"),
+    "advertising_protected": True,
+}
+OWNER = an_owner(name="Prøvefabrikken Holding ApS", type="company", vat="12345682", role="owner")
+
+
+class Story:
+    """What happens to a company, one thing a minute."""
+
+    def __init__(self) -> None:
+        self.known = Known()
+        self.told: list[Announcement] = []
+        self._moment = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+
+    def company(self, owners: Sequence[Any] = (OWNER,), **fields: Any) -> None:
+        record = a_company_record(
+            a_company(**{**FACTS, **fields}), owners=owners, version=self._version()
+        )
+        self._take(plan_companies([record], self.known, self._given()))
+
+    def unit(self, **fields: Any) -> None:
+        record = a_unit_record(a_unit(**fields), version=self._version())
+        self._take(plan_units([record], self.known, self._given()))
+
+    def participant(self) -> None:
+        record = a_participant_record(
+            document_types=("urn:oasis:names:specification:ubl:schema:xsd:Invoice-2::Invoice",),
+            registered="2026-03-02",
+            version=self._version(),
+        )
+        self._take(plan_participants([record], self.known, self._given()))
+
+    def removal(self) -> None:
+        revision = self.known.companies[KEY].revision + 1
+        told = announce(KEY, None, revision=revision, occurrences=[removal()], at=self._moment)
+        self.told += told
+
+    def _take(self, plan: Plan) -> None:
+        companies = dict(self.known.companies)
+        for write in plan.companies:
+            companies[write.key] = write.state
+        for bump in plan.bumps:
+            companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
+        units = {**self.known.units, **{write.key: write.state for write in plan.units}}
+        self.known = Known(companies, units, self.known.participants)
+        self.told += plan.announcements
+        self._moment = self._moment.replace(minute=self._moment.minute + 1)
+
+    def _version(self) -> SourceVersion:
+        return SourceVersion(self._moment)
+
+    def _given(self) -> Circumstances:
+        return Circumstances(self._version(), self._moment, announces=True)
+
+
+def the_story() -> dict[EventType, bytes]:
+    """A body of each kind."""
+    story = Story()
+    story.company()
+    story.company(name="Prøvefabrikken Danmark ApS", phone="87654321")
+    story.company(
+        [OWNER.model_copy(update={"share": Share(min="50", max="66.67")})],
+        name="Prøvefabrikken Danmark ApS",
+        phone="87654321",
+    )
+    story.unit(address=ADDRESS, started="2026-03-02")
+    story.unit(address=ADDRESS, started="2026-03-02", email="nord@proeven.example")
+    story.unit(
+        address=ADDRESS,
+        started="2026-03-02",
+        email="nord@proeven.example",
+        status=Status.ENDED,
+        ended="2026-03-31",
+    )
+    story.participant()
+    story.company(
+        [OWNER.model_copy(update={"share": Share(min="50", max="66.67")})],
+        name="Prøvefabrikken Danmark ApS",
+        phone="87654321",
+        status=Status.BANKRUPT,
+        status_text="UNDER KONKURS",
+    )
+    story.removal()
+    bodies = {told.type: told.body for told in story.told}
+    assert len(bodies) == len(story.told), "each kind once"
+    return {**bodies, EventType.WEBHOOK_TEST: a_test()}
+
+
+def a_test() -> bytes:
+    event = RegistryEvent(
+        id="7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
+        type=EventType.WEBHOOK_TEST,
+        occurred_at="2026-03-02T12:00:00Z",
+    )
+    return encode_event(event)
+
+
+def golden(kind: EventType) -> dict[str, Any]:
+    body: dict[str, Any] = orjson.loads((FOLDER / f"{kind}.json").read_bytes())
+    return body
+
+
+def shown() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Kind, sentence and example of each section of the guide."""
+    for name, sentence, example in SHOWN.findall(GUIDE):
+        yield name, sentence, orjson.loads(example.replace("{…}", '"…"'))
+
+
+def test_every_kind_of_event_is_made_of_some_change() -> None:
+    assert the_story().keys() == set(EventType)
+
+
+@pytest.mark.parametrize("kind", EventType)
+def test_an_event_is_what_it_was(kind: EventType) -> None:
+    assert orjson.loads(the_story()[kind]) == golden(kind)
+
+
+@pytest.mark.parametrize("kind", EventType)
+def test_an_event_is_as_its_schema_says(kind: EventType) -> None:
+    [schema] = [one.body_schema for one in event_types().event_types if one.name == kind]
+
+    jsonschema.Draft202012Validator(schema).validate(golden(kind))
+
+
+@pytest.mark.parametrize("kind", sorted(set(EventType) - {EventType.WEBHOOK_TEST}))
+def test_an_event_is_read_and_written_back_the_same(kind: EventType) -> None:
+    body = (FOLDER / f"{kind}.json").read_bytes()
+
+    event = RegistryEvent.model_validate_json(body)
+
+    assert orjson.loads(encode_event(event)) == golden(kind)
+
+
+def test_the_guide_shows_each_kind_as_it_is_sent() -> None:
+    examples = {name: example for name, _, example in shown()}
+
+    assert examples.keys() == set(EventType)
+    for kind in EventType:
+        sent = golden(kind)
+        if examples[kind]["data"].get("company") == "…":
+            sent["data"]["company"] = "…"
+        assert examples[kind] == sent
+
+
+def test_the_guide_describes_each_kind_as_the_interface_does() -> None:
+    assert {name: sentence for name, sentence, _ in shown()} == DESCRIPTIONS
+
+
+def test_the_example_of_a_whole_company_has_all_of_its_fields() -> None:
+    created = golden(EventType.COMPANY_CREATED)["data"]["company"]
+
+    assert created.keys() == {*Company.model_fields, "revision"}

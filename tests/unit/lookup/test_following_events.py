@@ -1,0 +1,176 @@
+"""Whoever follows the events from some version on ends with what is stored."""
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.contracts.company import CompanyKey, Status
+from lookup.domain.planning.companies import plan_companies
+from lookup.domain.planning.participants import plan_participants, plan_vanished
+from lookup.domain.planning.states import Circumstances, Known, Plan
+from lookup.domain.planning.units import plan_units
+from lookup.domain.records import CompanyRecord, ParticipantRecord, SourceVersion, UnitRecord
+from lookup.usecases.apply import Stored
+from tests.builders.companies import (
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+)
+
+VATS = ("12345674", "12345682")
+START = SourceVersion(datetime(2026, 3, 2, 12, 0, tzinfo=UTC))
+
+words = st.sampled_from(["A", "B", "C"])
+vats = st.sampled_from(VATS)
+company_records = st.builds(
+    a_company_record,
+    st.builds(a_company, vat=vats, name=words, status=st.sampled_from(Status), ended=st.none()),
+    owners=st.lists(st.builds(an_owner, name=words), max_size=2),
+)
+unit_records = st.builds(
+    a_unit_record,
+    st.builds(
+        a_unit,
+        number=st.sampled_from(["1012345678", "1012345686"]),
+        name=words,
+        status=st.sampled_from([Status.ACTIVE, Status.ENDED]),
+    ),
+    company=st.none() | vats,
+)
+participant_records = st.builds(
+    a_participant_record,
+    st.sampled_from(["0088:5790000000005", "0184:12345674"]),
+    holder=st.none() | st.sampled_from([f"dk:{vat}" for vat in VATS] + ["dk:1012345678"]),
+    document_types=st.lists(words, max_size=1).map(tuple),
+)
+vanished = st.sampled_from(["0088:5790000000005", "0184:12345674"])
+happenings = st.lists(company_records | unit_records | participant_records | vanished, max_size=12)
+
+
+def planned(record: Stored, known: Known, given: Circumstances) -> Plan:
+    match record:
+        case CompanyRecord():
+            return plan_companies([record], known, given)
+        case UnitRecord():
+            return plan_units([record], known, given)
+        case ParticipantRecord():
+            return plan_participants([record], known, given)
+        case _:
+            raise AssertionError(record)
+
+
+@dataclass
+class Register:
+    """What is stored, in memory, and the events that tell of it."""
+
+    known: Known = field(default_factory=Known)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    _version: SourceVersion = START
+
+    def take(self, happening: Stored | str) -> None:
+        """A newer record, or an identifier that vanished."""
+        self._version = SourceVersion(self._version.at + timedelta(minutes=1))
+        given = Circumstances(self._version, self._version.at, announces=True)
+        if isinstance(happening, str):
+            self._write(plan_vanished([happening], self.known, given))
+        else:
+            record = replace(happening, version=self._version)
+            self._write(planned(record, self.known, given))
+
+    def _write(self, plan: Plan) -> None:
+        companies = {**self.known.companies, **{w.key: w.state for w in plan.companies}}
+        for bump in plan.bumps:
+            companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
+        units = {**self.known.units, **{w.key: w.state for w in plan.units}}
+        gone = {drop.identifier for drop in plan.drops}
+        written = {write.identifier: write.state for write in plan.participants}
+        kept = {k: v for k, v in self.known.participants.items() if k not in gone}
+        self.known = Known(companies, units, {**kept, **written})
+        self.told += [orjson.loads(event.body) for event in plan.announcements]
+
+    def shown(self, vat: str) -> dict[str, Any]:
+        """A company with all that may be included, as a lookup shows it."""
+        key = CompanyKey(f"dk:{vat}")
+        units = {k: unit for k, unit in self.known.units.items() if unit.company == key}
+        held = sorted(
+            (state.holder != key, name, state.entry)
+            for name, state in self.known.participants.items()
+            if state.holder == key or state.holder in units
+        )
+        company = self.known.companies[key]
+        return {
+            "company": orjson.loads(company.core or b"{}"),
+            "owners": orjson.loads(company.owners or b"[]"),
+            "units": {key[3:]: orjson.loads(unit.core) for key, unit in units.items()},
+            "einvoicing": [orjson.loads(entry) for *_, entry in held],
+        }
+
+
+def follow(event: dict[str, Any], seen: dict[str, Any]) -> None:
+    """Does to what a receiver has what an event tells."""
+    kind, data = event["type"], event["data"]
+    if kind in ("owners.changed", "einvoicing.changed"):
+        apply(data["changes"], seen)
+    elif kind.startswith("company."):
+        apply(data["changes"], seen["company"])
+    else:
+        number = data["production_unit"]["number"]
+        if kind == "production_unit.created":
+            seen["units"][number] = data["production_unit"]
+        elif any(change["field"] == "company" for change in data["changes"]):
+            del seen["units"][number]
+        else:
+            apply(data["changes"], seen["units"][number])
+
+
+def apply(changes: Iterable[dict[str, Any]], target: dict[str, Any]) -> None:
+    for change in changes:
+        *path, name = change["field"].split(".")
+        place = target
+        for step in path:
+            place = place[step]
+        assert place.get(name) == change["old"]
+        place[name] = change["new"]
+
+
+@given(happenings)
+def test_following_the_events_gives_what_is_stored(
+    happened: Sequence[Stored | str],
+) -> None:
+    register = Register()
+    for vat in VATS:
+        register.take(a_company_record(a_company(vat=vat)))
+    register.told.clear()
+    seen = {vat: copy.deepcopy(register.shown(vat)) for vat in VATS}
+
+    for happening in happened:
+        register.take(happening)
+
+    for event in register.told:
+        follow(event, seen[event["vat"]])
+    assert seen == {vat: register.shown(vat) for vat in VATS}
+
+
+@given(happenings)
+def test_no_two_events_share_an_id_and_revisions_only_rise(
+    happened: Sequence[Stored | str],
+) -> None:
+    register = Register()
+
+    for happening in happened:
+        register.take(happening)
+
+    ids = [event["id"] for event in register.told]
+    assert len(set(ids)) == len(ids)
+    for vat in VATS:
+        revisions = [event["revision"] for event in register.told if event["vat"] == vat]
+        assert revisions == sorted(revisions)
