@@ -14,6 +14,7 @@ from secrets import token_bytes
 
 from bench import accuracy, figures, footprint, imports, lookups, names
 from bench.deliveries import measured as deliveries
+from bench.feeds import measured as feeds
 from bench.figures import Figure, at_least
 from bench.load import ensure_wrk
 from bench.servers import servers
@@ -32,6 +33,7 @@ class Scale:
     accuracy_names: int
     accuracy_questions: int
     deliveries: deliveries.Size
+    feeds: feeds.Size
     idle_seconds: int
     lasting_seconds: int
 
@@ -44,6 +46,7 @@ FULL = Scale(
     accuracy_names=20_000,
     accuracy_questions=150,
     deliveries=deliveries.FULL,
+    feeds=feeds.FULL,
     idle_seconds=60,
     lasting_seconds=600,
 )
@@ -55,6 +58,7 @@ QUICK = Scale(
     accuracy_names=1_000,
     accuracy_questions=20,
     deliveries=deliveries.QUICK,
+    feeds=feeds.QUICK,
     idle_seconds=3,
     lasting_seconds=6,
 )
@@ -125,6 +129,10 @@ def _deliveries(scale: Scale) -> list[Figure]:
     return deliveries.measure(scale.deliveries)
 
 
+def _feeds(scale: Scale) -> list[Figure]:
+    return feeds.measure(scale.feeds, _system, _key)
+
+
 #: The first companies of a register are made by hand; some of them are deleted ones.
 _SHOWCASE = 10
 
@@ -156,8 +164,8 @@ def _system() -> Iterator[System]:
 
 
 def _key(system: System) -> str:
-    scope = ("--scope", "lookup")
-    return _ran(system, "gateway", "keys", "issue", "--owner", "bench", "--name", "b", *scope)
+    scopes = ("--scope", "lookup", "--scope", "webhooks")
+    return _ran(system, "gateway", "keys", "issue", "--owner", "bench", "--name", "b", *scopes)
 
 
 def _ran(system: System, module: str, *arguments: str) -> str:
@@ -173,6 +181,7 @@ MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
     "name and address search": _names,
     "imports and lookups": _imports_and_lookups,
     "deliveries": _deliveries,
+    "feeds": _feeds,
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+"""Running `python -m lookup sync` beside registers that this process serves."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from yarl import URL
+
+from local_stack.system import System
+
+#: Seconds that a pass may take before something is wrong.
+_LIMIT = 1800.0
+
+#: Files may be asked for as often as it takes.
+OFTEN = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What a pass over a source has said of itself, and its process of its memory."""
+
+    line: Mapping[str, Any]
+    peak_megabytes: float
+
+    @property
+    def seconds(self) -> float:
+        milliseconds: float = self.line["duration_ms"]
+        return milliseconds / 1000
+
+    def results(self, word: str) -> int:
+        """How many records came to this."""
+        count: int = self.line["results"].get(word, 0)
+        return count
+
+
+async def norwegian_pass(system: System, brreg: URL, **settings: str) -> Pass:
+    """One pass over the entities; raises AssertionError when it does not end well."""
+    # A process of its own between, so that the peak is that of the sync and of nothing else.
+    command = [sys.executable, "-m", "bench.imports", sys.executable, "-m", "lookup", "sync"]
+    environment = {
+        **system.full_environment(),
+        "BRREG_URL": str(brreg),
+        **{name.upper(): value for name, value in settings.items()},
+    }
+    process = await asyncio.create_subprocess_exec(
+        *command, "no-enheter", env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(_LIMIT):
+        out, _ = await process.communicate()
+    *said, peak = out.splitlines()
+    lines = [orjson.loads(line) for line in said]
+    [line] = [line for line in lines if line["event"] == "sync.pass"]
+    assert line["outcome"] == "done", line
+    return Pass(line, float(peak))
