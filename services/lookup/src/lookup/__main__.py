@@ -1,6 +1,7 @@
 """`python -m lookup` serves; `python -m lookup <command>` does one thing and ends."""
 
-from lookup.commands import main
-
 if __name__ == "__main__":
+    # Not above: the processes that work for this one load this module, too, and nothing of that.
+    from lookup.commands import main
+
     main()

@@ -189,10 +189,10 @@ async def _by_id(
 ) -> Sequence[Document]:
     if not keys:
         return ()
-    found: list[Document] = await collection.find({"_id": {"$in": list(keys)}}, fields).to_list(
-        None
-    )
-    return found
+    # One answer holds them all; by itself the server would send the first hundred alone.
+    found = collection.find({"_id": {"$in": list(keys)}}, fields, batch_size=len(keys) + 1)
+    documents: list[Document] = await found.to_list(None)
+    return documents
 
 
 async def _write_all(
