@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import TypeVar
@@ -28,6 +30,10 @@ def run(name: str, settings: S, build: Build[S]) -> None:
     """Runs a service until SIGTERM or SIGINT; one is enough at any stage, more change nothing."""
     logs.configure(settings.log_level, service=name)
     uvloop.run(_main(name, settings, build))
+    # Python itself would first wait for every thread, and one that asks a name server which never
+    # answers has half a minute to go. All there was to close is closed.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 async def _main(name: str, settings: S, build: Build[S]) -> None:
