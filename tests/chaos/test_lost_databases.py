@@ -5,16 +5,20 @@ from collections.abc import Callable
 
 import pytest
 
+from common.contracts.failures import FailureCode
 from common.contracts.topology import DEAD_LETTERS_QUEUE
+from common.contracts.webhooks import Operation
+from common.messaging.rpc import RpcFailed
 from local_stack.replica_set import ReplicaSet
 from tests.chaos.test_lost_brokers import messages_in
+from tests.delivery.asking import asking, registry
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-#: Seconds without a database: several times as long as a lease and as the sweeper's rest.
-AWAY = 10.0
+#: Seconds without a database: many times as long as a lease and as the sweeper's rest.
+AWAY = 30.0
 
 
 def step_down(members: ReplicaSet) -> None:
@@ -62,7 +66,7 @@ async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies
 ) -> None:
     pipe = pipe_on_one_member
     webhook = await pipe.webhook("/a")
-    await pipe.dispatcher()
+    await asyncio.gather(pipe.dispatcher(), registry(pipe))
     posted, gone = an_event(1), asyncio.Event()
 
     async def answer_when_the_database_is_gone(_received: Received) -> int:
@@ -77,13 +81,20 @@ async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies
     waiting = [an_event(number) for number in range(2, 20)]
     await pipe.publish(*waiting)
     # It has to be away for this long: the one thing here that no effect announces.
-    await asyncio.sleep(AWAY)
-    await asyncio.to_thread(stoppable_mongo.start)
+    away = asyncio.create_task(asyncio.sleep(AWAY))
+    async with asking(pipe) as client:
+        with pytest.raises(RpcFailed) as refused:
+            await client.ask(Operation.LIST, owner=webhook.owner)
+        await away
+        await asyncio.to_thread(stoppable_mongo.start)
+        listed = await client.until_answered(Operation.LIST, owner=webhook.owner)
 
     for event in (posted, *waiting):
         row = await pipe.until_row(event, webhook, state="succeeded", seconds=60)
         assert row["attempts"] == 1
 
+    assert refused.value.failure.code is FailureCode.SERVICE_UNAVAILABLE
+    assert webhook.id in listed.body.decode()
     # Even what was posted just before is recorded and not posted again.
     assert set(pipe.receiver.counted().values()) == {1}
     assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import structlog
 
-from common.contracts.deliveries import DeliveryTask, encode_tasks
+from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, encode_tasks
 from common.contracts.outage import Outage
 from common.contracts.topology import DELIVERIES_QUEUE
 from common.contracts.webhooks import AttemptStatus, DeliveryId, PublicAttempt
@@ -58,9 +58,9 @@ class StoredDeliveries:
         count = await self.redelivery.recover(
             webhook.id, generation=generation, since=window.since, until=window.until, at=at
         )
-        if count:
-            some = await self.redelivery.to_wake(webhook.id, generation=generation, at=at)
-            await self._wake(some, more=count > len(some))
+        # Whatever the count: the rows may be those of a call before, which died without a word.
+        some = await self.redelivery.to_wake(webhook.id, generation=generation, at=at)
+        await self._wake(some, more=len(some) == LONGEST_LIST)
         return count
 
     async def _wake(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:

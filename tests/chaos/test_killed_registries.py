@@ -1,0 +1,110 @@
+"""A registry that dies while it works: nothing is half done, and all is well again."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.webhooks import Operation, WebhookReply
+from tests.builders.deliveries import a_new_delivery
+from tests.builders.webhooks import a_draft, secret_keys
+from tests.delivery.asking import asking, registry
+from tests.delivery.pipeline import Pipeline, an_event
+from webhook_store.deliveries import Deliveries, DeliveryTimes
+from webhook_store.delivery_models import CancelReason, StoredEvent
+from webhook_store.documents import sealed_of
+from webhook_store.events import Events
+from webhook_store.models import Webhook
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+
+async def test_killed_while_it_creates_webhooks_each_is_there_whole_and_once(
+    pipe: Pipeline,
+) -> None:
+    first = await registry(pipe, "first")
+    stored = pipe.webhooks_db["webhooks"]
+    keys = [f"key-{number}" for number in range(150)]
+    async with asking(pipe) as client, await stored.watch() as changes:
+        creating = asyncio.gather(
+            *(
+                client.until_answered(Operation.CREATE, body=a_draft(), idempotency_key=key)
+                for key in keys
+            )
+        )
+        await changes.next()
+        first.process.kill()
+        made_before = await stored.count_documents({})
+        await registry(pipe, "second")
+        answers = await creating
+
+    assert 0 < made_before < len(keys)  # it was the middle
+    created = [orjson.loads(answer.body) for answer in answers]
+    webhooks = {one["_id"]: one async for one in stored.find()}
+    assert len(webhooks) == len({one["slot"] for one in webhooks.values()}) == len(keys)
+    assert {one["id"] for one in created} == set(webhooks)
+    opening = secret_keys("k1")
+    for one in created:
+        sealed = sealed_of(webhooks[one["id"]]["secrets"]["newest"])
+        secret = opening.unseal(sealed, one["id"]).get_secret_value()
+        # Of a call that died the answer is lost, and a repeat never shows the secret.
+        assert one.get("secret") in (None, secret)
+
+
+async def test_killed_while_it_recovers_each_delivery_is_sent_once_when_it_is_asked_again(
+    pipe: Pipeline,
+) -> None:
+    webhook = await pipe.webhook("/a")
+    event = an_event()
+    ids = await cancelled_rows(pipe, webhook, event, count=500)
+    first = await registry(pipe, "first")
+    rows = pipe.webhooks_db["deliveries"]
+    since = datetime.now(UTC) - timedelta(days=1)
+    body = orjson.dumps({"since": since})
+    async with asking(pipe) as client, await rows.watch() as changes:
+
+        def recover() -> Coroutine[Any, Any, WebhookReply]:
+            return client.until_answered(
+                Operation.RECOVER, owner=webhook.owner, webhook_id=webhook.id, body=body
+            )
+
+        recovering = asyncio.create_task(recover())
+        await changes.next()
+        first.process.kill()
+        await registry(pipe, "second")
+        await recovering
+        again = await recover()
+    # Nothing is left to the sweeper.
+    await pipe.dispatcher(webhook_sweep_grace="PT1H", webhook_sweep_interval="PT1H")
+
+    assert orjson.loads(again.body) == {"count": 0}
+    await pipe.receiver.until_count(len(ids))
+    delivered = Counter(one.delivery_id for one in pipe.receiver.received)
+    assert delivered == Counter(ids)
+
+
+async def cancelled_rows(
+    pipe: Pipeline, webhook: Webhook, event: RegistryEvent, *, count: int
+) -> list[str]:
+    """Deliveries that were cancelled while the webhook was disabled; gives their ids."""
+    now = datetime.now(UTC)
+    stored = StoredEvent(event.id, event.type, None, encode_event(event))
+    await Events(pipe.webhooks_db, retention=timedelta(days=1)).store([stored], at=now)
+    new = [
+        a_new_delivery(
+            number,
+            webhook_id=webhook.id,
+            event_id=event.id,
+            occurred_at=now,
+            cancelled=CancelReason.WEBHOOK_DISABLED,
+        )
+        for number in range(count)
+    ]
+    rows = Deliveries(pipe.webhooks_db, DeliveryTimes(lease=timedelta(seconds=30)))
+    await rows.insert(new, at=now)
+    return [one.id for one in new]

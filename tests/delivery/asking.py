@@ -1,0 +1,77 @@
+"""Asking a registry process as the gateway does."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from random import Random
+from typing import Any
+
+from common.contracts.failures import FailureCode
+from common.contracts.outage import Outage
+from common.contracts.topology import WEBHOOKS_QUEUE
+from common.contracts.webhooks import Operation, WebhookReply
+from common.messaging.connection import linked
+from common.messaging.rpc import RpcFailed
+from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient, rpc_client
+from local_stack.system import Service
+from tests.builders.webhooks import a_request
+from tests.delivery.pipeline import Pipeline
+from tests.delivery.waiting import SOON
+
+#: Seconds that one who asks waits for an answer, before it asks again.
+PATIENCE = 2.0
+
+
+@dataclass(frozen=True)
+class Asking:
+    """One who asks the registry as the gateway does, and again as its client does."""
+
+    client: RpcClient
+
+    async def ask(self, operation: Operation, **fields: Any) -> WebhookReply:
+        """The answer; raises what the gateway would make a 503 of, too."""
+        request = a_request(operation, **fields)
+        return await self.client.call(
+            Route(WEBHOOKS_QUEUE), request, WebhookReply, limit=PATIENCE, request_id="request"
+        )
+
+    async def until_answered(self, operation: Operation, **fields: Any) -> WebhookReply:
+        """The answer to the request, or to the first of its repeats that is done."""
+        async with asyncio.timeout(SOON):
+            while True:
+                try:
+                    # Each time a call of its own: only an Idempotency-Key says that it is the same.
+                    return await self.ask(operation, **fields)
+                except (NoAnswerInTime, Outage):
+                    await asyncio.sleep(0)
+                except RpcFailed as failed:
+                    if failed.failure.code is not FailureCode.SERVICE_UNAVAILABLE:
+                        raise
+
+
+@asynccontextmanager
+async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
+    """Connected for the body's time."""
+    numbers = count(1)
+    async with AsyncExitStack() as stack:
+        links = [
+            await stack.enter_async_context(
+                linked(pipe.system.amqp_url, name=name, random=Random(1))
+            )
+            for name in ("asking", "answers")
+        ]
+        client = await stack.enter_async_context(
+            rpc_client(*links, new_id=lambda: str(next(numbers)))
+        )
+        for link in links:
+            await link.until_ready(SOON)
+        yield Asking(client)
+
+
+async def registry(pipe: Pipeline, name: str = "registry") -> Service:
+    """A running registry."""
+    service = pipe.system.start("webhook_registry", name=name, webhook_limit="1000")
+    await asyncio.to_thread(service.wait_until_ready)
+    return service
