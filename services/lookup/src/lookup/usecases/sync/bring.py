@@ -1,5 +1,6 @@
 """Bringing the present state of numbers into the register: fetched in lists, stored in lists."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -46,21 +47,38 @@ class BringEntities:
     async def __call__(self, changed: Sequence[Mention], tally: Tally) -> None:
         """Stores what the register now has of each of them, no number twice."""
         announces = await self.states.is_loaded(self.kind)
-        for start in range(0, len(changed), LIST):
-            some = {mention.number: mention for mention in changed[start : start + LIST]}
-            # What an answer tells held at some time after this one. It is the record's version:
-            # the entry's own time may be long ago, and older than a file without the change.
-            asked_at = _milliseconds(self.now())
-            answers = await self.entities.fetch(list(some))
-            records = [
-                _dated(record, some[number], asked_at)
-                for number, record in await self._records(list(some), answers, tally)
-            ]
-            if records:
-                if announces:
-                    await self.prepare(records)
-                version = SourceVersion(asked_at)
-                tally.judged(await self.apply(records, version, announces=announces))
+        lists = (changed[start : start + LIST] for start in range(0, len(changed), LIST))
+        try:
+            async with asyncio.TaskGroup() as group:
+                asking = (group.create_task(self._ask(some)) for some in lists)
+                task = next(asking, None)
+                while task is not None:
+                    asked = await task
+                    # The next list is asked for while this one is stored.
+                    task = next(asking, None)
+                    await self._store(asked, tally, announces=announces)
+        except ExceptionGroup as failures:
+            # Once one of them has failed the other is cancelled, so the first is the reason.
+            raise failures.exceptions[0] from None
+
+    async def _ask(self, some: Sequence[Mention]) -> "_Asked":
+        # What an answer tells held at some time after this one. It is the record's version: the
+        # entry's own time may be long ago, and older than a file without the change.
+        asked_at = _milliseconds(self.now())
+        mentions = {mention.number: mention for mention in some}
+        return _Asked(asked_at, mentions, await self.entities.fetch(list(mentions)))
+
+    async def _store(self, asked: "_Asked", tally: Tally, *, announces: bool) -> None:
+        numbers = list(asked.mentions)
+        records = [
+            _dated(record, asked.mentions[number], asked.at)
+            for number, record in await self._records(numbers, asked.answers, tally)
+        ]
+        if records:
+            if announces:
+                await self.prepare(records)
+            version = SourceVersion(asked.at)
+            tally.judged(await self.apply(records, version, announces=announces))
 
     async def remove(self, number: str, tally: Tally) -> None:
         """The register orders it removed."""
@@ -104,6 +122,15 @@ class BringEntities:
         if self.kind is Kind.NO_UNITS:
             return await self.writer.known(units=[unit_key(Country.NO, n) for n in numbers])
         return await self.writer.known(companies=[company_key(Country.NO, n) for n in numbers])
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the register answered about a list, and when it was asked."""
+
+    at: datetime
+    mentions: Mapping[str, Mention]
+    answers: Mapping[str, Answer]
 
 
 def _dated(record: Versioned, mention: Mention, asked_at: datetime) -> Versioned:
