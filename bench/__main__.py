@@ -12,11 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_bytes
 
-from bench import accuracy, figures, footprint, imports, lookups, names
+from bench import accuracy, figures, footprint, imports, lookups
 from bench.deliveries import measured as deliveries
 from bench.feeds import measured as feeds
 from bench.figures import Figure, at_least
 from bench.load import ensure_wrk
+from bench.search import measured as search
+from bench.search.questions import SEED
 from bench.servers import servers
 from local_stack.system import System
 from register_samples import companies_no, write_registers
@@ -28,8 +30,7 @@ class Scale:
 
     entities: int
     seconds: int
-    names: tuple[int, ...]
-    questions: int
+    search: search.Size
     accuracy_names: int
     accuracy_questions: int
     deliveries: deliveries.Size
@@ -41,8 +42,7 @@ class Scale:
 FULL = Scale(
     entities=200_000,
     seconds=5,
-    names=(100_000, 3_000_000),
-    questions=2_000,
+    search=search.FULL,
     accuracy_names=20_000,
     accuracy_questions=150,
     deliveries=deliveries.FULL,
@@ -53,8 +53,7 @@ FULL = Scale(
 QUICK = Scale(
     entities=3_000,
     seconds=1,
-    names=(5_000,),
-    questions=100,
+    search=search.QUICK,
     accuracy_names=1_000,
     accuracy_questions=20,
     deliveries=deliveries.QUICK,
@@ -80,29 +79,25 @@ def main() -> None:
 
 
 def _accuracy(scale: Scale) -> list[Figure]:
-    made = [document["navn"] for document in companies_no(scale.accuracy_names, names.SEED)]
+    made = [document["navn"] for document in companies_no(scale.accuracy_names, SEED)]
     found = []
     with tempfile.TemporaryDirectory(prefix="bench-accuracy-") as folder:
         for one in accuracy.measure(
-            made, questions=scale.accuracy_questions, seed=names.SEED, folder=Path(folder)
+            made, questions=scale.accuracy_questions, seed=SEED, folder=Path(folder)
         ):
             label = f"top answer right, {one.disturbance}, {len(made):,} names, share of the scan's"
             found.append(at_least(label, one.of_the_scan, "", accuracy.GOAL))
     return found
 
 
-def _names(scale: Scale) -> list[Figure]:
-    return [
-        figure
-        for count in scale.names
-        for figure in names.measure(count, questions=scale.questions)
-    ]
+def _search(scale: Scale) -> list[Figure]:
+    return search.measure(scale.search, _system, _key)
 
 
 def _imports_and_lookups(scale: Scale) -> list[Figure]:
     with _system() as system:
         folder = system.folder / "registers"
-        written = write_registers(folder, scale.entities, names.SEED, countries=("no",))
+        written = write_registers(folder, scale.entities, SEED, countries=("no",))
         file = next(path for kind, path in written.items() if kind == "no-enheter")
         found = imports.measure(system, file, entities=scale.entities)
         key = _key(system)
@@ -111,7 +106,7 @@ def _imports_and_lookups(scale: Scale) -> list[Figure]:
         step = max(scale.entities // 5_000, 1)
         numbers = [
             document["organisasjonsnummer"]
-            for index, document in enumerate(companies_no(scale.entities, names.SEED))
+            for index, document in enumerate(companies_no(scale.entities, SEED))
             if index % step == 0 and index >= _SHOWCASE
         ]
         found += lookups.measure(system, key, numbers, seconds=scale.seconds)
@@ -178,7 +173,7 @@ def _ran(system: System, module: str, *arguments: str) -> str:
 MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
     "start and idle": _footprint,
     "accuracy of name search": _accuracy,
-    "name and address search": _names,
+    "name and address search": _search,
     "imports and lookups": _imports_and_lookups,
     "deliveries": _deliveries,
     "feeds": _feeds,

@@ -10,16 +10,16 @@ import csv
 import gzip
 import json
 import os
-import random
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
 
+from bench.disturbing import DISTURBANCES, Chance, Disturbance
 from common.contracts.company import CompanyKey, Country, Status, company_key
 from lookup.adapters.index import SearchIndex
-from lookup.domain.folding import fold_name, fold_text
+from lookup.domain.folding import fold_name
 from lookup.domain.indexed import (
     IndexedCompany,
     NameKind,
@@ -31,75 +31,6 @@ from lookup.domain.matching import ACCEPTED_NAME, Hit, name_standing
 
 #: The index must find at least this share of what the scan finds.
 GOAL = 0.98
-
-Chance = random.Random
-#: Makes a question of a name; None where the name cannot be disturbed so.
-Disturbance = Callable[[str, Chance], str | None]
-
-_LETTERS = "abcdefghijklmnoprstuvyæøå"
-
-
-def one_typo(name: str, chance: Chance) -> str | None:
-    """A letter dropped, added, replaced or swapped with its neighbour."""
-    place, letter = chance.randrange(len(name)), chance.choice(_LETTERS)
-    before, after = name[:place], name[place + 1 :]
-    return chance.choice(
-        (
-            before + after,
-            before + letter + name[place:],
-            before + letter + after,
-            before + after[:1] + name[place] + after[1:],
-        )
-    )
-
-
-def two_typos(name: str, chance: Chance) -> str | None:
-    return one_typo(one_typo(name, chance) or name, chance)
-
-
-def dropped_word(name: str, chance: Chance) -> str | None:
-    words = name.split()
-    if len(words) < 3:
-        return None
-    del words[chance.randrange(len(words))]
-    return " ".join(words)
-
-
-def swapped_words(name: str, chance: Chance) -> str | None:
-    words = name.split()
-    if len(words) < 2:
-        return None
-    place = chance.randrange(len(words) - 1)
-    words[place : place + 2] = reversed(words[place : place + 2])
-    return " ".join(words)
-
-
-def letters_spelled_out(name: str, _: Chance) -> str | None:
-    """`ae` for `æ`, `oe` for `ø` and `aa` for `å`."""
-    question = name.casefold()
-    for letter, spelled in (("æ", "ae"), ("ø", "oe"), ("å", "aa")):
-        question = question.replace(letter, spelled)
-    return question if question != name.casefold() else None
-
-
-def without_legal_form(name: str, _: Chance) -> str | None:
-    own, whole = fold_name(name).spelled, fold_text(name).spelled
-    return own if own != whole else None
-
-
-def upper_case(name: str, _: Chance) -> str | None:
-    return name.upper()
-
-
-DISTURBANCES: dict[str, Disturbance] = {
-    "one typo": one_typo,
-    "two typos": two_typos,
-    "dropped word": dropped_word,
-    "swapped words": swapped_words,
-    "ae for æ": letters_spelled_out,
-    "no legal form": without_legal_form,
-    "upper case": upper_case,
-}
 
 
 @dataclass(frozen=True, slots=True)

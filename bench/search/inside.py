@@ -1,0 +1,134 @@
+"""`python -m bench.search.inside`: a process that does with an index what the lookup service does.
+
+It prints what it measured as one line of JSON. A process of its own, so that its memory and
+processor time are those of the index and of nothing else.
+"""
+
+import argparse
+import asyncio
+import json
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from bench.figures import percentile
+from bench.search.questions import Questions
+from bench.search.scan import line_of
+from common.contracts.company import Country
+from common.mongo import connected, database
+from lookup.adapters.index.search_index import SearchIndex
+from lookup.adapters.searching import followed_indexes
+from lookup.domain.indexed import indexed_core
+from lookup.domain.matching import Hit
+
+#: Seconds that an index of any size may take here.
+_LIMIT = 3600
+_ROUNDS_TO_WARM_UP = 50
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=("ready", "ask", "names"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--mongo-url")
+    parser.add_argument("--database")
+    parser.add_argument("--questions", type=Path)
+    chosen = parser.parse_args()
+    match chosen.what:
+        case "ready":
+            said: Any = asyncio.run(_ready(chosen.mongo_url, chosen.database, chosen.folder))
+        case "ask":
+            said = _asked(chosen.folder, Questions.read(chosen.questions))
+        case _:
+            said = asyncio.run(_named(chosen.mongo_url, chosen.database, chosen.folder))
+    print(json.dumps(said))
+
+
+async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
+    """Until the index answers, built from MongoDB or taken from what the folder holds."""
+    async with connected(url, name="bench", operation_limit=None) as client:
+        began = time.monotonic()
+        async with (
+            asyncio.timeout(_LIMIT),
+            followed_indexes(
+                database(client, name),
+                [Country.NO],
+                folder=folder,
+                threads=1,
+                interval=timedelta(seconds=1),
+                random=Random(1),
+            ) as indexes,
+        ):
+            while await indexes.health() is not None:  # noqa: ASYNC110 (it tells nobody)
+                await asyncio.sleep(0.01)
+            seconds = time.monotonic() - began
+    spent = resource.getrusage(resource.RUSAGE_SELF)
+    # Those of the children are known once they have ended, which they have by now.
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "seconds": seconds,
+        "processor_seconds": sum(r.ru_utime + r.ru_stime for r in (spent, children)),
+    }
+
+
+async def _named(url: str, name: str, path: Path) -> int:
+    """Writes all names of the register to a file, as the exhaustive scan reads them."""
+    count = 0
+    async with connected(url, name="bench", operation_limit=None) as client:
+        companies = database(client, name)["companies"].find({"core": {"$ne": None}}, {"core": 1})
+        with path.open("w") as file:
+            async for document in companies:
+                company = indexed_core(document["core"])
+                for text, kind in company.names:
+                    file.write(line_of(company, text, kind))
+                    count += 1
+    return count
+
+
+def _asked(folder: Path, questions: Questions) -> dict[str, Any]:
+    """Times of each kind of question, the answers, and the memory after all of them."""
+    before = _memory()
+    index = SearchIndex.open(folder, Country.NO)
+    found: dict[str, Any] = {}
+    for kind, terms in questions.kinds().items():
+        search = index.search_name if kind.startswith("names") else index.search_address
+        for term in terms[:_ROUNDS_TO_WARM_UP]:
+            search(term)
+        found[kind] = _timed(search, terms)
+    found["memory"] = {kind: value - before[kind] for kind, value in _memory().items()}
+    found["companies"] = index.size.companies
+    index.close()
+    return found
+
+
+def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> dict[str, Any]:
+    """Milliseconds of a search, and what it answered."""
+    elapsed, spent, answers = [], [], []
+    for term in terms:
+        began, used = time.perf_counter(), time.thread_time()
+        hit = search(term)
+        spent.append((time.thread_time() - used) * 1000)
+        elapsed.append((time.perf_counter() - began) * 1000)
+        answers.append(None if hit is None else [hit.key, hit.score, hit.exact])
+    return {
+        "elapsed": {"median": statistics.median(elapsed), "p99": percentile(elapsed, 0.99)},
+        "processor": {"median": statistics.median(spent), "p99": percentile(spent, 0.99)},
+        "answers": answers,
+    }
+
+
+def _memory() -> dict[str, float]:
+    """Megabytes: the process's own, and pages of files, which the system takes back at need."""
+    kinds = {"RssAnon": "own", "RssFile": "files"}
+    lines = Path("/proc/self/status").read_text().splitlines()
+    fields = dict(line.split(":", 1) for line in lines)
+    return {kind: int(fields[name].split()[0]) / 1024 for name, kind in kinds.items()}
+
+
+if __name__ == "__main__":
+    main()

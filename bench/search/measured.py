@@ -1,0 +1,223 @@
+"""The figures of search: at each size an index built from MongoDB, asked, and opened again.
+
+At the largest size also: how often the index gives the answer of an exhaustive scan, PostgreSQL's
+pg_trgm and a plain rapidfuzz scan over the same names, and what searches cost others.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from bench import imports
+from bench.figures import Figure, at_least, at_most
+from bench.search import beside
+from bench.search.pg_trgm import pg_trgm
+from bench.search.questions import SEED, drawn
+from bench.search.scan import Scan, scanning
+from local_stack.system import System
+from lookup.domain.matching import Hit
+from register_samples import companies_no
+
+#: Seconds that building the largest index may take before something is wrong.
+_LIMIT = 3600
+#: What an index may cost from 3 million companies on; a smaller one is to cost less.
+_BUILT, _OPENED, _MEMORY = 90, 15, 600
+_MEMORY_KINDS = {"own": "own", "files": "mapped files"}
+_FASTER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    #: Companies, smallest first.
+    registers: tuple[int, ...]
+    #: Of each kind, at each size.
+    questions: int
+    #: Of the largest register's questions, those that are also asked of the scan and of the peers.
+    compared: int
+    #: Of a stream of searches beside lookups by number.
+    seconds: int
+
+
+FULL = Size((30_000, 300_000, 3_000_000), 2_000, 300, 8)
+QUICK = Size((1_000, 3_000), 60, 20, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is wanted of the times of one kind of question, in milliseconds."""
+
+    label: str
+    median: float
+    p99: float
+    #: Share of the answers that are the scan's, where that is wanted.
+    same: float | None = None
+
+
+_KINDS = {
+    "names": Bounds("name as it is", 3, 25),
+    "names_one_typo": Bounds("name, one typo", 3, 25, 0.99),
+    "names_two_typos": Bounds("name, two typos", 10, 50, 0.97),
+    "addresses": Bounds("address as it is", 3, 25),
+    "addresses_one_typo": Bounds("address, one typo", 3, 25),
+    "addresses_two_typos": Bounds("address, two typos", 10, 50),
+}
+
+
+def measure(
+    size: Size, system_of: Callable[[], Any], key_of: Callable[[System], str]
+) -> list[Figure]:
+    """`system_of` gives a context with an empty system, `key_of` a key to it."""
+    figures: list[Figure] = []
+    for count in size.registers:
+        with system_of() as system:
+            register = _Register(system, count, size.questions)
+            figures += register.loaded() + register.indexed()
+            answers, asked = register.asked()
+            figures += asked
+            if count == size.registers[-1]:
+                figures += _compared(register, answers, size.compared)
+                figures += beside.measure(
+                    system,
+                    key_of(system),
+                    register.index,
+                    beside.Paths.of(register.numbers, register.questions.names_one_typo),
+                    seconds=size.seconds,
+                )
+    return figures
+
+
+class _Register:
+    """A register of invented companies, and what is made of it."""
+
+    def __init__(self, system: System, count: int, questions: int) -> None:
+        self._system = system
+        self._count = count
+        self.size = f"{count:,} companies"
+        self._file = system.folder / "enheter.json"
+        self.index = system.folder / "index"
+        self.index.mkdir()
+        self.numbers: list[str] = []
+        #: Milliseconds; known once it was asked.
+        self.median_of_one_typo = 0.0
+        self.questions = drawn(self._written(max(count // 2_000, 1)), questions)
+        self._asked = system.folder / "questions.json"
+        self.questions.write(self._asked)
+
+    def _written(self, step: int) -> Iterator[Mapping[str, Any]]:
+        """Writes the companies to a file while they are drawn from."""
+        with self._file.open("wb") as file:
+            for place, document in enumerate(companies_no(self._count, SEED)):
+                file.write((b"," if place else b"[") + orjson.dumps(document))
+                if place % step == step // 2:
+                    self.numbers.append(document["organisasjonsnummer"])
+                yield document
+            file.write(b"]")
+
+    def loaded(self) -> list[Figure]:
+        return imports.grown(self._system, self._file, entities=self._count)
+
+    def indexed(self) -> list[Figure]:
+        built, opened = self._inside("ready"), self._inside("ready")
+        return [
+            at_most(f"index built from MongoDB, {self.size}", built["seconds"], "s", _BUILT),
+            Figure(
+                f"index built from MongoDB, {self.size}, processor time",
+                built["processor_seconds"],
+                "s",
+            ),
+            at_most(
+                f"index ready from its saved copy, {self.size}", opened["seconds"], "s", _OPENED
+            ),
+        ]
+
+    def asked(self) -> tuple[Mapping[str, Sequence[Any]], list[Figure]]:
+        """What was answered to each kind of question, and how fast."""
+        said = self._inside("ask", "--questions", str(self._asked))
+        figures = [
+            at_most(
+                f"index memory, {self.size}, searches included",
+                sum(said["memory"].values()),
+                "MB",
+                _MEMORY,
+            ),
+            *(
+                Figure(f"index memory, {self.size}, {_MEMORY_KINDS[kind]}", megabytes, "MB")
+                for kind, megabytes in said["memory"].items()
+            ),
+        ]
+        for kind, bounds in _KINDS.items():
+            figures += _times(f"{bounds.label}, {self.size}", said[kind], bounds)
+        self.median_of_one_typo = said["names_one_typo"]["elapsed"]["median"]
+        return {kind: said[kind]["answers"] for kind in _KINDS}, figures
+
+    def names_file(self) -> Path:
+        path = self._system.folder / "names"
+        self._inside("names", folder=path)
+        return path
+
+    def _inside(self, what: str, *arguments: str, folder: Path | None = None) -> Any:
+        environment = self._system.full_environment()
+        place = ("--mongo-url", self._system.mongo_url, "--database", environment["REGISTER_DB"])
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "bench.search.inside", what, str(folder or self.index)),
+                *place,
+                *arguments,
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=_LIMIT,
+            check=True,
+        )
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+def _times(label: str, said: Mapping[str, Any], bounds: Bounds) -> Iterator[Figure]:
+    elapsed, processor = said["elapsed"], said["processor"]
+    yield at_most(f"search by {label}, median", elapsed["median"], "ms", bounds.median)
+    yield at_most(f"search by {label}, p99", elapsed["p99"], "ms", bounds.p99)
+    yield Figure(f"search by {label}, median of processor time", processor["median"], "ms")
+    yield Figure(f"search by {label}, p99 of processor time", processor["p99"], "ms")
+
+
+def _compared(
+    register: _Register, answers: Mapping[str, Sequence[Any]], count: int
+) -> Iterator[Figure]:
+    """The index beside those that look at every name, and beside pg_trgm, over the same names."""
+    names = register.names_file()
+    one_typo = register.questions.names_one_typo[:count]
+    with scanning(names) as scan:
+        for kind, bounds in _KINDS.items():
+            if bounds.same is not None:
+                asked = register.questions.kinds()[kind][:count]
+                share = _same(scan, asked, answers[kind])
+                label = f"top answer as the exhaustive scan's, {bounds.label}, {scan.names:,} names"
+                yield at_least(label, share, "", bounds.same)
+        plain = statistics.median(scan.plain(name) for name in one_typo[: max(count // 5, 5)])
+        size = f"{scan.names:,} names, one typo, median"
+    with pg_trgm() as postgresql:
+        postgresql.load(names)
+        trigrams = statistics.median(postgresql.milliseconds(one_typo))
+    ours = register.median_of_one_typo
+    yield Figure(f"exhaustive rapidfuzz scan, {size}", plain, "ms")
+    yield Figure(f"PostgreSQL pg_trgm, {size}", trigrams, "ms")
+    yield Figure("name search over the exhaustive rapidfuzz scan, median", plain / ours, "×")
+    yield at_least("name search over PostgreSQL pg_trgm, median", trigrams / ours, "×", _FASTER)
+
+
+def _same(scan: Scan, asked: Sequence[str], answers: Sequence[Any]) -> float:
+    """How many of the answers are what the scan says: the same company, or none."""
+    same = 0
+    for question, answer in zip(asked, answers, strict=False):
+        hit = None if answer is None else Hit(*answer)
+        best = scan.search_name(question, least=0 if hit is None else hit.score)
+        same += best == hit
+    return same / len(asked)

@@ -1,0 +1,125 @@
+"""PostgreSQL's pg_trgm over the same names: what most would take for a search with typos.
+
+A cluster of its own on loopback, its data in a folder that goes with it. A GIN index with
+`gin_trgm_ops`, `%` to find candidates and `similarity` to order them, as PostgreSQL's own manual
+has it; statements prepared, names and questions folded as ours, tables analysed and read once
+before. Durability is off and memory ample.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from local_stack import packages, ports
+from local_stack.processes import Process, Program
+from lookup.domain.folding import fold_name
+
+_BINARIES = Path("/usr/lib/postgresql")
+_USER = "postgres"
+_SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "shared_buffers": "1GB",
+    "maintenance_work_mem": "1GB",
+    "max_wal_size": "8GB",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    "jit": "off",
+}
+_SOON = 60.0
+#: Seconds for what takes long, such as making the index of 3 million names.
+_LIMIT = 1800
+_WARM_UP = 20
+_TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
+
+
+class PgTrgm:
+    def __init__(self, binaries: Path, port: int) -> None:
+        self._psql = [
+            *(str(binaries / "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1"),
+            *("-h", "127.0.0.1", "-p", str(port), "-U", _USER, "-d", "postgres"),
+        ]
+
+    def load(self, names: Path) -> None:
+        """Takes in the last column of a file of names (`scan.line_of`)."""
+        self._run(
+            "CREATE EXTENSION pg_trgm;"
+            "CREATE UNLOGGED TABLE names"
+            " (kind int, rank numeric, company text, key text, name text);"
+            f"\n\\copy names from '{names}' (format csv, delimiter E'\\t', quote E'\\x01')\n"
+            "CREATE INDEX ON names USING gin (name gin_trgm_ops);"
+            "VACUUM ANALYZE names;"
+        )
+
+    def milliseconds(self, questions: Sequence[str]) -> list[float]:
+        """What psql measured for each, the way to it and back included."""
+        asked = [fold_name(question).spelled.replace("'", "''") for question in questions]
+        lines = [f"EXECUTE best('{one}');" for one in (*asked[:_WARM_UP], *asked)]
+        statement = (
+            "PREPARE best(text) AS SELECT company FROM names"
+            " WHERE name % $1 ORDER BY similarity(name, $1) DESC LIMIT 1;\n"
+        )
+        said = self._run(statement + "\\timing on\n" + "\n".join(lines))
+        return [float(found) for found in _TIME.findall(said)][_WARM_UP:]
+
+    def _run(self, script: str) -> str:
+        done = subprocess.run(
+            self._psql, input=script, capture_output=True, text=True, timeout=_LIMIT, check=False
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"psql ended with {done.returncode}:\n{done.stderr}")
+        return done.stdout
+
+
+@contextmanager
+def pg_trgm() -> Iterator[PgTrgm]:
+    """A cluster for the body's time."""
+    binaries = _binaries()
+    with TemporaryDirectory(prefix="bench-postgresql-", ignore_cleanup_errors=True) as folder:
+        as_user = _unprivileged(Path(folder))
+        data = Path(folder) / "data"
+        initdb = [str(binaries / "initdb"), "-D", str(data), "-U", _USER, "-A", "trust"]
+        subprocess.run(
+            [*as_user, *initdb, "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"],
+            check=True,
+            capture_output=True,
+            timeout=_SOON,
+            cwd=folder,
+        )
+        [port] = ports.free_ports(1)
+        settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        place = ["-D", str(data), "-p", str(port), "-k", folder]
+        program = Program(
+            "PostgreSQL",
+            [*as_user, str(binaries / "postgres"), *place, *settings],
+            Path(folder) / "postgresql.log",
+        )
+        process = Process(program)
+        try:
+            ready = [str(binaries / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(port)]
+            process.wait_until(
+                lambda: subprocess.run(ready, check=False, timeout=_SOON).returncode == 0,
+                seconds=_SOON,
+            )
+            yield PgTrgm(binaries, port)
+        finally:
+            process.stop()
+
+
+def _binaries() -> Path:
+    if not any(_BINARIES.glob("*/bin/postgres")):
+        packages.install(["postgresql"], why="PostgreSQL, which is measured beside us, is missing.")
+    return max(_BINARIES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3])).parent
+
+
+def _unprivileged(folder: Path) -> list[str]:
+    """What to put before a command: PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return []
+    shutil.chown(folder, _USER, _USER)
+    return ["setpriv", f"--reuid={_USER}", f"--regid={_USER}", "--init-groups", "--"]
