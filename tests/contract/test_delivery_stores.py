@@ -280,7 +280,7 @@ class TestStoredRows(Promises):
             webhooks = database(client, database_names.webhooks)
             await make_indexes(webhooks)
             deliveries = Deliveries(webhooks, times)
-            recorder = Recorder(client, webhooks, Webhooks(webhooks, secret_keys()), times)
+            recorder = Recorder(webhooks, Webhooks(webhooks, secret_keys()), times)
             around = Surroundings(time.now, lambda: f"claim-{next(ids)}", Random(1))
             rows = StoredRows(deliveries, recorder, around)
             async with rows.running():

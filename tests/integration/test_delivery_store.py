@@ -1,4 +1,4 @@
-"""What only the database can show of deliveries: transactions, what owners read, and expiry."""
+"""What only the database can show of deliveries: disabling, what owners read, and expiry."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -110,8 +110,8 @@ async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator
             webhooks,
             Registrations(webhooks_db, keys, Random(1)),
             Deliveries(webhooks_db, times),
-            Recorder(client, webhooks_db, webhooks, times),
-            Recorder(client, webhooks_db, webhooks, replace(times, retention=SHORT)),
+            Recorder(webhooks_db, webhooks, times),
+            Recorder(webhooks_db, webhooks, replace(times, retention=SHORT)),
             Attempts(webhooks_db),
             Redelivery(webhooks_db),
             Events(webhooks_db, retention=RETENTION),
@@ -171,6 +171,48 @@ class TestDisabling:
         assert not written.held
         assert await store.is_enabled()
         assert await store.attempts.latest(WEBHOOK, generation=1) == []
+
+    async def test_killed_after_it_disabled_the_record_of_its_attempt_is_there(
+        self, store: Store
+    ) -> None:
+        await store.webhook()
+        [delivery] = await store.claimed(a_new_delivery())
+        failed = an_attempted(delivery, error="dns", disable=DisabledReason.DELIVERY_FAILED)
+        await store.recorder.record([failed], at=NOON)
+        # As if it had died before it wrote the row.
+        await store.database["deliveries"].update_one(
+            {"_id": delivery.id},
+            {
+                "$set": {
+                    "state": "waiting",
+                    "attempts": 0,
+                    "claim": delivery.claim,
+                    "lease_until": delivery.lease_until,
+                },
+                "$unset": {"settled_by": "", "ended_at": "", "expires_at": ""},
+            },
+        )
+
+        [again] = await store.deliveries.claim([a_task()], token="2", at=NOON + LEASE)
+        cancelled = Cancelled(again, CancelReason.WEBHOOK_DISABLED)
+        [written] = await store.recorder.record([cancelled], at=NOON + LEASE)
+
+        assert written.held
+        [listed] = await store.attempts.latest(WEBHOOK, generation=2)
+        assert (listed.attempt, listed.error, listed.next_attempt_at) == (1, "dns", None)
+        assert (await store.row())["state"] == "cancelled"
+
+    async def test_a_result_that_is_written_again_disables_nothing_twice(
+        self, store: Store
+    ) -> None:
+        await store.webhook()
+        [delivery] = await store.claimed(a_new_delivery())
+        failed = an_attempted(delivery, error="dns", disable=DisabledReason.DELIVERY_FAILED)
+        await store.recorder.record([failed], at=NOON)
+
+        [again] = await store.recorder.record([failed], at=NOON)
+
+        assert (again.held, again.disabled) == (True, False)
 
 
 class TestWhatOwnersRead:

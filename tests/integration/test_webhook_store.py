@@ -226,23 +226,6 @@ async def test_what_was_in_flight_cannot_disable_a_webhook_that_was_enabled_agai
     assert not done
 
 
-async def test_disabling_is_undone_with_the_transaction_that_it_belongs_to(store: Store) -> None:
-    new = await store.created()
-    webhook_id = new.webhook.id
-
-    async with store.client.start_session() as session:
-        await session.start_transaction()
-        done = await store.webhooks().disable(
-            webhook_id, generation=1, reason=DisabledReason.GONE, at=LATER, session=session
-        )
-        await session.abort_transaction()
-
-    assert done
-    match = await store.webhooks().match_of(webhook_id)
-    assert match is not None
-    assert match.enabled
-
-
 async def test_every_secret_is_sealed_anew_with_the_newest_key(store: Store) -> None:
     old, rotated = await store.created("k1"), await store.created("k1")
     await store.rotated(rotated.webhook.id, "k1")

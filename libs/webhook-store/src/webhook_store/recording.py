@@ -1,25 +1,22 @@
 """Results of attempts, written under the claims that they were made with.
 
-Ordinary results are two lists of writes: the attempts, then the rows, one write for all that change
-alike. A crash in between leaves an attempt whose row is still claimed; the row is attempted again,
-and the later attempt, which has the same number, takes the place of the earlier. They are no
-transaction, because one that its process leaves open when it is killed holds its rows for a minute,
-and with them every list that they are claimed in (ADR 0007). A result that disables its webhook is
-one: the record and the disabling stand or fall together.
+Single writes in an order that a crash cannot break, and no transaction: first the attempts, then
+the disabling of webhooks, then the rows, one write for all that change alike. A crash in between
+leaves a row that is still claimed. When its lease is over it is attempted again, and the later
+attempt, which has the same number, takes the place of the earlier; or its webhook is disabled by
+then, and it ends as cancelled. A transaction that its process leaves open when it is killed would
+hold its rows for a minute, and with them every list that they are claimed in (ADR 0007, 0011).
 """
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from datetime import datetime
 
 import pymongo.errors
 from pymongo import ReplaceOne, UpdateMany
-from pymongo.asynchronous.client_session import AsyncClientSession
 
-from common.contracts.outage import Outage
-from common.contracts.webhooks import DeliveryId, DisabledReason
-from common.mongo import Client, Database, outages
+from common.contracts.webhooks import DeliveryId
+from common.mongo import Database, outages
 from webhook_store.deliveries import DeliveryTimes
 from webhook_store.delivery_documents import (
     ATTEMPTS,
@@ -32,9 +29,6 @@ from webhook_store.delivery_documents import (
 from webhook_store.delivery_models import Attempted, Result, Written
 from webhook_store.webhooks import Webhooks
 
-#: Seconds for one transaction, with its repeats; the driver's own limit is two minutes.
-_LIMIT = 10.0
-
 #: MongoDB's code of an insert whose id is there already.
 _DUPLICATE = 11000
 
@@ -42,10 +36,7 @@ _DUPLICATE = 11000
 class Recorder:
     """Writes results."""
 
-    def __init__(
-        self, client: Client, database: Database, webhooks: Webhooks, times: DeliveryTimes
-    ) -> None:
-        self._client = client
+    def __init__(self, database: Database, webhooks: Webhooks, times: DeliveryTimes) -> None:
         self._rows = database[DELIVERIES]
         self._attempts = database[ATTEMPTS]
         self._webhooks = webhooks
@@ -57,32 +48,55 @@ class Recorder:
         Raises Outage. Some may then be written nevertheless, so record them again: what was
         written is told as held, and not written twice.
         """
-        disabling = {
-            result.delivery.id: await self._record_and_disable(result, result.disable, at)
-            for result in results
-            if isinstance(result, Attempted) and result.disable is not None
-        }
-        ordinary = [result for result in results if result.delivery.id not in disabling]
-        held = await self._record_all(ordinary, at) if ordinary else set()
-        return [
-            disabling.get(result.delivery.id) or Written(held=result.delivery.id in held)
-            for result in results
-        ]
-
-    async def _record_all(self, results: Sequence[Result], at: datetime) -> set[DeliveryId]:
-        """The deliveries whose results count."""
-        attempts = [
-            self._attempt(result, at) for result in results if isinstance(result, Attempted)
-        ]
         with outages():
-            if attempts:
-                await self._write_attempts(attempts)
-            written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
-        if written.modified_count == len(results):
-            return {result.delivery.id for result in results}
-        return await self._settled(results)
+            lost = await self._lost([one for one in results if _disables(one)])
+            ours = [one for one in results if one.delivery.id not in lost]
+            await self._write_attempts([one for one in ours if isinstance(one, Attempted)], at)
+            disabled = {one.delivery.id for one in ours if await self._disable(one, at)}
+            written = await self._write_rows(ours, at)
+            held = (
+                {one.delivery.id for one in results}
+                if written == len(results)
+                else await self._settled(results)
+            )
+        return [
+            Written(held=one.delivery.id in held, disabled=one.delivery.id in disabled)
+            for one in results
+        ]
 
-    async def _write_attempts(self, attempts: Sequence[Document]) -> None:
+    async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
+        """Those whose claims are over: what disables a webhook is looked at before it is written.
+
+        Of the others that comes out with the write itself.
+        """
+        if not results:
+            return set()
+        claims = {one.delivery.id: one.delivery.claim for one in results}
+        found = self._rows.find({"_id": {"$in": list(claims)}}, {"claim": 1})
+        held = {row["_id"] async for row in found if row.get("claim") == claims[row["_id"]]}
+        return set(claims) - held
+
+    async def _disable(self, result: Result, at: datetime) -> bool:
+        """Whether it was this result that disabled its webhook: once in a generation."""
+        if not isinstance(result, Attempted) or result.disable is None:
+            return False
+        delivery = result.delivery
+        return await self._webhooks.disable(
+            delivery.webhook_id, generation=delivery.generation, reason=result.disable, at=at
+        )
+
+    async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:
+        """How many rows were still ours to write."""
+        if not results:
+            return 0
+        written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
+        return written.modified_count
+
+    async def _write_attempts(self, attempted: Sequence[Attempted], at: datetime) -> None:
+        expires_at = at + self._times.retention
+        attempts = [attempt_document(one, expires_at=expires_at) for one in attempted]
+        if not attempts:
+            return
         try:
             await self._attempts.insert_many(attempts, ordered=False)
         except pymongo.errors.BulkWriteError as error:
@@ -106,43 +120,9 @@ class Recorder:
 
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
         """Those whose rows were given back under our claims, now or by an earlier try."""
-        claims = {result.delivery.id: result.delivery.claim for result in results}
-        with outages():
-            found = self._rows.find({"_id": {"$in": list(claims)}}, {"settled_by": 1})
-            return {
-                row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]
-            }
-
-    async def _record_and_disable(
-        self, result: Attempted, reason: DisabledReason, at: datetime
-    ) -> Written:
-        async def write(session: AsyncClientSession) -> Written:
-            row = await self._rows.bulk_write(self._updates([result], at), session=session)
-            if row.modified_count == 0:
-                return Written(held=False)
-            attempt = self._attempt(result, at)
-            await self._attempts.replace_one(
-                {"_id": attempt["_id"]}, attempt, upsert=True, session=session
-            )
-            disabled = await self._webhooks.disable(
-                result.delivery.webhook_id,
-                generation=result.delivery.generation,
-                reason=reason,
-                at=at,
-                session=session,
-            )
-            return Written(held=True, disabled=disabled)
-
-        try:
-            async with asyncio.timeout(_LIMIT):
-                with outages():
-                    async with self._client.start_session() as session:
-                        written: Written = await session.with_transaction(write)
-        except TimeoutError:
-            raise Outage("the database did not answer in time") from None
-        if not written.held and await self._settled([result]):
-            return Written(held=True)
-        return written
+        claims = {one.delivery.id: one.delivery.claim for one in results}
+        found = self._rows.find({"_id": {"$in": list(claims)}}, {"settled_by": 1})
+        return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}
 
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
         """One for all the results that change their rows alike."""
@@ -161,8 +141,9 @@ class Recorder:
             for alike in groups.values()
         ]
 
-    def _attempt(self, attempted: Attempted, at: datetime) -> Document:
-        return attempt_document(attempted, expires_at=at + self._times.retention)
+
+def _disables(result: Result) -> bool:
+    return isinstance(result, Attempted) and result.disable is not None
 
 
 def _duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:

@@ -2,14 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 import structlog
 from prometheus_client import Counter
-from pymongo.asynchronous.client_session import AsyncClientSession
 
 from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
 from common.mongo import Database, outages
@@ -67,19 +65,9 @@ class Webhooks:
             return {document["_id"]: self._sendable(document, at) async for document in found}
 
     async def disable(
-        self,
-        webhook_id: WebhookId,
-        *,
-        generation: int,
-        reason: DisabledReason,
-        at: datetime,
-        session: AsyncClientSession | None = None,
+        self, webhook_id: WebhookId, *, generation: int, reason: DisabledReason, at: datetime
     ) -> bool:
-        """Stops a webhook, once: False when it was stopped, or started again, or is gone.
-
-        With a session it is part of the caller's transaction, which then hears the driver's own
-        errors: a conflict must reach it as what it is, to be tried again.
-        """
+        """Stops a webhook, once: False when it was stopped, or started again, or is gone."""
         condition = {
             "_id": webhook_id,
             "generation": generation,
@@ -94,8 +82,8 @@ class Webhooks:
             },
             "$inc": {"generation": 1, "revision": 1},
         }
-        with outages() if session is None else nullcontext():
-            result = await self._webhooks.update_one(condition, change, session=session)
+        with outages():
+            result = await self._webhooks.update_one(condition, change)
         return result.modified_count == 1
 
     def _sendable(self, document: Document, at: datetime) -> Sendable:

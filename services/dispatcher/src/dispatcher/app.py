@@ -111,7 +111,7 @@ async def _store(
     webhooks = Webhooks(webhooks_db, keys)
     deliveries = Deliveries(webhooks_db, times)
     events = Events(webhooks_db, retention=settings.webhook_retention)
-    recorder = Recorder(mongo, webhooks_db, webhooks, times)
+    recorder = Recorder(webhooks_db, webhooks, times)
     store = _Store(
         deliveries=deliveries,
         old_events=events,
