@@ -5,7 +5,7 @@ the disabling of webhooks, then the rows, one write for all that change alike. A
 leaves a row that is still claimed. When its lease is over it is attempted again, and the later
 attempt, which has the same number, takes the place of the earlier; or its webhook is disabled by
 then, and it ends as cancelled. A transaction that its process leaves open when it is killed would
-hold its rows for a minute, and with them every list that they are claimed in (ADR 0007, 0011).
+hold its rows for a minute, and with them every list that they are claimed in (ADR 0007, 0013).
 """
 
 from collections import defaultdict
