@@ -16,7 +16,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from pymongo import MongoClient
+
 from bench.figures import percentile
+from bench.search import suggestions
 from bench.search.questions import Questions
 from bench.search.scan import line_of
 from common.contracts.company import Country
@@ -45,7 +48,7 @@ def main() -> None:
         case "ask":
             said = _asked(chosen.folder, Questions.read(chosen.questions))
         case _:
-            said = asyncio.run(_named(chosen.mongo_url, chosen.database, chosen.folder))
+            said = _named(chosen.mongo_url, chosen.database, chosen.folder)
     print(json.dumps(said))
 
 
@@ -76,17 +79,16 @@ async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
     }
 
 
-async def _named(url: str, name: str, path: Path) -> int:
+def _named(url: str, name: str, path: Path) -> int:
     """Writes all names of the register to a file, as the exhaustive scan reads them."""
     count = 0
-    async with connected(url, name="bench", operation_limit=None) as client:
-        companies = database(client, name)["companies"].find({"core": {"$ne": None}}, {"core": 1})
-        with path.open("w") as file:
-            async for document in companies:
-                company = indexed_core(document["core"])
-                for text, kind in company.names:
-                    file.write(line_of(company, text, kind))
-                    count += 1
+    client: MongoClient[dict[str, Any]] = MongoClient(url)
+    with client, path.open("w") as file:
+        for document in client[name]["companies"].find({"core": {"$ne": None}}, {"core": 1}):
+            company = indexed_core(document["core"])
+            for text, kind in company.names:
+                file.write(line_of(company, text, kind))
+                count += 1
     return count
 
 
@@ -100,6 +102,7 @@ def _asked(folder: Path, questions: Questions) -> dict[str, Any]:
         for term in terms[:_ROUNDS_TO_WARM_UP]:
             search(term)
         found[kind] = _timed(search, terms)
+    found["suggestions"] = suggestions.timed(index, questions.names)
     found["memory"] = {kind: value - before[kind] for kind, value in _memory().items()}
     found["companies"] = index.size.companies
     index.close()

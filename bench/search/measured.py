@@ -17,7 +17,7 @@ import orjson
 
 from bench import imports
 from bench.figures import Figure, at_least, at_most
-from bench.search import beside
+from bench.search import beside, suggestions
 from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
 from bench.search.scan import Scan, scanning
@@ -154,6 +154,7 @@ class _Register:
         ]
         for kind, bounds in _KINDS.items():
             figures += _times(f"{bounds.label}, {self.size}", said[kind], bounds)
+        figures += suggestions.figures(said["suggestions"], self.size)
         self.median_of_one_typo = said["names_one_typo"]["elapsed"]["median"]
         return {kind: said[kind]["answers"] for kind in _KINDS}, figures
 
