@@ -1,6 +1,6 @@
 """Counting requests by client."""
 
-from gateway.adapters.http.limits import Limiter, Windows
+from gateway.adapters.http.limits import Limiter
 from gateway.domain.rates import Rate
 from tests.fakes.gateway import ManualClock
 
@@ -66,27 +66,35 @@ def test_looking_counts_nothing() -> None:
     assert limiter.take("192.0.2.7").allowed
 
 
-def test_idle_buckets_are_dropped() -> None:
+def test_clients_that_are_idle_are_forgotten() -> None:
     clock = ManualClock()
-    windows = Windows(clock)
+    limiter = a_limiter(clock)
     for number in range(100):
-        windows.incr(f"client {number}", 60)
+        limiter.take(f"client {number}")
 
     clock.now += 60
-    windows.incr("another", 60)
+    limiter.take("another")
 
-    assert windows.reset() == 1
+    assert limiter.clients == 1
 
 
-def test_there_are_never_more_buckets_than_the_most() -> None:
-    windows = Windows(ManualClock(), most=10)
+def test_there_are_never_more_clients_than_the_most() -> None:
+    limiter = Limiter("anonymous", Rate(2, 60), clock=ManualClock(), most=10)
 
     for number in range(100):
-        windows.incr(f"client {number}", 60)
+        limiter.take(f"client {number}")
 
-    assert windows.get("client 99") == 1
-    assert windows.get("client 0") == 0
-    assert windows.reset() <= 11
+    assert limiter.clients == 10
+    assert limiter.take("client 99").state == '"anonymous";r=0;t=60'
+    assert limiter.take("client 0").state == '"anonymous";r=1;t=60'
+
+
+def test_a_full_table_forgets_nobody_for_a_client_that_is_in_it() -> None:
+    limiter = Limiter("anonymous", Rate(5, 60), clock=ManualClock(), most=2)
+
+    states = [limiter.take(client).state for client in ("a", "b", "b", "a")]
+
+    assert [state.split(";")[1] for state in states] == ["r=4", "r=4", "r=3", "r=3"]
 
 
 def test_several_requests_count_if_all_of_them_fit_and_else_none_does() -> None:

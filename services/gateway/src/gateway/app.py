@@ -3,7 +3,6 @@
 import time
 from contextlib import AsyncExitStack
 from random import Random
-from secrets import token_hex
 from uuid import uuid4
 
 from common.messaging.connection import linked
@@ -26,14 +25,19 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         connected(settings.mongo_url.get_secret_value(), name="gateway")
     )
     amqp_url = settings.amqp_url.get_secret_value()
-    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
+    random = Random()  # noqa: S311 (spreads reconnects and names requests, guards nothing)
+
+    def new_id() -> str:
+        # Not from the system: that is a call into it for each of them.
+        return random.randbytes(16).hex()
+
     publishing = await stack.enter_async_context(
         linked(amqp_url, name="gateway-requests", random=random)
     )
     consuming = await stack.enter_async_context(
         linked(amqp_url, name="gateway-replies", random=random)
     )
-    rpc = await stack.enter_async_context(rpc_client(publishing, consuming, new_id=_new_id))
+    rpc = await stack.enter_async_context(rpc_client(publishing, consuming, new_id=new_id))
     renderer = await stack.enter_async_context(xml_renderer(workers=settings.xml_processes))
 
     health.add("broker_requests", publishing.health, required=False)
@@ -48,7 +52,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         keys=KnownKeys(keys, clock=time.monotonic),
         renderer=renderer,
         clock=time.monotonic,
-        new_id=_new_id,
+        new_id=new_id,
         new_call_id=uuid4,
     )
     await stack.enter_async_context(
@@ -69,7 +73,3 @@ def _policy(settings: Settings) -> Policy:
         trusted_proxies=settings.trusted_proxies,
         cors_origin=settings.cors_origin,
     )
-
-
-def _new_id() -> str:
-    return token_hex(16)
