@@ -94,25 +94,20 @@ def _search(scale: Scale) -> list[Figure]:
     return search.measure(scale.search, _system, _key)
 
 
-def _imports_and_lookups(scale: Scale) -> list[Figure]:
+def _imports(scale: Scale) -> list[Figure]:
     with _system() as system:
-        folder = system.folder / "registers"
-        written = write_registers(folder, scale.entities, SEED, countries=("no",))
-        file = next(path for kind, path in written.items() if kind == "no-enheter")
-        found = imports.measure(system, file, entities=scale.entities)
-        key = _key(system)
-        for module in ("lookup", "gateway"):
-            system.start(module).wait_until_ready()
-        step = max(scale.entities // 5_000, 1)
-        numbers = [
-            document["organisasjonsnummer"]
-            for index, document in enumerate(companies_no(scale.entities, SEED))
-            if index % step == 0 and index >= _SHOWCASE
-        ]
-        found += lookups.measure(system, key, numbers, seconds=scale.seconds)
-        return found + footprint.memory_under_load(
-            system, key, numbers, seconds=scale.lasting_seconds
-        )
+        file = _entities(system, scale.entities)
+        return imports.measure(system, file, entities=scale.entities)
+
+
+def _lookups(scale: Scale) -> list[Figure]:
+    with _loaded(scale.entities) as loaded:
+        return lookups.measure(*loaded, seconds=scale.seconds)
+
+
+def _lasting_load(scale: Scale) -> list[Figure]:
+    with _loaded(scale.entities) as loaded:
+        return footprint.memory_under_load(*loaded, seconds=scale.lasting_seconds)
 
 
 def _footprint(scale: Scale) -> list[Figure]:
@@ -130,6 +125,31 @@ def _feeds(scale: Scale) -> list[Figure]:
 
 #: The first companies of a register are made by hand; some of them are deleted ones.
 _SHOWCASE = 10
+#: Companies that are asked for.
+_ASKED = 5_000
+
+
+@contextmanager
+def _loaded(entities: int) -> Iterator[tuple[System, str, list[str]]]:
+    """A system with so many companies that takes lookups, a key, and numbers to ask for."""
+    with _system() as system:
+        _ran(system, "lookup", "import", "no-enheter", str(_entities(system, entities)))
+        key = _key(system)
+        for module in ("lookup", "gateway"):
+            system.start(module).wait_until_ready()
+        step = max(entities // _ASKED, 1)
+        numbers = [
+            document["organisasjonsnummer"]
+            for index, document in enumerate(companies_no(entities, SEED))
+            if index % step == 0 and index >= _SHOWCASE
+        ]
+        yield system, key, numbers
+
+
+def _entities(system: System, count: int) -> Path:
+    """A file of so many Norwegian entities."""
+    written = write_registers(system.folder / "registers", count, SEED, countries=("no",))
+    return next(path for kind, path in written.items() if kind == "no-enheter")
 
 
 @contextmanager
@@ -174,7 +194,9 @@ MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
     "start and idle": _footprint,
     "accuracy of name search": _accuracy,
     "name and address search": _search,
-    "imports and lookups": _imports_and_lookups,
+    "imports": _imports,
+    "lookups": _lookups,
+    "lasting load": _lasting_load,
     "deliveries": _deliveries,
     "feeds": _feeds,
 }
