@@ -17,11 +17,11 @@ class Size:
     entries: int
     #: Whose way to a receiver is timed.
     changes: int
-    #: In the whole file with which all that is stored is compared.
+    #: Of which the whole file has those that have not ended: a million.
     entities: int
 
 
-FULL = Size(entries=20_000, changes=150, entities=1_000_000)
+FULL = Size(entries=20_000, changes=150, entities=1_050_000)
 QUICK = Size(entries=300, changes=5, entities=2_000)
 
 
