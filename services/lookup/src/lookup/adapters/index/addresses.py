@@ -30,7 +30,7 @@ _AT_THE_HOUSE, _ALIKE = 64, 100
 _ENOUGH = 80.0
 _MOST_EDITS = 2
 #: Documents that the grams of a search may be in together; with it its time is bounded.
-_IN_DOCUMENTS = 800_000
+_IN_DOCUMENTS = 400_000
 #: Streets that differ, and stand equally well against what was asked.
 _MOST_TIES = 8
 
