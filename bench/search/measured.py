@@ -8,6 +8,7 @@ import json
 import statistics
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import orjson
 
 from bench import imports
 from bench.figures import Figure, at_least, at_most
+from bench.plots import write_curves
 from bench.search import beside, suggestions
 from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
@@ -75,12 +77,15 @@ def measure(
 ) -> list[Figure]:
     """`system_of` gives a context with an empty system, `key_of` a key to it."""
     figures: list[Figure] = []
+    growth: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for count in size.registers:
         with system_of() as system:
             register = _Register(system, count, size.questions)
             figures += register.loaded() + register.indexed()
             answers, asked = register.asked()
             figures += asked
+            for label, median in register.medians.items():
+                growth[label].append((count, median))
             if count == size.registers[-1]:
                 figures += _compared(register, answers, size.compared)
                 figures += beside.measure(
@@ -90,6 +95,8 @@ def measure(
                     beside.Paths.of(register.numbers, register.questions.names_one_typo),
                     seconds=size.seconds,
                 )
+    if size is FULL:
+        write_curves("search", "A search, median", "companies", "ms", growth)
     return figures
 
 
@@ -104,8 +111,8 @@ class _Register:
         self.index = system.folder / "index"
         self.index.mkdir()
         self.numbers: list[str] = []
-        #: Milliseconds; known once it was asked.
-        self.median_of_one_typo = 0.0
+        #: Milliseconds by kind of question; known once it was asked.
+        self.medians: dict[str, float] = {}
         self.questions = drawn(self._written(max(count // 2_000, 1)), questions)
         self._asked = system.folder / "questions.json"
         self.questions.write(self._asked)
@@ -154,8 +161,8 @@ class _Register:
         ]
         for kind, bounds in _KINDS.items():
             figures += _times(f"{bounds.label}, {self.size}", said[kind], bounds)
+            self.medians[bounds.label] = said[kind]["elapsed"]["median"]
         figures += suggestions.figures(said["suggestions"], self.size)
-        self.median_of_one_typo = said["names_one_typo"]["elapsed"]["median"]
         return {kind: said[kind]["answers"] for kind in _KINDS}, figures
 
     def names_file(self) -> Path:
@@ -207,7 +214,7 @@ def _compared(
     with pg_trgm() as postgresql:
         postgresql.load(names)
         trigrams = statistics.median(postgresql.milliseconds(one_typo))
-    ours = register.median_of_one_typo
+    ours = register.medians[_KINDS["names_one_typo"].label]
     yield Figure(f"exhaustive rapidfuzz scan, {size}", plain, "ms")
     yield Figure(f"PostgreSQL pg_trgm, {size}", trigrams, "ms")
     yield Figure("name search over the exhaustive rapidfuzz scan, median", plain / ours, "×")
