@@ -1,6 +1,7 @@
 """The clients of the registers keep their manners, against a server that speaks the interfaces."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +13,8 @@ import pytest
 import trustme
 from yarl import URL
 
-from lookup.adapters.feeds.brreg import BrregEntities, UpdateFeed
+from lookup.adapters.feeds.brreg import FILES, BrregEntities, UpdateFeed
+from lookup.adapters.feeds.files import DownloadedFile
 from lookup.adapters.feeds.http import (
     Call,
     Manners,
@@ -187,6 +189,26 @@ async def test_requests_of_one_client_are_made_one_at_a_time(register: Register)
     await asyncio.gather(*(register.client.ask(register.ask()) for _ in range(5)))
 
     assert register.served.most_at_once == 1
+
+
+async def test_a_download_leaves_nothing_behind_however_its_reader_ends(
+    register: Register, tmp_path: Path
+) -> None:
+    # The second try writes over what the first one had written.
+    register.served.faults.plan("/enheter/lastned", BrokenOff(told=True))
+    path = FILES[Kind.NO_ENTITIES]
+    whole = DownloadedFile(
+        register.client, Kind.NO_ENTITIES, path, folder=tmp_path, now=lambda: NOON
+    )
+
+    async with whole.newest() as file:
+        assert file is not None
+        in_folder = await asyncio.to_thread(os.listdir, tmp_path)
+        read = [list(file.documents()) for _ in range(2)]
+
+    assert in_folder == [], "so that nothing is left where the process is killed here"
+    assert read[0] == read[1]
+    assert len(read[0]) >= 9
 
 
 async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 
 from lookup.adapters.feeds.http import Answer, Call, RegisterClient
 from lookup.adapters.registers.reading import documents
@@ -15,7 +15,10 @@ from lookup.usecases.sync.sources import Download, RegisterFault
 
 
 class DownloadedFile:
-    """`WholeFile` over HTTP; the file is in `folder` while it is read, and then gone."""
+    """`WholeFile` over HTTP; the file is in `folder` while it is read, and then gone.
+
+    It has no name there, so that the kernel takes its room back even from a process that is killed.
+    """
 
     def __init__(
         self,
@@ -35,8 +38,8 @@ class DownloadedFile:
     @asynccontextmanager
     async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
         asked_at = self._now()
-        with TemporaryDirectory(prefix="lookup-sync-", dir=self._folder) as folder:
-            file = Path(folder) / self._kind.value
+        with TemporaryFile(dir=self._folder) as nameless:
+            file = Path(f"/proc/self/fd/{nameless.fileno()}")
             condition = {} if known is None else {"If-None-Match": known}
             url = self._client.url(self._path)
             call = Call("GET", url, headers=condition, accepted=(200, 304))
