@@ -25,5 +25,10 @@ async def measure(system: System, *, entries: int) -> list[Figure]:
     assert brought.results("changed") == entries, brought.line
     return [
         at_least("feed entries to the outbox", entries / brought.seconds, "/s", _GOAL),
+        Figure(
+            "feed entries to the outbox, processor time of the sync each",
+            brought.processor_seconds / entries * 1000,
+            "ms",
+        ),
         Figure("following a feed, peak memory", brought.peak_megabytes, "MB"),
     ]

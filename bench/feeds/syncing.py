@@ -1,6 +1,7 @@
 """Running `python -m lookup sync` beside registers that this process serves."""
 
 import asyncio
+import resource
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ class Pass:
 
     line: Mapping[str, Any]
     peak_megabytes: float
+    #: Of all its processes, the start of Python included.
+    processor_seconds: float
 
     @property
     def seconds(self) -> float:
@@ -45,6 +48,7 @@ async def norwegian_pass(system: System, brreg: URL, **settings: str) -> Pass:
         "BRREG_URL": str(brreg),
         **{name.upper(): value for name, value in settings.items()},
     }
+    before = _processor_seconds()
     process = await asyncio.create_subprocess_exec(
         *command, "no-enheter", env=environment, stdout=asyncio.subprocess.PIPE
     )
@@ -54,4 +58,10 @@ async def norwegian_pass(system: System, brreg: URL, **settings: str) -> Pass:
     lines = [orjson.loads(line) for line in said]
     [line] = [line for line in lines if line["event"] == "sync.pass"]
     assert line["outcome"] == "done", line
-    return Pass(line, float(peak))
+    return Pass(line, float(peak), _processor_seconds() - before)
+
+
+def _processor_seconds() -> float:
+    """Of all processes that this one has started and that have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
