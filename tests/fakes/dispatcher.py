@@ -143,6 +143,8 @@ class FakeRows:
     rows: dict[DeliveryId, FakeRow] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     database: Switch = field(default_factory=Switch)
+    #: Claims of these end in an error that is nobody's outage.
+    crashing: set[DeliveryId] = field(default_factory=set)
     _claims: int = 0
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
@@ -156,6 +158,8 @@ class FakeRows:
 
     async def claim(self, task: DeliveryTask) -> Claimed | None:
         self.database.check()
+        if task.delivery_id in self.crashing:
+            raise ValueError("crashed")
         row = self.rows.get(task.delivery_id)
         if row is None or row.attempts != task.attempt - 1 or not self._is_free(row):
             return None
@@ -303,7 +307,7 @@ class FakeJournal:
     left_alone: list[tuple[DeliveryId, Left]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
-    failures: list[Claimed] = field(default_factory=list)
+    failures: list[DeliveryId] = field(default_factory=list)
 
     def attempted(self, report: AttemptReport) -> None:
         self.reports.append(report)
@@ -318,5 +322,5 @@ class FakeJournal:
     def not_published(self, task: DeliveryTask) -> None:
         self.unpublished.append(task)
 
-    def failed(self, delivery: Claimed) -> None:
-        self.failures.append(delivery)
+    def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
+        self.failures.append(delivery_id)

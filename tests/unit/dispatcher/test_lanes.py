@@ -134,7 +134,18 @@ async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
         await until(lambda: done(dispatching) == 2)
         await until(lambda: len(dispatching.journal.failures) == 1)
 
-    assert dispatching.journal.failures[0].id == "short"
+    assert dispatching.journal.failures == ["short"]
+
+
+async def test_a_lane_outlives_a_claim_that_crashes() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.rows.crashing.add(a_delivery_id(1))
+    async with dispatching.working():
+        crowd(dispatching, a_task(1), a_task(2))
+        await until(lambda: done(dispatching) == 1)
+
+    assert dispatching.journal.failures == [a_delivery_id(1)]
 
 
 async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:

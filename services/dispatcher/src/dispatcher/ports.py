@@ -155,5 +155,5 @@ class Journal(Protocol):
     def not_published(self, task: DeliveryTask) -> None:
         """A retry's message could not be published: the sweeper wakes its row."""
 
-    def failed(self, delivery: Claimed) -> None:
+    def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         """An attempt ended in an error of ours, which is being handled."""

@@ -4,9 +4,9 @@ import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import DeliveryId
+from common.contracts.webhooks import DeliveryId, WebhookId
 from dispatcher.ports import AttemptReport, Left
-from webhook_store.delivery_models import Attempted, Cancelled, Claimed, DeliveryState
+from webhook_store.delivery_models import Attempted, Cancelled, DeliveryState
 
 ATTEMPTS = Counter(
     "webhook_attempts_total", "Attempts to deliver, by outcome and cause", ["outcome", "cause"]
@@ -89,9 +89,9 @@ class LoggingJournal:
         LATE_RETRIES.inc()
         log.warning("retry.not_published", delivery_id=task.delivery_id, attempt=task.attempt)
 
-    def failed(self, delivery: Claimed) -> None:
+    def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         FAILED.inc()
-        log.exception("delivery.crashed", delivery_id=delivery.id, webhook_id=delivery.webhook_id)
+        log.exception("delivery.crashed", delivery_id=delivery_id, webhook_id=webhook_id)
 
 
 def _count(attempted: Attempted) -> None:

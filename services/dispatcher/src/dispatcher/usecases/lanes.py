@@ -161,16 +161,17 @@ class Lanes:
         task.add_done_callback(self._attempts.discard)
 
     async def _claim_and_attempt(self, place: Place, task: DeliveryTask) -> None:
+        delivery = None
         try:
             delivery = await self._rows.claim(task)
         except Outage as outage:
-            self._slots.free(place)
             self._journal.left(task.delivery_id, Left.OUTAGE, str(outage))
-            return
+        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
+            self._journal.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
             self._slots.free(place)
-            return
-        await self._attempt_claimed(place, delivery)
+        else:
+            await self._attempt_claimed(place, delivery)
 
     async def _attempt_claimed(self, place: Place, delivery: Claimed) -> None:
         try:
@@ -178,6 +179,6 @@ class Lanes:
         except Outage as outage:
             self._journal.left(delivery.id, Left.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
-            self._journal.failed(delivery)
+            self._journal.failed(delivery.id, delivery.webhook_id)
         finally:
             self._slots.free(place)
