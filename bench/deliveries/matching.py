@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from bench.deliveries.world import key_of, vat_of
 from bench.figures import Figure, at_most, percentile
+from bench.plots import write_curves
 from bench.servers import Servers
 from common.contracts.company import Country
 from common.contracts.events import EventType
@@ -33,13 +34,17 @@ _OF_ALL = 200
 #: Events that are matched together while the dispatcher has much to do.
 _TOGETHER = 50
 _GOAL_MS = 10
+#: What the figures of one size are called in the curves, in their order.
+_LABELS = ("p50", "p99", f"{_TOGETHER} together, each")
 
 #: Opens nothing here: matching reads no secret.
 _KEYS = SecretStr("bench:" + "A" * 43 + "=")
 
 
 async def measure(own: Servers, *, webhooks: tuple[int, ...], events: int) -> list[Figure]:
+    """For each of these numbers of webhooks; three or more are drawn as curves, too."""
     figures = []
+    curves: dict[str, list[tuple[float, float]]] = {label: [] for label in _LABELS}
     async with connected(
         own.mongo.url, name="bench", operation_limit=timedelta(minutes=10)
     ) as client:
@@ -47,8 +52,13 @@ async def measure(own: Servers, *, webhooks: tuple[int, ...], events: int) -> li
             name = f"matching-{uuid.uuid4().hex[:8]}"
             db = database(client, name)
             await _fill(db, count)
-            figures += await _figures(db, count, events)
+            found = await _figures(db, count, events)
+            for label, figure in zip(_LABELS, found, strict=True):
+                curves[label].append((count, figure.value))
+            figures += found
             await client.drop_database(name)
+    if len(webhooks) > 2:
+        write_curves("matching", "Matching an event", "webhooks", "ms", curves)
     return figures
 
 

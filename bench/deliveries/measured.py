@@ -25,8 +25,15 @@ class Size:
     matched: int
 
 
-FULL = Size(30_000, 3, 15, 1_000_000, (10, 1_000, 100_000), 2_000)
-QUICK = Size(1_000, 1, 1, 5_000, (10, 1_000), 100)
+FULL = Size(
+    deliveries=30_000,
+    rounds=3,
+    seconds=15,
+    rows=1_000_000,
+    webhooks=(10, 100, 1_000, 10_000, 100_000),
+    matched=2_000,
+)
+QUICK = Size(deliveries=1_000, rounds=1, seconds=1, rows=5_000, webhooks=(10, 1_000), matched=100)
 
 
 def measure(size: Size) -> list[Figure]:
