@@ -307,7 +307,7 @@ class FakeJournal:
     left_alone: list[tuple[DeliveryId, Left]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
-    failures: list[DeliveryId] = field(default_factory=list)
+    failures: list[tuple[DeliveryId, WebhookId]] = field(default_factory=list)
 
     def attempted(self, report: AttemptReport) -> None:
         self.reports.append(report)
@@ -323,4 +323,4 @@ class FakeJournal:
         self.unpublished.append(task)
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
-        self.failures.append(delivery_id)
+        self.failures.append((delivery_id, webhook_id))

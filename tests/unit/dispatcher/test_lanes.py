@@ -134,7 +134,7 @@ async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
         await until(lambda: done(dispatching) == 2)
         await until(lambda: len(dispatching.journal.failures) == 1)
 
-    assert dispatching.journal.failures == ["short"]
+    assert dispatching.journal.failures == [("short", WEBHOOK)]
 
 
 async def test_a_lane_outlives_a_claim_that_crashes() -> None:
@@ -145,7 +145,7 @@ async def test_a_lane_outlives_a_claim_that_crashes() -> None:
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: done(dispatching) == 1)
 
-    assert dispatching.journal.failures == [a_delivery_id(1)]
+    assert dispatching.journal.failures == [(a_delivery_id(1), WEBHOOK)]
 
 
 async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
