@@ -19,7 +19,7 @@ from typing import Any
 from pymongo import MongoClient
 
 from bench.figures import percentile
-from bench.search import suggestions
+from bench.search import address_scan, suggestions
 from bench.search.questions import Questions
 from bench.search.scan import line_of
 from common.contracts.company import Country
@@ -36,7 +36,7 @@ _ROUNDS_TO_WARM_UP = 50
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=("ready", "ask", "names"))
+    parser.add_argument("what", choices=("ready", "ask", "lists"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mongo-url")
     parser.add_argument("--database")
@@ -48,7 +48,7 @@ def main() -> None:
         case "ask":
             said = _asked(chosen.folder, Questions.read(chosen.questions))
         case _:
-            said = _named(chosen.mongo_url, chosen.database, chosen.folder)
+            said = {"names": _listed(chosen.mongo_url, chosen.database, chosen.folder)}
     print(json.dumps(said))
 
 
@@ -79,16 +79,22 @@ async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
     }
 
 
-def _named(url: str, name: str, path: Path) -> int:
-    """Writes all names of the register to a file, as the exhaustive scan reads them."""
+def _listed(url: str, name: str, folder: Path) -> int:
+    """Writes all names and all addresses of the register to files, as the scans read them."""
     count = 0
     client: MongoClient[dict[str, Any]] = MongoClient(url)
-    with client, path.open("w") as file:
+    with (
+        client,
+        (folder / "names").open("w") as names,
+        (folder / "addresses").open("w") as addresses,
+    ):
         for document in client[name]["companies"].find({"core": {"$ne": None}}, {"core": 1}):
             company = indexed_core(document["core"])
-            for text, kind in company.names:
-                file.write(line_of(company, text, kind))
-                count += 1
+            names.writelines(line_of(company, text, kind) for text, kind in company.names)
+            count += len(company.names)
+            addresses.writelines(
+                address_scan.line_of(company, address) for address in company.addresses
+            )
     return count
 
 

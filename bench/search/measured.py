@@ -20,6 +20,7 @@ from bench import imports
 from bench.figures import Figure, at_least, at_most
 from bench.plots import write_curves
 from bench.search import beside, suggestions
+from bench.search.address_scan import AddressScan
 from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
 from bench.search.scan import Scan, scanning
@@ -58,17 +59,17 @@ class Bounds:
     label: str
     median: float
     p99: float
-    #: Share of the answers that are the scan's, where that is wanted.
-    same: float | None = None
+    #: Share of the answers that are the scan's.
+    same: float = 0.99
 
 
 _KINDS = {
     "names": Bounds("name as it is", 3, 25),
-    "names_one_typo": Bounds("name, one typo", 3, 25, 0.99),
+    "names_one_typo": Bounds("name, one typo", 3, 25),
     "names_two_typos": Bounds("name, two typos", 10, 50, 0.97),
     "addresses": Bounds("address as it is", 3, 25),
     "addresses_one_typo": Bounds("address, one typo", 3, 25),
-    "addresses_two_typos": Bounds("address, two typos", 10, 50),
+    "addresses_two_typos": Bounds("address, two typos", 10, 50, 0.97),
 }
 
 
@@ -165,10 +166,10 @@ class _Register:
         figures += suggestions.figures(said["suggestions"], self.size)
         return {kind: said[kind]["answers"] for kind in _KINDS}, figures
 
-    def names_file(self) -> Path:
-        path = self._system.folder / "names"
-        self._inside("names", folder=path)
-        return path
+    def listed(self) -> tuple[Path, Path]:
+        """Files with all names and with all addresses."""
+        self._inside("lists", folder=self._system.folder)
+        return self._system.folder / "names", self._system.folder / "addresses"
 
     def _inside(self, what: str, *arguments: str, folder: Path | None = None) -> Any:
         environment = self._system.full_environment()
@@ -200,17 +201,16 @@ def _compared(
     register: _Register, answers: Mapping[str, Sequence[Any]], count: int
 ) -> Iterator[Figure]:
     """The index beside those that look at every name, and beside pg_trgm, over the same names."""
-    names = register.names_file()
+    names, addresses = register.listed()
+    yield from _addresses_compared(register, answers, addresses, max(count // 3, 10))
     one_typo = register.questions.names_one_typo[:count]
     with scanning(names) as scan:
-        for kind, bounds in _KINDS.items():
-            if bounds.same is not None:
-                asked = register.questions.kinds()[kind][:count]
-                share = _same(scan, asked, answers[kind])
-                label = f"top answer as the exhaustive scan's, {bounds.label}, {scan.names:,} names"
-                yield at_least(label, share, "", bounds.same)
+        size = f"{scan.names:,} names"
+        for kind in ("names_one_typo", "names_two_typos"):
+            share = _same(_best_name(scan), register.questions.kinds()[kind][:count], answers[kind])
+            yield _as_the_scan(kind, size, share)
         plain = statistics.median(scan.plain(name) for name in one_typo[: max(count // 5, 5)])
-        size = f"{scan.names:,} names, one typo, median"
+        size = f"{size}, one typo, median"
     with pg_trgm() as postgresql:
         postgresql.load(names)
         trigrams = statistics.median(postgresql.milliseconds(one_typo))
@@ -221,11 +221,38 @@ def _compared(
     yield at_least("name search over PostgreSQL pg_trgm, median", trigrams / ours, "×", _FASTER)
 
 
-def _same(scan: Scan, asked: Sequence[str], answers: Sequence[Any]) -> float:
+def _addresses_compared(
+    register: _Register, answers: Mapping[str, Sequence[Any]], path: Path, count: int
+) -> Iterator[Figure]:
+    scan = AddressScan(path)
+    size = f"{scan.addresses:,} addresses"
+    for kind in ("addresses_one_typo", "addresses_two_typos"):
+        asked = register.questions.kinds()[kind][:count]
+        share = _same(lambda question, _: scan.search_address(question), asked, answers[kind])
+        yield _as_the_scan(kind, size, share)
+
+
+def _as_the_scan(kind: str, size: str, share: float) -> Figure:
+    bounds = _KINDS[kind]
+    label = f"top answer as the exhaustive scan's, {bounds.label}, {size}"
+    return at_least(label, share, "", bounds.same)
+
+
+def _best_name(scan: Scan) -> "Best":
+    def best(question: str, hit: Hit | None) -> Hit | None:
+        return scan.search_name(question, least=0 if hit is None else hit.score)
+
+    return best
+
+
+#: The best answer to a question; what the index found spares looking at what is worse.
+Best = Callable[[str, Hit | None], Hit | None]
+
+
+def _same(best: Best, asked: Sequence[str], answers: Sequence[Any]) -> float:
     """How many of the answers are what the scan says: the same company, or none."""
     same = 0
     for question, answer in zip(asked, answers, strict=False):
         hit = None if answer is None else Hit(*answer)
-        best = scan.search_name(question, least=0 if hit is None else hit.score)
-        same += best == hit
+        same += best(question, hit) == hit
     return same / len(asked)
