@@ -32,6 +32,10 @@ _SECONDS = Histogram(
 _SIZE = Gauge("index_companies", "Companies in the index", ["country"])
 
 
+#: Processes that make an index, 75 MB each; a container may have fewer processors than it sees.
+_BUILDERS = 2
+
+
 class IndexInUse(Exception):
     """Two processes must not share an index: each applies the same changes to it."""
 
@@ -90,7 +94,7 @@ async def followed_indexes(  # noqa: PLR0913 (what an index needs to live)
 ) -> AsyncIterator[IndexSearches]:
     """The countries' indexes, opened from their saved copies and followed while the body runs."""
     async with AsyncExitStack() as stack:
-        builders = await stack.enter_async_context(workers(processors()))
+        builders = await stack.enter_async_context(workers(min(processors(), _BUILDERS)))
         pool, suggest_pool = (
             stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=what))
             for what in ("search", "suggest")
