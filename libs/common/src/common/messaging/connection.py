@@ -52,12 +52,25 @@ def broker_calls() -> Iterator[None]:
     except (DeliveryError, BrokerAway):
         raise
     except _BROKER_ERRORS as error:
+        _stay_cancelled(error)
         raise BrokerAway(f"the broker cannot be reached: {error!r}") from error
     except Exception as error:
         # aiormq ends what is under way with a bare Exception when it is closed without a reason.
         if type(error) is not Exception:
             raise
+        _stay_cancelled(error)
         raise BrokerAway("the connection was closed") from error
+
+
+def _stay_cancelled(error: Exception) -> None:
+    """Raises CancelledError when that is what the library made its error of.
+
+    aiormq does so when its connection is lost at the same moment. Who tries again after an error
+    would never hear that it has to end.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError from error
 
 
 class Attachment(Protocol):
