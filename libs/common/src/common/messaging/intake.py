@@ -22,9 +22,15 @@ class Intake:
         self._queue: AbstractQueue | None = None
         self._tag = ""
         self._running: set[asyncio.Task[None]] = set()
+        self._ended = False
 
     async def begin(self, queue: AbstractQueue) -> None:
-        """Consumes from now on; the channel's prefetch says how many messages at a time."""
+        """Consumes from now on; the channel's prefetch says how many messages at a time.
+
+        After `drain` it does nothing: a connection may come back while its process stops.
+        """
+        if self._ended:
+            return
         self._tag = await queue.consume(self._take, timeout=CONNECT_LIMIT)
         self._queue = queue
 
@@ -34,6 +40,7 @@ class Intake:
 
     async def drain(self, limit: float) -> None:
         """Takes no more, then lets what runs finish, at most `limit` seconds."""
+        self._ended = True
         if self._queue is not None:
             try:
                 with broker_calls():

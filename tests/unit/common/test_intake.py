@@ -1,0 +1,39 @@
+"""Taking messages, and stopping."""
+
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
+
+from common.messaging.intake import Intake
+
+
+class FakeQueue:
+    """A queue that is consumed or not."""
+
+    def __init__(self) -> None:
+        self.consumers = 0
+
+    async def consume(
+        self, _callback: Callable[[AbstractIncomingMessage], Awaitable[None]], **_limit: float
+    ) -> str:
+        self.consumers += 1
+        return "tag"
+
+    async def cancel(self, _tag: str, **_limit: float) -> None:
+        self.consumers -= 1
+
+
+async def work(_message: AbstractIncomingMessage) -> None:
+    """Nothing comes."""
+
+
+async def test_a_connection_that_comes_back_while_it_stops_brings_no_more_messages() -> None:
+    intake, first, again = Intake(work), FakeQueue(), FakeQueue()
+    await intake.begin(cast(AbstractQueue, first))
+    await intake.drain(1)
+    intake.forget()
+
+    await intake.begin(cast(AbstractQueue, again))
+
+    assert (first.consumers, again.consumers) == (0, 0)
