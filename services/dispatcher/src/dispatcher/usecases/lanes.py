@@ -120,7 +120,7 @@ class Lanes:
 
     async def _work_off(self, lane: _Lane) -> None:
         try:
-            while lane.first_attempts or lane.more or lane.retries:
+            while self._group is not None and (lane.first_attempts or lane.more or lane.retries):
                 if lane.first_attempts:
                     await self._take(lane, lane.first_attempts.popleft())
                 elif lane.more:
