@@ -22,6 +22,10 @@ Database = AsyncDatabase[dict[str, Any]]
 #: each operation end before that.
 SELECTION_LIMIT = timedelta(seconds=1)
 REQUEST_LIMIT = timedelta(milliseconds=1200)
+#: The driver's heartbeats have this time as well, and it drops every connection when one is late:
+#: they run in our loop, and a busy moment must not look like a dead server. An operation with a
+#: limit waits no longer for a connection than that.
+_CONNECT_LIMIT = timedelta(seconds=5)
 
 #: What the driver raises when the database cannot be reached or cannot answer now.
 _AWAY = (
@@ -42,7 +46,7 @@ async def connected(
         appname=name,
         tz_aware=True,
         serverSelectionTimeoutMS=_milliseconds(SELECTION_LIMIT),
-        connectTimeoutMS=_milliseconds(SELECTION_LIMIT),
+        connectTimeoutMS=_milliseconds(_CONNECT_LIMIT),
         timeoutMS=None if operation_limit is None else _milliseconds(operation_limit),
         w="majority",
         retryWrites=True,
