@@ -1,5 +1,6 @@
 """What is applied to the index: when it is seen, what survives a restart, how it is built anew."""
 
+import fcntl
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +8,7 @@ from contextlib import closing
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from threading import Event
+from threading import Event, Timer
 
 import pytest
 
@@ -253,6 +254,20 @@ def test_a_damaged_index_has_to_be_built_anew(tmp_path: Path, damage: str) -> No
 
     with opened(tmp_path) as index:
         assert index.save_point is None
+
+
+def test_a_lock_that_a_starting_process_still_has_is_waited_for(tmp_path: Path) -> None:
+    with opened(tmp_path) as index:
+        index.rebuild([NORDLYS], b"1")
+    [lock] = (tmp_path / "dk").rglob(".tantivy-writer.lock")
+
+    with lock.open() as inherited:
+        fcntl.flock(inherited, fcntl.LOCK_EX)
+        let_go = Timer(0.2, fcntl.flock, (inherited, fcntl.LOCK_UN))
+        let_go.start()
+        with opened(tmp_path) as index:
+            assert index.save_point == b"1"
+        let_go.join()
 
 
 def test_searches_go_on_while_changes_are_committed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """One built index in a folder of its own: its writer, and the state that searches see."""
 
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +24,10 @@ class Effort(NamedTuple):
 LIVE = Effort(heap_size=15_000_000, num_threads=1)
 BULK = Effort(heap_size=256_000_000, num_threads=2)
 
+#: Seconds that a lock which nobody should hold is waited for, and between two tries.
+_LOCK_LIMIT = 5.0
+_AGAIN = 0.01
+
 
 class Generation:
     """What is applied becomes visible, and durable, with `commit`; all of it or nothing.
@@ -37,7 +42,7 @@ class Generation:
         self._country = country
         self._index = fields.open_index(str(folder))
         self._schema = self._index.schema
-        self._writer = self._index.writer(**effort._asdict())
+        self._writer = _writer(self._index, effort)
         self._index.reload()
 
     def view(self) -> View:
@@ -78,3 +83,19 @@ class Generation:
     def close(self) -> None:
         """Let merges end and go off the folder; what was not committed is lost."""
         self._writer.wait_merging_threads()
+
+
+def _writer(index: tantivy.Index, effort: Effort) -> tantivy.IndexWriter:
+    """The one writer of a folder.
+
+    For a moment somebody else may hold its lock: a process that is being started, for the other
+    country's index, has our open files until it becomes a program of its own.
+    """
+    deadline = time.monotonic() + _LOCK_LIMIT
+    while True:
+        try:
+            return index.writer(**effort._asdict())
+        except ValueError as error:
+            if "LockBusy" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_AGAIN)
