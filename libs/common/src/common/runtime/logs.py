@@ -4,7 +4,7 @@ import asyncio
 import atexit
 import logging
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -20,8 +20,11 @@ _SILENT = ("aiormq",)
 _LEVELS = {"exception": "error"}
 
 
-def configure(level: str, *, service: str) -> None:
-    """Routes structlog and the standard library's loggers to JSON lines; call once, at start."""
+def configure(level: str, *, service: str) -> Callable[[], None]:
+    """Routes structlog and the standard library's loggers to JSON lines; call once, at start.
+
+    Returns what writes out the lines that wait, for a process that ends without Python's own end.
+    """
 
     def stamp(
         _logger: object, method: str, event: MutableMapping[str, Any]
@@ -33,11 +36,12 @@ def configure(level: str, *, service: str) -> None:
         return event
 
     shared: list[structlog.typing.Processor] = [stamp, structlog.processors.format_exc_info]
+    lines = _Lines(sys.stdout.buffer)
     numeric = logging.getLevelNamesMapping()[level]
     structlog.configure(
         processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
-        logger_factory=structlog.BytesLoggerFactory(_Lines(sys.stdout.buffer)),  # type: ignore[arg-type]
+        logger_factory=structlog.BytesLoggerFactory(lines),  # type: ignore[arg-type]
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)
@@ -54,6 +58,7 @@ def configure(level: str, *, service: str) -> None:
         logging.getLogger(name).setLevel(max(numeric, logging.WARNING))
     for name in _SILENT:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    return lines.write_out
 
 
 def _dump(event: object, **_options: object) -> bytes:
@@ -69,7 +74,7 @@ class _Lines:
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
         self._waiting: list[bytes] = []
-        atexit.register(self._write_out)
+        atexit.register(self.write_out)
 
     def write(self, line: bytes) -> None:
         self._waiting.append(line)
@@ -79,12 +84,12 @@ class _Lines:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            self._write_out()
+            self.write_out()
         else:
             if len(self._waiting) == 1:
-                loop.call_soon(self._write_out)
+                loop.call_soon(self.write_out)
 
-    def _write_out(self) -> None:
+    def write_out(self) -> None:
         lines, self._waiting = self._waiting, []
         self._output.write(b"".join(lines))
         self._output.flush()

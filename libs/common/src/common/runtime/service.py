@@ -28,10 +28,11 @@ Build = Callable[[S, AsyncExitStack, Health], Awaitable[None]]
 
 def run(name: str, settings: S, build: Build[S]) -> None:
     """Runs a service until SIGTERM or SIGINT; one is enough at any stage, more change nothing."""
-    logs.configure(settings.log_level, service=name)
+    write_out_lines = logs.configure(settings.log_level, service=name)
     uvloop.run(_main(name, settings, build))
     # Python itself would first wait for every thread, and one that asks a name server which never
     # answers has half a minute to go. All there was to close is closed.
+    write_out_lines()
     sys.stdout.flush()
     os._exit(0)
 
