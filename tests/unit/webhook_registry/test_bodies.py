@@ -174,6 +174,12 @@ def test_a_window_ends_now_when_it_says_nothing_else() -> None:
     assert (window.since, window.until) == (NOON - timedelta(days=1), NOON)
 
 
+def test_a_window_begins_with_a_second_as_the_times_of_events_do() -> None:
+    window = read_window(b'{"since": "2026-03-01T12:00:00.750Z"}', now=NOON)
+
+    assert window.since == NOON - timedelta(days=1)
+
+
 def test_a_window_does_not_reach_into_the_future() -> None:
     body = b'{"since": "2026-03-01T12:00:00Z", "until": "2026-03-03T12:00:00Z"}'
 

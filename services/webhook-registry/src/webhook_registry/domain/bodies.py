@@ -1,7 +1,7 @@
 """What the bodies of requests may say, with every fault named and what would be right."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -96,7 +96,8 @@ def read_window(body: bytes, *, now: datetime) -> Window:
     window = Window(since, min(until or now, now))
     if window.since >= window.until:
         raise _faulty([_fault("since", "give a time before `until` and before now")])
-    return window
+    # Events tell their time in whole seconds, so the second of `since` began with it.
+    return replace(window, since=window.since.replace(microsecond=0))
 
 
 class _Reader:
