@@ -276,8 +276,9 @@ class FakeSender:
     outcomes: deque[Outcome | Outage] = field(default_factory=deque)
     by_url: Mapping[str, Outcome] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)
-    #: While it is not set, posts stay in flight.
+    #: While it is not set, posts stay in flight; those to `hanging` always do.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
+    hanging: str | None = None
     in_flight: int = 0
     most_in_flight: int = 0
 
@@ -290,6 +291,8 @@ class FakeSender:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await self.gate.wait()
+            if post.url == self.hanging:
+                await asyncio.Event().wait()
         finally:
             self.in_flight -= 1
         outcome = self.outcomes.popleft() if self.outcomes else None

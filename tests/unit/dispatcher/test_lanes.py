@@ -8,7 +8,13 @@ from dispatcher.domain.caps import Caps, Place
 from dispatcher.domain.outcome import Answered
 from dispatcher.ports import Left
 from dispatcher.usecases.lanes import REMEMBERED
-from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task
+from tests.builders.deliveries import (
+    WEBHOOK,
+    a_delivery_id,
+    a_new_delivery,
+    a_sendable,
+    a_task,
+)
 from tests.unit.dispatcher.conftest import Dispatching, until
 from webhook_store.delivery_models import DeliveryState
 
@@ -80,19 +86,20 @@ async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() 
 async def test_a_hanging_webhook_holds_up_no_other() -> None:
     dispatching = Dispatching()
     other = WebhookId("wh_2")
+    dispatching.webhooks.others[other] = a_sendable(other, url="https://hooks.example.com/other")
+    dispatching.sender.hanging = a_sendable().url
     await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
     await dispatching.keep(a_new_delivery(9, webhook_id=other))
-    dispatching.sender.gate.clear()
     async with dispatching.working():
         hanging = asyncio.create_task(dispatching.wake(*(a_task(number) for number in range(8))))
         await until(lambda: dispatching.sender.in_flight == 4)
-        dispatching.sender.gate.set()
 
         await dispatching.wake(a_task(9, webhook_id=other))
 
+        assert done(dispatching) == 1
         assert dispatching.rows.rows[a_delivery_id(9)].state is DeliveryState.SUCCEEDED
-        await hanging
-        await until(lambda: done(dispatching) == 9)
+        assert dispatching.sender.in_flight == 4
+        hanging.cancel()
 
 
 async def test_first_attempts_go_before_retries() -> None:

@@ -31,19 +31,21 @@ class Slots:
             self._give_up(place, turn)
             raise
 
-    def free(self, place: Place) -> None:
+    def free(self, freed: Place) -> None:
         """Gives a slot back, to whoever may have it and waited longest."""
-        self._in_flight.free(place)
-        queue = self._queues.get(place.host)
+        self._in_flight.free(freed)
+        queue = self._queues.get(freed.host)
         if queue is None:
             return
         for waiting in queue:
-            if self._in_flight.take(waiting[0]):
+            place, turn = waiting
+            # One that was cancelled a moment ago leaves the queue itself.
+            if not turn.done() and self._in_flight.take(place):
                 queue.remove(waiting)
-                waiting[1].set_result(None)
+                turn.set_result(None)
                 break
         if not queue:
-            del self._queues[place.host]
+            del self._queues[freed.host]
 
     def _give_up(self, place: Place, turn: "asyncio.Future[None]") -> None:
         if turn.done() and not turn.cancelled():
