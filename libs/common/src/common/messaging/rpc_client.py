@@ -84,8 +84,10 @@ class _Lane:
         self.pump_is_due = False
         #: How many waited when the last turn of the loop was over.
         self.gathered = 0
+        #: Calls that wait for an answer.
+        self.open_calls = 0
+        _IN_FLIGHT.labels(route.queue).set_function(lambda: self.open_calls)
         # At hand, since to look a child up costs more than to count with it.
-        self.open_calls = _IN_FLIGHT.labels(route.queue)
         self.latency = _LATENCY.labels(route.queue)
         self.list_size = _LIST.labels(route.queue)
 
@@ -177,7 +179,7 @@ class RpcClient:
         lane.waiting.append(call)
         self._pump_soon(lane)
         self._open.add(call)
-        lane.open_calls.inc()
+        lane.open_calls += 1
         try:
             return reply.model_validate(await call.answer)
         except NoAnswerInTime:
@@ -189,7 +191,7 @@ class RpcClient:
             raise
         finally:
             self._open.remove(call)
-            lane.open_calls.dec()
+            lane.open_calls -= 1
             lane.latency.observe(loop.time() - started)
 
     def _pump_soon(self, lane: _Lane) -> None:

@@ -4,7 +4,9 @@ import asyncio
 import atexit
 import logging
 import sys
+from collections import deque
 from collections.abc import Callable, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -15,9 +17,6 @@ import structlog
 _QUIET = ("aiohttp", "aio_pika", "pymongo", "dicttoxml", "asyncio")
 #: It logs an error at each try to connect; `common.messaging.connection` says it once.
 _SILENT = ("aiormq",)
-
-#: The level of a line is the name of the method that wrote it, but for this one.
-_LEVELS = {"exception": "error"}
 
 
 def configure(level: str, *, service: str) -> Callable[[], None]:
@@ -30,18 +29,22 @@ def configure(level: str, *, service: str) -> Callable[[], None]:
         _logger: object, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
         # One step for what structlog has three for: every unit of work passes here.
-        event["level"] = _LEVELS.get(method, method)
+        event["level"] = method
         event["at"] = datetime.now(UTC)
         event["service"] = service
         return event
 
-    shared: list[structlog.typing.Processor] = [stamp, structlog.processors.format_exc_info]
+    def line(logger: object, method: str, event: MutableMapping[str, Any]) -> bytes:
+        if "exc_info" in event:
+            event = structlog.processors.format_exc_info(logger, method, event)
+        return _dump(stamp(logger, method, event)) + b"\n"
+
     lines = _Lines(sys.stdout.buffer)
     numeric = logging.getLevelNamesMapping()[level]
     structlog.configure(
-        processors=[*shared, structlog.processors.JSONRenderer(serializer=_dump)],
+        processors=[line],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
-        logger_factory=structlog.BytesLoggerFactory(lines),  # type: ignore[arg-type]
+        logger_factory=lambda *_names: lines,
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stdout)
@@ -50,7 +53,11 @@ def configure(level: str, *, service: str) -> Callable[[], None]:
             processor=structlog.processors.JSONRenderer(
                 serializer=lambda *a, **k: _dump(*a, **k).decode()
             ),
-            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
+            foreign_pre_chain=[
+                structlog.stdlib.add_logger_name,
+                stamp,
+                structlog.processors.format_exc_info,
+            ],
         )
     )
     logging.basicConfig(level=numeric, handlers=[handler], force=True)
@@ -73,14 +80,12 @@ class _Lines:
 
     def __init__(self, output: BinaryIO) -> None:
         self._output = output
-        self._waiting: list[bytes] = []
+        self._waiting: deque[bytes] = deque()
         atexit.register(self.write_out)
 
-    def write(self, line: bytes) -> None:
+    def take(self, line: bytes) -> None:
+        """What structlog calls with each line, by the name of its level."""
         self._waiting.append(line)
-
-    def flush(self) -> None:
-        """Called under the logger's lock, after each line."""
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
@@ -89,7 +94,13 @@ class _Lines:
             if len(self._waiting) == 1:
                 loop.call_soon(self.write_out)
 
+    debug = info = warning = error = critical = take
+
     def write_out(self) -> None:
-        lines, self._waiting = self._waiting, []
+        # Taken one by one: other threads add some meanwhile, and take some.
+        lines = []
+        with suppress(IndexError):
+            while True:
+                lines.append(self._waiting.popleft())
         self._output.write(b"".join(lines))
         self._output.flush()

@@ -35,13 +35,13 @@ class KnownKeys:
         """`clock` is monotonic, in seconds."""
         self._keys = keys
         self._known = _Recent[ApiKey](clock, lifetime, most)
-        self._unknown = _Recent[None](clock, lifetime, most)
+        self._unknown = _Recent[bool](clock, lifetime, most)
         self._reads: dict[str, asyncio.Future[ApiKey | None]] = {}
 
     async def find(self, key_id: str) -> ApiKey | None:
-        for recent in (self._known, self._unknown):
-            if key_id in recent:
-                return recent.get(key_id)
+        known = self._known.get(key_id)
+        if known is not None or self._unknown.get(key_id):
+            return known
         read = self._reads.get(key_id)
         if read is not None:
             # Shielded: one who stops waiting must not stop the others.
@@ -62,7 +62,7 @@ class KnownKeys:
         finally:
             del self._reads[key_id]
         if key is None:
-            self._unknown.put(key_id, None)
+            self._unknown.put(key_id, value=True)
         else:
             self._known.put(key_id, key)
         return key
@@ -84,12 +84,9 @@ class _Recent(Generic[V]):
         self._most = most
         self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
 
-    def __contains__(self, key: str) -> bool:
+    def get(self, key: str) -> V | None:
         entry = self._entries.get(key)
-        return entry is not None and self._clock() < entry[0]
-
-    def get(self, key: str) -> V:
-        return self._entries[key][1]
+        return entry[1] if entry is not None and self._clock() < entry[0] else None
 
     def put(self, key: str, value: V) -> None:
         self._entries[key] = (self._clock() + self._lifetime, value)

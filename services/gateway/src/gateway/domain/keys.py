@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
+from typing import NamedTuple
 
 
 class Scope(StrEnum):
@@ -13,8 +14,7 @@ class Scope(StrEnum):
     WEBHOOKS = "webhooks"
 
 
-@dataclass(frozen=True, slots=True)
-class PresentedKey:
+class PresentedKey(NamedTuple):
     """A key as a client sent it."""
 
     id: str

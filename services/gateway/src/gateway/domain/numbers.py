@@ -15,6 +15,8 @@ def bare_number(text: str, *, prefix: str = "", also: str = "") -> str:
 
     `also` names characters that may stand before the digits and are kept, such as a phone's `+`.
     """
+    if text.isascii() and text.isdecimal():
+        return text
     bare = _SEPARATORS.sub("", text)
     if prefix and bare[: len(prefix)].upper() == prefix:
         bare = bare[len(prefix) :]

@@ -1,7 +1,7 @@
 """What the query string of a lookup asks for, and what is wrong with it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
@@ -19,8 +19,7 @@ class Format(StrEnum):
     XML = "xml"
 
 
-@dataclass(frozen=True, slots=True)
-class LookupQuery:
+class LookupQuery(NamedTuple):
     request: LookupRequest
     format: Format
     #: The search as it was asked for: a type, or `search` when the type was inferred.

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 from aiohttp import hdrs, web
@@ -36,8 +37,7 @@ class Access:
     counted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     allowance: Allowance
     #: The key it was made with, once that is known to be good.
     key: ApiKey | None = None

@@ -6,7 +6,7 @@ import orjson
 from aiohttp import hdrs, web
 
 from common.contracts.lookup import LookupReply
-from gateway.adapters.http.context import ALLOWANCE, API_KEY, REQUEST_ID
+from gateway.adapters.http.context import PASSING
 from gateway.adapters.http.errors import problem_document
 from gateway.adapters.http.limits import Allowance
 from gateway.adapters.http.webhooks import JSON
@@ -31,11 +31,12 @@ def batch_handler(
 
     async def look_up(request: web.Request) -> web.Response:
         lookups = parse_batch(await _body(request))
-        request[ALLOWANCE] = charge(request[API_KEY], len(lookups) - 1)
-        request_id = request[REQUEST_ID]
-        results = await look_up_all(lookups, request_id=request_id)
+        passing = request[PASSING]
+        if passing.key is not None:
+            passing.allowance = charge(passing.key, len(lookups) - 1)
+        results = await look_up_all(lookups, request_id=passing.request_id)
         return web.Response(
-            body=_document(results, request_id),
+            body=_document(results, passing.request_id),
             headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: CACHE_CONTROL},
         )
 

@@ -1,20 +1,27 @@
 """What is kept with a request on its way through the gateway."""
 
+from dataclasses import dataclass
+
 from aiohttp import web
 
 from gateway.adapters.http.limits import Allowance
 from gateway.domain.keys import ApiKey
 
-REQUEST_ID = web.RequestKey("request_id", str)
 
-#: The good key it was made with; absent in anonymous requests.
-API_KEY = web.RequestKey("api_key", ApiKey)
+@dataclass(slots=True)
+class Passing:
+    """What is known of a request that was let in."""
 
-#: What is left of the rate, where a request has counted for more than one.
-ALLOWANCE = web.RequestKey("allowance", Allowance)
+    request_id: str
+    #: What is left of the rate that it counts for.
+    allowance: Allowance
+    #: The good key it was made with; None in anonymous requests.
+    key: ApiKey | None = None
+    #: The search as it was asked for, once the query is read.
+    search_type: str = "none"
 
-#: The search as it was asked for, once the query is read.
-SEARCH_TYPE = web.RequestKey("search_type", str)
+
+PASSING = web.RequestKey("passing", Passing)
 
 
 def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:

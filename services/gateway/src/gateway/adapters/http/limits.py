@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
+from typing import NamedTuple
 
 from gateway.domain.rates import Rate
 
@@ -11,8 +12,7 @@ from gateway.domain.rates import Rate
 MOST_CLIENTS = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(NamedTuple):
     """What is left for one client."""
 
     allowed: bool

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.context import REQUEST_ID, SEARCH_TYPE, parameters_of
+from gateway.adapters.http.context import PASSING, parameters_of
 from gateway.domain.conditional import entity_tag, is_known
 from gateway.domain.query import Format, parse_lookup
 from gateway.ports import Lookups, Renderer
@@ -25,9 +25,10 @@ def lookup_handler(
     """The handler of `/api`, or of the endpoint of one search type."""
 
     async def look_up(request: web.Request) -> web.Response:
+        passing = request[PASSING]
         query = parse_lookup(parameters_of(request), typed=typed)
-        request[SEARCH_TYPE] = query.search_type
-        reply = await lookups.find(query.request, request_id=request[REQUEST_ID])
+        passing.search_type = query.search_type
+        reply = await lookups.find(query.request, request_id=passing.request_id)
         headers = {
             ETAG: entity_tag(reply.tag, query.format),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,

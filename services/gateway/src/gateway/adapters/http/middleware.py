@@ -8,16 +8,9 @@ from http import HTTPStatus
 import structlog
 from aiohttp import hdrs, web
 
-from gateway.adapters.http.auth import Access, Admission, Gate
-from gateway.adapters.http.context import (
-    ALLOWANCE,
-    API_KEY,
-    REQUEST_ID,
-    SEARCH_TYPE,
-    parameters_of,
-)
+from gateway.adapters.http.auth import Access, Gate
+from gateway.adapters.http.context import PASSING, Passing, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
-from gateway.adapters.http.limits import Allowance
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem
 from gateway.domain.query import Format, wanted_format
@@ -49,7 +42,7 @@ class RouteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The middleware; `handle` is what aiohttp calls."""
+    """What every request goes through; `handle` is the middleware."""
 
     gate: Gate
     #: By path as it is registered; what is not here is `others`.
@@ -59,43 +52,47 @@ class Passage:
     clock: Callable[[], float]
     new_id: Callable[[], str]
 
+    @web.middleware
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         started = self.clock()
         self.metrics.in_flight += 1
         try:
             path = _path_of(request)
             facts = self.routes.get(path, self.others)
-            request_id = request[REQUEST_ID] = self._request_id(request)
             access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
-            admission = await self.gate.admit(request, access)
-            response = await _answer(request, handler, admission, facts)
-            allowance = request.get(ALLOWANCE, admission.allowance)
-            _add_headers(response, request_id, allowance, facts)
-            self._record(request, path, response.status, admission, self.clock() - started)
+            allowance, key, refusal = await self.gate.admit(request, access)
+            passing = request[PASSING] = Passing(self._request_id(request), allowance, key)
+            try:
+                if refusal is not None:
+                    raise refusal
+                response = await handler(request)
+            except Exception as error:  # noqa: BLE001 (the client is told, and so are we)
+                response = _problem(request, passing, facts, error)
+            _add_headers(response, passing, facts)
+            self._record(request.method, path, response.status, passing, self.clock() - started)
             return response
         finally:
             self.metrics.in_flight -= 1
 
     def _request_id(self, request: web.Request) -> str:
-        given = request.headers.get("X-Request-Id", "")
-        return given if _SANE_ID.fullmatch(given) else self.new_id()
+        given = request.headers.get("X-Request-Id")
+        return given if given and _SANE_ID.fullmatch(given) else self.new_id()
 
     def _record(
-        self, request: web.Request, path: str, status: int, admission: Admission, seconds: float
+        self, method: str, path: str, status: int, passing: Passing, seconds: float
     ) -> None:
-        search_type = request.get(SEARCH_TYPE, "none")
-        self.metrics.done(path, status, search_type, seconds)
+        self.metrics.done(path, status, passing.search_type, seconds)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
-            self.metrics.limited("anonymous" if admission.key is None else "key")
+            self.metrics.limited("anonymous" if passing.key is None else "key")
         log.info(
             "request.done",
-            request_id=request[REQUEST_ID],
-            method=request.method,
+            request_id=passing.request_id,
+            method=method,
             route=path,
             status=status,
             duration_ms=round(seconds * 1000, 3),
-            search_type=search_type,
-            key_id=None if admission.key is None else admission.key.id,
+            search_type=passing.search_type,
+            key_id=None if passing.key is None else passing.key.id,
         )
 
 
@@ -104,31 +101,24 @@ def _path_of(request: web.Request) -> str:
     return UNMATCHED if resource is None else resource.canonical
 
 
-async def _answer(
-    request: web.Request, handler: Handler, admission: Admission, facts: RouteFacts
-) -> web.StreamResponse:
-    try:
-        if admission.refusal is not None:
-            raise admission.refusal
-        if admission.key is not None:
-            request[API_KEY] = admission.key
-        return await handler(request)
-    except Problem as known:
-        problem = known
-    except web.HTTPException as error:
+def _problem(
+    request: web.Request, passing: Passing, facts: RouteFacts, error: Exception
+) -> web.Response:
+    """What a client is told of anything that was raised."""
+    if isinstance(error, Problem):
+        problem = error
+    elif isinstance(error, web.HTTPException):
         problem = problem_of_aiohttp(error)
-    except Exception:
-        log.exception("request.failed", request_id=request[REQUEST_ID])
+    else:
+        log.error("request.failed", request_id=passing.request_id, exc_info=error)
         problem = InternalError("an internal error")
     format_ = wanted_format(parameters_of(request)) if facts.has_formats else Format.JSON
-    return problem_response(problem, request[REQUEST_ID], format_)
+    return problem_response(problem, passing.request_id, format_)
 
 
-def _add_headers(
-    response: web.StreamResponse, request_id: str, allowance: Allowance, facts: RouteFacts
-) -> None:
+def _add_headers(response: web.StreamResponse, passing: Passing, facts: RouteFacts) -> None:
     headers = response.headers
-    headers["X-Request-Id"] = request_id
-    headers["RateLimit-Policy"] = allowance.policy
-    headers["RateLimit"] = allowance.state
+    headers["X-Request-Id"] = passing.request_id
+    headers["RateLimit-Policy"] = passing.allowance.policy
+    headers["RateLimit"] = passing.allowance.state
     headers.update(facts.headers)

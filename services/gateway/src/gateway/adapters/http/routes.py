@@ -80,11 +80,7 @@ def application(surroundings: Surroundings, policy: Policy) -> web.Application:
         new_id=surroundings.new_id,
     )
 
-    @web.middleware
-    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-        return await passage.handle(request, handler)
-
-    app = web.Application(middlewares=[middleware], client_max_size=LARGEST_BODY)
+    app = web.Application(middlewares=[passage.handle], client_max_size=LARGEST_BODY)
     _add_lookups(app.router, surroundings, policy)
     look_up_all = LookUpAll(surroundings.lookups)
     app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))

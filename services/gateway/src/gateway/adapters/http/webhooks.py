@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import AttemptStatus, Operation, WebhookReply, WebhookRequest
-from gateway.adapters.http.context import API_KEY, REQUEST_ID, parameters_of
+from gateway.adapters.http.context import PASSING, parameters_of
 from gateway.domain.problems import InvalidParameter, UnsupportedMediaType
 from gateway.ports import Webhooks
 
@@ -69,17 +69,18 @@ def webhook_handler(
     """The handler of one method and path."""
 
     async def handle(request: web.Request) -> web.Response:
+        passing = request[PASSING]
         asked = WebhookRequest(
             operation=endpoint.operation,
             call_id=new_call_id(),
-            owner=request[API_KEY].owner if API_KEY in request else "",
+            owner="" if passing.key is None else passing.key.owner,
             webhook_id=request.match_info.get("id", ""),
             delivery_id=request.match_info.get("delivery_id", ""),
             body=await _body(request, endpoint),
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
             status=_status(request) if endpoint.operation is Operation.DELIVERIES else None,
         )
-        reply = await webhooks.do(asked, request_id=request[REQUEST_ID])
+        reply = await webhooks.do(asked, request_id=passing.request_id)
         return web.Response(
             status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
         )
