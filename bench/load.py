@@ -8,13 +8,17 @@ from tempfile import NamedTemporaryFile
 
 from local_stack import packages
 
-#: wrk asks for a random one of the given paths each time and prints what it saw as JSON.
+#: wrk asks for a random one of the given paths each time and prints what it saw as JSON. Requests
+#: are written beforehand: it shares the processors with what it measures.
 _SCRIPT = """
-local paths = {}
-for line in io.lines("%(paths)s") do paths[#paths + 1] = line end
-local headers = {["X-API-Key"] = "%(key)s"}
-init = function(args) math.randomseed(os.time()) end
-request = function() return wrk.format("GET", paths[math.random(#paths)], headers) end
+local requests = {}
+init = function(args)
+  math.randomseed(os.time())
+  for path in io.lines("%(paths)s") do
+    requests[#requests + 1] = wrk.format("GET", path, {["X-API-Key"] = "%(key)s"})
+  end
+end
+request = function() return requests[math.random(#requests)] end
 done = function(summary, latency)
   local e = summary.errors
   print(string.format('{"rate": %%.1f, "p50_ms": %%.3f, "p99_ms": %%.3f, "errors": %%d}',

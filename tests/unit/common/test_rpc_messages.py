@@ -20,7 +20,7 @@ REQUEST = LookupRequest(
 
 
 def test_requests_arrive_with_their_ids_and_their_time_on_the_receivers_clock() -> None:
-    body = encode_requests([("one", 1500, REQUEST.model_dump()), ("two", 20, REQUEST.model_dump())])
+    body = encode_requests([("one", 1500, REQUEST), ("two", 20, REQUEST)])
 
     asked = decode_requests(body, LookupRequest, now=100.0)
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from lookup.domain.digests import Part
@@ -12,8 +12,7 @@ from lookup.domain.records import Kind, Record, Refused, Unread
 from lookup.domain.suggesting import Suggested
 
 
-@dataclass(frozen=True, slots=True)
-class CompanyRow:
+class CompanyRow(NamedTuple):
     """What an answer is made of."""
 
     revision: int
@@ -50,8 +49,7 @@ class Register(Companies, Protocol):
     ) -> Mapping[CompanyKey | UnitKey, Sequence[bytes]]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(NamedTuple):
     key: CompanyKey
     #: 0 to 100.
     score: float

@@ -9,8 +9,7 @@ hosts differ.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import ormsgpack
 from pydantic import ValidationError
@@ -35,8 +34,7 @@ class RpcFailed(Exception):
         self.failure = failure
 
 
-@dataclass(frozen=True, slots=True)
-class Asked(Generic[C]):
+class Asked(NamedTuple, Generic[C]):
     """One request of a list."""
 
     request_id: str
@@ -45,8 +43,8 @@ class Asked(Generic[C]):
     deadline: float
 
 
-def encode_requests(items: Sequence[tuple[str, int, dict[str, Any]]]) -> bytes:
-    return ormsgpack.packb(items)
+def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
+    return ormsgpack.packb(items, option=ormsgpack.OPT_SERIALIZE_PYDANTIC)
 
 
 def decode_requests(body: bytes, kind: type[C], *, now: float) -> list[Asked[C]]:
@@ -65,12 +63,8 @@ def decode_requests(body: bytes, kind: type[C], *, now: float) -> list[Asked[C]]
 
 def encode_results(results: Sequence[Result]) -> bytes:
     return ormsgpack.packb(
-        [
-            (result.model_dump(), None)
-            if isinstance(result, Failure)
-            else (None, result.model_dump())
-            for result in results
-        ]
+        [(result, None) if isinstance(result, Failure) else (None, result) for result in results],
+        option=ormsgpack.OPT_SERIALIZE_PYDANTIC,
     )
 
 

@@ -258,7 +258,7 @@ class RpcClient:
         message = Message(
             encode_requests(
                 [
-                    (call.request_id, int((call.deadline - now) * 1000), call.request.model_dump())
+                    (call.request_id, int((call.deadline - now) * 1000), call.request)
                     for call in calls
                 ]
             ),

@@ -4,20 +4,22 @@ The stored JSON is copied, not parsed: an answer is put together from ready piec
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 
 from common.contracts.company import REGISTER_OF, Country, Include
 from common.contracts.lookup import LookupReply, SearchType
 
+#: How times are written: in UTC, to the second.
+_TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
+
 #: Raised when the same stored company is shown in another way, so that no cached answer survives.
 _SHAPE = "1"
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A company and how it was found."""
 
     country: Country
@@ -31,8 +33,7 @@ class Found:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Extras:
+class Extras(NamedTuple):
     """What belongs to the company, as stored; filled where it was asked for."""
 
     units: Sequence[bytes] = ()
@@ -50,7 +51,7 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
             found.type.encode(),
             score,
             REGISTER_OF[found.country].encode(),
-            orjson.dumps(None if found.updated_at is None else rfc3339(found.updated_at)),
+            orjson.dumps(found.updated_at, option=_TIMES),
         ),
     ]
     if Include.OWNERS in include:
