@@ -250,6 +250,25 @@ def test_street_and_house_are_found_among_the_lines_of_a_register(
 
 
 @pytest.mark.parametrize(
+    "line,street,house,floor,door",
+    [
+        ("Storgata 5", "stor gade", House(5, last=5), "", ""),
+        ("Storgata 5 B", "stor gade", House(5, letter="b", last=5), "", ""),
+        ("Strandvej nr. 5", "strand vej", House(5, last=5), "", ""),
+        ("St. 2", "", None, "st", "2"),
+        ("Stuen 2", "", None, "st", "2"),
+    ],
+)
+def test_a_line_of_words_and_one_number_is_a_street_unless_it_begins_with_a_floor(
+    line: str, street: str, house: House | None, floor: str, door: str
+) -> None:
+    place = place_of(IndexedAddress(AddressKind.BUSINESS, street=line), Country.DK)
+
+    assert (place.street.words, place.house) == (street, house)
+    assert (place.floor, place.door) == (floor, door)
+
+
+@pytest.mark.parametrize(
     "line,floor,door",
     [
         ("Storgade 5, 1. V.", "1", "tv"),

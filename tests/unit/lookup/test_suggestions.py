@@ -73,6 +73,13 @@ def test_letters_that_were_typed_apart_are_not_taken_for_one(index: SearchIndex)
     assert suggested(index, "moe") == [1, 2]
 
 
+def test_a_name_is_not_begun_by_what_the_search_for_names_makes_of_it(index: SearchIndex) -> None:
+    named(index, "Moen Maskin", "Mønster")
+
+    assert [one.score for one in index.suggest("Mon Maskin", 10)] == [70.0]
+    assert [one.score for one in index.suggest("Monster", 10)] == [100.0]
+
+
 def test_a_whole_name_comes_first_then_beginnings_words_and_typos(index: SearchIndex) -> None:
     named(index, "Det Nordlys", "Nardlys", "Nordlyset", "Nordlys A/S")
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from common.contracts.company import Country
-from lookup.domain.dwellings import is_dwelling, take_dwelling
+from lookup.domain.dwellings import is_dwelling, may_be_dwelling, take_dwelling
 from lookup.domain.folding import Folded, fold_text
 from lookup.domain.indexed import IndexedAddress
 from lookup.domain.streets import fold_street, names_kind
@@ -45,6 +45,8 @@ _STREET_AND_HOUSE = re.compile(
     r"(?!\w)(?P<rest>.*)$",
     re.IGNORECASE,
 )
+#: One number, last.
+_PLAIN = re.compile(r"([^\W\d][^\d,;\n]*?) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
 _LONGEST_RANGE = 60
 _BREAK = re.compile(r"[,;\n]")
 _SHORT_TOWNS = {"kbh": "kobenhavn"}
@@ -103,11 +105,30 @@ def place_of(address: IndexedAddress, home: Country) -> Place:
     if (address.country or home).lower() != home:
         fields = (address.street, address.postal_code, address.city)
         return Place(NOTHING, whole=fold_text(" ".join(field for field in fields if field)))
-    segments, co = _without_care_of(_segments(address.street or ""))
-    towns = tuple(fold_town(town) for town in (address.city, address.district) if town)
-    co = fold_text(address.co).words if address.co else co
+    towns = tuple([fold_town(town) for town in (address.city, address.district) if town])
     postal_code = "".join((address.postal_code or "").split())
-    return _place(segments, postal_code, towns, co, None)
+    co = fold_text(address.co).words if address.co else ""
+    if plain := _plain(address.street or ""):
+        return Place(*plain, "", "", postal_code, towns, co)
+    segments, in_line = _without_care_of(_segments(address.street or ""))
+    return _place(segments, postal_code, towns, co or in_line, None)
+
+
+def _plain(line: str) -> tuple[Folded, House] | None:
+    """Street and house of a register's line that has nothing else, as nearly all are."""
+    if (found := _PLAIN.fullmatch(line)) and (street := _plain_street(found[1])):
+        number = int(found[2])
+        return street, House(number, found[3].lower(), number)
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _plain_street(name: str) -> Folded | None:
+    """A street's name folded; None for what may be something else, with a number behind it."""
+    words = name.casefold().split()
+    if _CARE_OF.match(name) or _PREMISES.match(name) or may_be_dwelling(words[0]):
+        return None
+    return None if words[-1].startswith("nr") else fold_street(name)
 
 
 @lru_cache(maxsize=16_384)
@@ -154,19 +175,12 @@ def _place(
     name, house, rest = (
         (found["street"], _house(found), found["rest"]) if found else (street, None, "")
     )
-    floor, door, beside = take_dwelling(rest)
-    floor, door, _ = take_dwelling(" ".join(dwellings), floor=floor, door=door)
+    floor, door, beside = take_dwelling(rest) if rest else ("", "", "")
+    if dwellings:
+        floor, door, _ = take_dwelling(" ".join(dwellings), floor=floor, door=door)
     places = [fold_town(part) for part in (beside, *others) if part and part != street]
-    return Place(
-        street=fold_street(name) if name else NOTHING,
-        house=house,
-        floor=floor,
-        door=door,
-        postal_code=postal_code,
-        towns=(*towns, *places),
-        co=co,
-        whole=whole,
-    )
+    road = fold_street(name) if name else NOTHING
+    return Place(road, house, floor, door, postal_code, (*towns, *places), co, whole)
 
 
 def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
@@ -186,5 +200,5 @@ def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
 
 
 def _house(found: re.Match[str]) -> House:
-    number = int(found["number"])
-    return House(number, letter=(found["letter"] or "").lower(), last=int(found["last"] or number))
+    number, letter, last = found.group("number", "letter", "last")
+    return House(int(number), letter.lower() if letter else "", int(last or number))

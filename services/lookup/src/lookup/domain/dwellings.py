@@ -46,6 +46,12 @@ def is_dwelling(text: str) -> bool:
     return bool(floor or door) and not rest
 
 
+def may_be_dwelling(first: str) -> bool:
+    """Whether a text with this first word, in lower case, may say a floor or a door."""
+    word = first.strip(".-()")
+    return not word or word in _FLOOR_WORDS or _floor_and_door(word, "") is not None
+
+
 def _floor_and_door(word: str, floor: str) -> tuple[str, str] | None:
     """What one word tells of floor and door when `floor` is known already; None: nothing."""
     if glued := _GLUED.match(word):

@@ -1,10 +1,9 @@
 """What the search index knows of a company: its names, its places, and its rank among equals."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,8 +25,7 @@ class AddressKind(IntEnum):
     POSTAL = 1
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedAddress:
+class IndexedAddress(NamedTuple):
     kind: AddressKind
     #: Street, house number, floor and door, as the register writes them.
     street: str | None = None
@@ -39,8 +37,7 @@ class IndexedAddress:
     country: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(NamedTuple):
     """Who comes first of companies that match equally well: active, larger, older, lower number."""
 
     status: Status
@@ -50,13 +47,15 @@ class Rank:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedCompany:
+class IndexedCompany(NamedTuple):
     key: CompanyKey
     names: tuple[tuple[str, NameKind], ...]
     addresses: tuple[IndexedAddress, ...]
     rank: Rank
 
+
+#: As the contract names them, too.
+_PARTS_OF_ADDRESS = IndexedAddress._fields[1:]
 
 # How `rank_order` lays a rank into 62 bits: two for life, then these.
 _EMPLOYEE_BITS, _FOUNDED_BITS, _NUMBER_BITS = 15, 17, 28
@@ -67,7 +66,7 @@ _YOUNGEST = (1 << _FOUNDED_BITS) - 1
 _FIRST_NORWEGIAN_NUMBER = 800_000_000
 _LIFE = {Status.ACTIVE: 2, Status.ENDED: 0}
 _BETWEEN_ACTIVE_AND_ENDED = 1
-_LIGHTEST_KIND = max(NameKind)
+_LIGHTEST_KIND = int(max(NameKind))
 #: Found sooner than by `Status(text)`.
 _STATUSES = {status.value: status for status in Status}
 
@@ -87,7 +86,7 @@ def rank_order(rank: Rank) -> int:
     return order << _NUMBER_BITS | (1 << _NUMBER_BITS) - 1 - _cut(number, _NUMBER_BITS)
 
 
-def order_of(kind: NameKind | AddressKind, rank: int) -> int:
+def order_of(kind: int, rank: int) -> int:
     """A kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
     return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank
 
@@ -103,17 +102,20 @@ def indexed_core(core: bytes) -> IndexedCompany:
     """
     company: dict[str, Any] = orjson.loads(core)
     names = [(company["name"], NameKind.CURRENT)]
-    names += [(name, NameKind.TRADE) for name in company.get("trade_names", ())]
-    names += [(name, NameKind.FORMER) for name in company.get("former_names", ())]
-    places = (
-        (company.get("address"), AddressKind.BUSINESS),
-        (company.get("postal_address"), AddressKind.POSTAL),
-    )
+    if trade_names := company.get("trade_names"):
+        names += [(name, NameKind.TRADE) for name in trade_names]
+    if former_names := company.get("former_names"):
+        names += [(name, NameKind.FORMER) for name in former_names]
+    addresses = []
+    if address := company.get("address"):
+        addresses.append(_indexed_address(address, AddressKind.BUSINESS))
+    if address := company.get("postal_address"):
+        addresses.append(_indexed_address(address, AddressKind.POSTAL))
     employees = company.get("employees") or {}
     return IndexedCompany(
         key=company_key(company["country"], company["vat"]),
         names=tuple(names),
-        addresses=tuple(_indexed_address(place, kind) for place, kind in places if place),
+        addresses=tuple(addresses),
         rank=Rank(
             status=_STATUSES[company["status"]],
             employees=_known_employees(employees.get("exact"), employees.get("min")),
@@ -134,15 +136,7 @@ def rank_of(company: Company) -> Rank:
 
 
 def _indexed_address(address: Mapping[str, str | None], kind: AddressKind) -> IndexedAddress:
-    return IndexedAddress(
-        kind=kind,
-        street=address.get("street"),
-        co=address.get("co"),
-        postal_code=address.get("postal_code"),
-        city=address.get("city"),
-        district=address.get("district"),
-        country=address.get("country"),
-    )
+    return IndexedAddress(kind, *map(address.get, _PARTS_OF_ADDRESS))
 
 
 def _known_employees(exact: int | None, least: int | None) -> int:

@@ -130,6 +130,6 @@ class _Search:
         return [self._candidate(one) for one in found]
 
     def _candidate(self, found: Found) -> Candidate:
-        kind, place = read_address_record(found.record)
+        kind, place = read_address_record(found.address)
         standing = address_standing(self.asked, place, kind=kind, order=found.order)
         return Candidate(found, place, standing)

@@ -2,85 +2,106 @@
 
 A name has a term for the whole of it and one for each of its words. Beginnings of up to four
 letters are terms, too: a great many names share them, and walking through all of these takes long.
+A whole name is mostly written as the search for names has it already, and then is not there twice.
 """
 
-from collections.abc import Iterable
+from typing import Any
 
 import tantivy
 
-from lookup.adapters.index.schema import BEGINNING, WORD_BEGINNING
-from lookup.adapters.index.view import View, all_of, one_of
+from lookup.adapters.index import schema as fields
+from lookup.adapters.index.view import View, all_of, but_not, one_of
 from lookup.domain.folding import Folded
 from lookup.domain.suggesting import typos_allowed, writings
 
-#: Lengths of the beginnings that are terms, in letters, and the longest of them.
-_BRIEFS = (1, 2, 3, 4)
-_BRIEF = _BRIEFS[-1]
-#: Stands behind a whole name.
-_END = "$"
 
-
-def beginnings(name: Folded) -> list[str]:
-    """The terms of a name as one text: how its words are parted does not count."""
-    wholes = writings(_joined(name))
-    return [*_briefs(wholes), *_ended(wholes)]
-
-
-def word_beginnings(name: Folded) -> list[str]:
-    """The terms of a name's words."""
-    words = [written for word in name.spelled.split(" ") for written in writings(word)]
-    return list(dict.fromkeys([*_briefs(words), *words]))
+def add_beginnings(document: dict[str, Any], name: Folded) -> None:
+    """Add to a document that has the name's key: how words are parted does not count for that."""
+    key = document[fields.NAME]
+    wholes, words = [key], name.spelled.split(" ")
+    if name.spelled != name.words:
+        wholes = writings(_joined(name))
+        words = [written for word in words for written in writings(word)]
+        document[fields.BEGINNING] = [whole for whole in wholes if whole != key]
+        if key not in wholes:
+            document[fields.KIND].append(fields.RESPELLED)
+    document[fields.BRIEF] = wholes
+    document[fields.WORD_BRIEF] = words
+    document[fields.WORD_BEGINNING] = " ".join(words)
 
 
 def is_whole(view: View, name: Folded) -> tantivy.Query:
     """Names that are this one."""
-    return view.any_of(BEGINNING, _ended(writings(_joined(name))))
+    texts = writings(_joined(name))
+    return _wholes(view, view.any_of(fields.BEGINNING, texts), view.any_of(fields.NAME, texts))
 
 
 def begins(view: View, name: Folded) -> tantivy.Query:
     """Names that begin so."""
-    return one_of(_begin(view, BEGINNING, text) for text in writings(_joined(name)))
+    return one_of(_begins(view, text) for text in writings(_joined(name)))
 
 
 def words_begin(view: View, name: Folded) -> tantivy.Query:
     """Names in which words begin with each of these, whatever their order."""
     return all_of(
-        one_of(_begin(view, WORD_BEGINNING, text) for text in writings(word))
+        one_of(_word_begins(view, text) for text in writings(word))
         for word in set(name.spelled.split(" "))
     )
 
 
 def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
     """Names that begin so but for as many typos as a text of this length may have."""
-    return _almost(view, BEGINNING, _joined(name), typos)
+    text, edits = _likened(_joined(name), typos)
+    if not edits:
+        return _begins(view, text)
+    if len(text) <= fields.BRIEF_LENGTH:
+        return view.within(fields.BRIEF, text, edits)
+    return _begins(view, text, edits)
 
 
 def words_almost_begin(view: View, name: Folded, typos: int) -> tantivy.Query:
     """The same of words, each of which may have typos."""
     words = set(name.spelled.split(" "))
-    return all_of(_almost(view, WORD_BEGINNING, word, typos) for word in words)
+    return all_of(_word_almost_begins(view, word, typos) for word in words)
 
 
-def _begin(view: View, field: str, text: str) -> tantivy.Query:
-    return view.term(field, text) if len(text) <= _BRIEF else view.beginning(field, text)
+def _begins(view: View, text: str, edits: int = 0) -> tantivy.Query:
+    if not edits and len(text) <= fields.BRIEF_LENGTH:
+        return view.term(fields.BRIEF, text)
+    return _wholes(
+        view,
+        view.beginning(fields.BEGINNING, text, edits),
+        view.beginning(fields.NAME, text, edits),
+    )
 
 
-def _almost(view: View, field: str, text: str, typos: int) -> tantivy.Query:
+def _wholes(view: View, written: tantivy.Query, keys: tantivy.Query) -> tantivy.Query:
+    """Names by their other writings, or by their key if that is one."""
+    return one_of((written, but_not(keys, view.term(fields.KIND, fields.RESPELLED))))
+
+
+def _word_begins(view: View, text: str) -> tantivy.Query:
+    if len(text) <= fields.BRIEF_LENGTH:
+        return view.term(fields.WORD_BRIEF, text)
+    return view.beginning(fields.WORD_BEGINNING, text)
+
+
+def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
+    text, edits = _likened(word, typos)
+    if not edits:
+        return _word_begins(view, text)
+    if len(text) <= fields.BRIEF_LENGTH:
+        both = (fields.WORD_BRIEF, fields.WORD_BEGINNING)
+        return one_of(view.within(field, text, edits) for field in both)
+    return view.beginning(fields.WORD_BEGINNING, text, edits)
+
+
+def _likened(text: str, typos: int) -> tuple[str, int]:
+    """What is looked for, and in how many edits."""
     # One writing is near to all the others, and each costs a walk through the dictionary.
     written = min(writings(text), key=len)
-    edits = min(typos, typos_allowed(len(written)))
-    if len(written) <= _BRIEF:
-        return view.within(field, written, edits) if edits else view.term(field, written)
-    return view.beginning(field, written, edits)
-
-
-def _ended(texts: Iterable[str]) -> list[str]:
-    return [text + _END for text in texts]
+    return written, min(typos, typos_allowed(len(written)))
 
 
 def _joined(name: Folded) -> str:
     return name.spelled.replace(" ", "")
-
-
-def _briefs(texts: Iterable[str]) -> Iterable[str]:
-    return dict.fromkeys(text[:length] for text in texts for length in _BRIEFS)

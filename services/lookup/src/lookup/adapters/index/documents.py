@@ -2,13 +2,16 @@
 
 from binascii import b2a_base64
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import zip_longest
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import schema as fields
-from lookup.adapters.index.beginnings import beginnings, word_beginnings
+from lookup.adapters.index.beginnings import add_beginnings
 from lookup.domain.addresses import House, Place, place_of, without_quarter
 from lookup.domain.folding import Folded, fold_name, refolded
 from lookup.domain.indexed import (
@@ -26,6 +29,9 @@ _PART, _LIST = "\x1f", "\x1e"
 #: What stands in the field `house` for an address without a number, and for one abroad.
 NO_HOUSE, ABROAD = "-", "abroad"
 _NO_DWELLING = "-"
+_KIND_OF_NAME, _KIND_OF_ADDRESS = itemgetter(1), attrgetter("kind")
+#: Of names and of addresses; those of one number weigh the same.
+_KINDS = range(max(*NameKind, *AddressKind) + 1)
 
 #: Fields and their values.
 Document = dict[str, Any]
@@ -54,62 +60,82 @@ def written_cores(cores: Sequence[bytes], home: Country) -> list[str]:
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
     """The documents of a company; none when nothing of it could ever be found."""
     rank = rank_order(company.rank)
-    documents = _name_documents(company.names, rank)
-    documents += _address_documents(company.addresses, rank, home)
-    for document in documents:
-        document[fields.COMPANY] = company.key
+    names, places = _names(company.names), _places(company.addresses, home)
+    documents = [
+        _document(company.key, kind, name, place, rank)
+        for kind in _KINDS
+        for name, place in zip_longest(names[kind], places[kind])
+    ]
     if documents:
-        documents[0][fields.KIND] = [documents[0][fields.KIND], fields.A_COMPANY]
+        documents[0][fields.KIND].append(fields.A_COMPANY)
     return documents
 
 
-def _name_documents(names: tuple[tuple[str, NameKind], ...], rank: int) -> list[Document]:
-    """One for each name that differs, of its weightiest kind."""
-    kinds: dict[Folded, NameKind] = {}
-    for text, kind in names:
+def _names(names: tuple[tuple[str, NameKind], ...]) -> list[list[Folded]]:
+    """By kind each name that differs, under its weightiest kind."""
+    found: list[list[Folded]] = [[] for _ in _KINDS]
+    seen: set[Folded] = set()
+    for text, kind in sorted(names, key=_KIND_OF_NAME) if len(names) > 1 else names:
         name = fold_name(text)
-        kinds[name] = min(kind, kinds.get(name, kind))
-    return [_name_document(name, kind, rank) for name, kind in kinds.items() if name.words]
+        if name.words and name not in seen:
+            seen.add(name)
+            found[kind].append(name)
+    return found
 
 
-def _name_document(name: Folded, kind: NameKind, rank: int) -> Document:
-    return {
-        fields.KIND: fields.A_NAME,
-        fields.NAME: name.key,
-        fields.SAME_WORDS: name.sorted_key,
-        fields.NAME_GRAMS: fields.padded(name.words),
-        fields.BEGINNING: beginnings(name),
-        fields.WORD_BEGINNING: word_beginnings(name),
-        fields.RECORD: _packed(f"{kind:d}{name.spelled}"),
-        fields.ORDER: order_of(kind, rank),
-    }
-
-
-def _address_documents(
-    addresses: tuple[IndexedAddress, ...], rank: int, home: Country
-) -> list[Document]:
-    """One for each place that differs, of its weightiest kind."""
-    kinds: dict[Place, AddressKind] = {}
-    for address in addresses:
+def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[Place]]:
+    """By kind each place that differs, under its weightiest kind."""
+    found: list[list[Place]] = [[] for _ in _KINDS]
+    seen: set[Place] = set()
+    for address in sorted(addresses, key=_KIND_OF_ADDRESS) if len(addresses) > 1 else addresses:
         place = place_of(address, home)
-        if not _text(place).words:
-            continue
-        kinds[place] = min(address.kind, kinds.get(place, address.kind))
-    return [_address_document(place, kind, rank) for place, kind in kinds.items()]
+        if _text(place).words and place not in seen:
+            seen.add(place)
+            found[address.kind].append(place)
+    return found
 
 
-def _address_document(place: Place, kind: AddressKind, rank: int) -> Document:
-    text = _text(place)
-    return {
-        fields.KIND: fields.AN_ADDRESS,
-        fields.STREET: text.key,
-        fields.STREET_GRAMS: fields.padded(own_words(text.words)),
-        fields.HOUSE: ABROAD if place.whole else house_terms(place.house),
-        fields.AREA: area_terms(place),
-        fields.DWELLING: dwelling_term(place),
-        fields.RECORD: _packed(pack_address(kind, place)),
+def _document(
+    company: CompanyKey, kind: int, name: Folded | None, place: Place | None, rank: int
+) -> Document:
+    """A name and an address of the same kind, or one of them."""
+    named = pack_name(kind, name) if name else ""
+    record = f"{company}{fields.RECORD_PART}{named}{fields.RECORD_PART}"
+    document: Document = {
+        fields.COMPANY: company,
+        fields.KIND: [],
+        fields.RECORD: _packed(record + pack_address(kind, place) if place else record),
         fields.ORDER: order_of(kind, rank),
     }
+    if name:
+        _add_name(document, name)
+    if place:
+        _add_place(document, place)
+    return document
+
+
+def _add_name(document: Document, name: Folded) -> None:
+    key, sorted_key = name.key, name.sorted_key
+    document[fields.KIND].append(fields.A_NAME)
+    document[fields.NAME] = key
+    if sorted_key != key:
+        document[fields.SAME_WORDS] = sorted_key
+    document[fields.NAME_GRAMS] = fields.padded(name.words)
+    add_beginnings(document, name)
+
+
+def _add_place(document: Document, place: Place) -> None:
+    document[fields.KIND].append(fields.AN_ADDRESS)
+    document[fields.STREET], document[fields.STREET_GRAMS] = _street_terms(_text(place).words)
+    document[fields.HOUSE] = ABROAD if place.whole else house_terms(place.house)
+    document[fields.AREA] = area_terms(place)
+    document[fields.DWELLING] = dwelling_term(place)
+
+
+@lru_cache(maxsize=16_384)
+def _street_terms(words: str) -> tuple[str, list[str]]:
+    """Its key, and what its grams are taken of; kept, because many companies share a street."""
+    return words.replace(" ", ""), fields.padded(own_words(words))
 
 
 def _packed(record: str) -> str:
@@ -122,13 +148,22 @@ def _text(place: Place) -> Folded:
 
 
 def house_terms(house: House | None) -> list[str]:
-    return [str(number) for number in house.numbers()] if house else [NO_HOUSE]
+    if house is None:
+        return [NO_HOUSE]
+    if house.number == house.last:
+        return [str(house.number)]
+    return [str(number) for number in house.numbers()]
 
 
 def area_terms(place: Place) -> list[str]:
     """Postcode and towns, each town also without its quarter (`odense` for `odense c`)."""
-    towns = {name for town in place.towns for name in (town, without_quarter(town))}
-    return [place.postal_code, *sorted(towns)] if place.postal_code else sorted(towns)
+    return _area_terms(place.postal_code, place.towns)
+
+
+@lru_cache(maxsize=16_384)
+def _area_terms(postal_code: str, towns: tuple[str, ...]) -> list[str]:
+    names = {name for town in towns for name in (town, without_quarter(town))}
+    return [postal_code, *sorted(names)] if postal_code else sorted(names)
 
 
 def dwelling_term(place: Place) -> str:
@@ -137,14 +172,18 @@ def dwelling_term(place: Place) -> str:
     return _PART.join(parts) if any(parts) else _NO_DWELLING
 
 
+def pack_name(kind: int, name: Folded) -> str:
+    return f"{kind}{name.spelled}"
+
+
 def read_name(record: str) -> NameRecord:
     return NameRecord(NameKind(int(record[0])), refolded(record[1:]))
 
 
-def pack_address(kind: AddressKind, place: Place) -> str:
+def pack_address(kind: int, place: Place) -> str:
     house = place.house
     parts = (
-        str(int(kind)),
+        f"{kind:d}",
         place.street.spelled,
         f"{house.number} {house.last} {house.letter}" if house else "",
         place.floor,

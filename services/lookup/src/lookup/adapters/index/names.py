@@ -9,9 +9,11 @@ with two edits is the dearest step, and the rarest trigrams mostly spare it.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import tantivy
+
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.documents import read_name
-from lookup.adapters.index.view import Found, View
+from lookup.adapters.index.view import Found, View, one_of
 from lookup.domain.folding import Folded, fold_name
 from lookup.domain.matching import ACCEPTED_NAME, Hit, Standing, name_standing
 
@@ -71,7 +73,7 @@ def _most_alike(view: View, asked: Folded) -> Candidate | None:
 
 def _steps(view: View, asked: Folded) -> Iterator[list[Found]]:
     key = asked.key
-    yield view.best_ranked(view.term(fields.SAME_WORDS, asked.sorted_key), _SAME_WORDS)
+    yield view.best_ranked(_with_the_words(view, asked), _SAME_WORDS)
     if _may_be_accepted(len(key), 1):
         yield view.best_ranked(view.within(fields.NAME, key, 1), _NEIGHBOURS)
     rarest = view.rare_grams(fields.NAME_GRAMS, asked.words, _IN_FEW)
@@ -81,6 +83,12 @@ def _steps(view: View, asked: Folded) -> Iterator[list[Found]]:
     rare = view.rare_grams(fields.NAME_GRAMS, asked.words, _IN_DOCUMENTS)
     if rare != rarest:
         yield view.most_alike(view.any_of(fields.NAME_GRAMS, rare), _ALIKE)
+
+
+def _with_the_words(view: View, asked: Folded) -> tantivy.Query:
+    """Names with the asked words in any order; of one in alphabetical order that is its key."""
+    both = (fields.SAME_WORDS, fields.NAME)
+    return one_of(view.term(field, asked.sorted_key) for field in both)
 
 
 def _may_be_accepted(letters: int, edits: int) -> bool:
@@ -107,6 +115,6 @@ def _scored(asked: Folded, found: Iterable[Found]) -> list[Candidate]:
 
 
 def _candidate(asked: Folded, found: Found) -> Candidate:
-    kind, name = read_name(found.record)
+    kind, name = read_name(found.name)
     standing = name_standing(asked, name, kind=kind, order=found.order)
     return Candidate(found, name, standing)

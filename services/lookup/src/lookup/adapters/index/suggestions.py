@@ -35,7 +35,7 @@ def suggest(view: View, text: str, limit: int) -> list[Suggested]:
         for share in _READ:
             documents = view.best_ranked(query, share * limit)
             for document in documents:
-                score = score_of(fit, read_name(document.record).kind)
+                score = score_of(fit, read_name(document.name).kind)
                 found.setdefault(document.company, Suggested(document.company, score))
             if len(found) >= limit or len(documents) < share * limit:
                 break

@@ -15,11 +15,12 @@ _FEWEST_GRAMS = 3
 
 
 class Found(NamedTuple):
-    """A document that may answer: whose it is, how it ranks, and what it says."""
+    """A document that may answer: whose it is, how it ranks, and what it says, each if it does."""
 
     company: CompanyKey
     order: int
-    record: str
+    name: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,19 @@ class View:
         return [self._found(a, order) for a, order in zip(addresses, orders, strict=True)]
 
     def _found(self, address: tantivy.DocAddress, order: Any) -> Found:
-        document = self.searcher.doc(address)
-        [company], [record] = document[fields.COMPANY], document[fields.RECORD]
-        return Found(company=company, order=order, record=bytes(record).decode())
+        [record] = self.searcher.doc(address)[fields.RECORD]
+        company, name, place = bytes(record).decode().split(fields.RECORD_PART)
+        return Found(CompanyKey(company), order, name=name, address=place)
 
 
 def one_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
+
+
+def but_not(query: tantivy.Query, without: tantivy.Query) -> tantivy.Query:
+    return tantivy.Query.boolean_query(
+        [(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, without)]
+    )
 
 
 def all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
