@@ -30,6 +30,7 @@ class Scale:
 
     entities: int
     seconds: int
+    connections: tuple[int, ...]
     search: search.Size
     accuracy_names: int
     accuracy_questions: int
@@ -42,6 +43,7 @@ class Scale:
 FULL = Scale(
     entities=200_000,
     seconds=5,
+    connections=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512),
     search=search.FULL,
     accuracy_names=20_000,
     accuracy_questions=150,
@@ -53,6 +55,7 @@ FULL = Scale(
 QUICK = Scale(
     entities=3_000,
     seconds=1,
+    connections=(1, 64),
     search=search.QUICK,
     accuracy_names=1_000,
     accuracy_questions=20,
@@ -102,7 +105,10 @@ def _imports(scale: Scale) -> list[Figure]:
 
 def _lookups(scale: Scale) -> list[Figure]:
     with _loaded(scale.entities) as loaded:
-        return lookups.measure(*loaded, seconds=scale.seconds)
+        figures = lookups.measure(*loaded, seconds=scale.seconds)
+        return figures + lookups.grown(
+            *loaded, connections=scale.connections, seconds=scale.seconds
+        )
 
 
 def _lasting_load(scale: Scale) -> list[Figure]:

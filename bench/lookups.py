@@ -16,6 +16,7 @@ from urllib.request import Request, urlopen
 
 from bench.figures import Figure, at_least, at_most
 from bench.load import Load, load
+from bench.plots import write_curves
 from bench.rpc_peers import PEERS, Peer, served
 from local_stack import ports
 from local_stack.processes import Process, Program
@@ -54,6 +55,34 @@ def measure(system: System, key: str, numbers: Sequence[str], *, seconds: int) -
     figures = [figure for count in CONNECTIONS for figure in _ours(count, seen)]
     figures += [f for peer in PEERS for count in CONNECTIONS for f in _beside(peer, count, seen)]
     return figures + _xml(system, run, paths, seen)
+
+
+def grown(
+    system: System, key: str, numbers: Sequence[str], *, connections: Sequence[int], seconds: int
+) -> list[Figure]:
+    """How rates and latencies grow with the connections; three or more are drawn as curves, too."""
+    paths = [f"/api/vat?country=no&q={number}" for number in numbers]
+    seen = {
+        count: load(system.base_url, paths, key=key, connections=count, seconds=seconds)
+        for count in connections
+    }
+    if len(seen) > 2:
+        rates = [(count, one.rate) for count, one in seen.items()]
+        write_curves("lookups", "Lookups by number", "connections", "/s", {"ours": rates})
+        latencies = {
+            "p50": [(count, one.p50_ms) for count, one in seen.items()],
+            "p99": [(count, one.p99_ms) for count, one in seen.items()],
+        }
+        write_curves("latencies", "A lookup by number", "connections", "ms", latencies)
+    figures = []
+    for count, one in seen.items():
+        at = f"growth, {_at(count)}"
+        figures += [
+            Figure(f"{at}, lookups by number", one.rate, "/s"),
+            Figure(f"{at}, p50", one.p50_ms, "ms"),
+            Figure(f"{at}, p99", one.p99_ms, "ms"),
+        ]
+    return figures
 
 
 def _ours(connections: int, seen: Seen) -> list[Figure]:

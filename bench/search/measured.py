@@ -79,10 +79,14 @@ def measure(
     """`system_of` gives a context with an empty system, `key_of` a key to it."""
     figures: list[Figure] = []
     growth: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    imported: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for count in size.registers:
         with system_of() as system:
             register = _Register(system, count, size.questions)
-            figures += register.loaded() + register.indexed()
+            loaded = register.loaded()
+            for figure in loaded[:2]:
+                imported[figure.name.partition(",")[0]].append((count, figure.value))
+            figures += loaded + register.indexed()
             answers, asked = register.asked()
             figures += asked
             for label, median in register.medians.items():
@@ -98,6 +102,7 @@ def measure(
                 )
     if size is FULL:
         write_curves("search", "A search, median", "companies", "ms", growth)
+        write_curves("imports", "An import", "companies", "entities/s", imported)
     return figures
 
 
