@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import pymongo
 import pytest
+from pymongo.write_concern import WriteConcern
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
+from common.contracts.outage import Outage
 from common.contracts.webhooks import AttemptStatus, DisabledReason, WebhookId, WebhookStatus
 from common.mongo import Database, connected, database
 from tests.builders.deliveries import (
@@ -453,6 +455,56 @@ class TestExpiry:
         await store.events.expire(at=NOON + 2 * RETENTION, limit=10)
 
         assert await store.events.bodies(["event-1"]) == {"event-1": b"event-1"}
+
+
+class TestNoMajority:
+    """What the primary alone has may be rolled back: it counts as not written."""
+
+    @pytest.fixture(name="lonely")
+    def _lonely(self, store: Store) -> Database:
+        """The same database, of which more members are asked for than there are."""
+        return store.database.with_options(write_concern=WriteConcern(w=5))
+
+    async def test_deliveries_and_events_are_to_be_kept_again(
+        self, store: Store, lonely: Database
+    ) -> None:
+        deliveries = Deliveries(lonely, DeliveryTimes(lease=LEASE))
+        events = Events(lonely, retention=RETENTION)
+        for _ in range(2):  # the second time they are there already
+            with pytest.raises(Outage):
+                await deliveries.insert([a_new_delivery()], at=NOON)
+            with pytest.raises(Outage):
+                await events.store([an_event_of("event-1")], at=NOON)
+
+        await store.deliveries.insert([a_new_delivery()], at=NOON)
+        await store.events.store([an_event_of("event-1")], at=NOON)
+
+    async def test_a_made_attempt_is_to_be_recorded_again(
+        self, store: Store, lonely: Database
+    ) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        recorder = Recorder(lonely, store.webhooks, DeliveryTimes(lease=LEASE))
+        for _ in range(2):
+            with pytest.raises(Outage):
+                await recorder.record([an_attempted(delivery)], at=NOON)
+
+        [written] = await store.recorder.record([an_attempted(delivery)], at=NOON)
+
+        assert written.held
+        assert await _ids(store.database["attempts"]) == {f"{delivery.id}:1"}
+
+    async def test_a_cancelled_delivery_is_to_be_recorded_again(
+        self, store: Store, lonely: Database
+    ) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        recorder = Recorder(lonely, store.webhooks, DeliveryTimes(lease=LEASE))
+        cancelled = Cancelled(delivery, CancelReason.COMPANY_REMOVED)
+
+        with pytest.raises(Outage):
+            await recorder.record([cancelled], at=NOON)
+
+        [written] = await store.recorder.record([cancelled], at=NOON)
+        assert written.held
 
 
 class TestRemovedCompanies:

@@ -34,6 +34,11 @@ _AWAY = (
     pymongo.errors.WTimeoutError,
     pymongo.errors.WaitQueueTimeoutError,
 )
+#: MongoDB's codes of a write that no majority is known to have, for it changes its primary, is
+#: shutting down or took too long: ShutdownInProgress, PrimarySteppedDown, InterruptedAtShutdown,
+#: InterruptedDueToReplStateChange, NotWritablePrimary, NotPrimaryNoSecondaryOk,
+#: NotPrimaryOrSecondary, WriteConcernTimeout.
+_NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 
 
 @asynccontextmanager
@@ -72,6 +77,8 @@ def outages() -> Iterator[None]:
     except pymongo.errors.PyMongoError as error:
         if error.timeout:
             raise Outage("the database did not answer in time") from error
+        if _lacks_majority(error):
+            raise Outage("no majority of the database has what was written") from error
         raise
 
 
@@ -87,6 +94,18 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
         return None
 
     return check
+
+
+def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
+    """Whether the writes were made, and may yet be rolled back."""
+    match error:
+        case pymongo.errors.WriteConcernError():
+            return error.code in _NO_MAJORITY
+        case pymongo.errors.BulkWriteError():
+            # Whatever failed beside them comes again when they are written again.
+            return bool(error.details["writeConcernErrors"])
+        case _:
+            return False
 
 
 def _milliseconds(span: timedelta) -> int:

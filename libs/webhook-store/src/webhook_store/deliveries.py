@@ -31,9 +31,7 @@ from webhook_store.delivery_models import (
     Due,
     NewDelivery,
 )
-
-#: MongoDB's code of an insert whose id is there already.
-_DUPLICATE = 11000
+from webhook_store.duplicates import duplicates
 
 _DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
 
@@ -68,8 +66,7 @@ class Deliveries:
             try:
                 await self._rows.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
-                if any(fault["code"] != _DUPLICATE for fault in error.details["writeErrors"]):
-                    raise
+                duplicates(error)  # They stay as they are.
 
     async def claim(
         self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime

@@ -11,8 +11,7 @@ from common.contracts.events import EventType
 from common.mongo import Database, outages
 from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
 from webhook_store.delivery_models import StoredEvent
-
-_DUPLICATE = 11000
+from webhook_store.duplicates import duplicates
 
 #: Between an event's insert and its rows' there are moments; a review must not fall into them.
 _SETTLING = timedelta(minutes=10)
@@ -37,8 +36,7 @@ class Events:
             try:
                 await self._events.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
-                if any(fault["code"] != _DUPLICATE for fault in error.details["writeErrors"]):
-                    raise
+                duplicates(error)  # They stay as they are.
 
     async def bodies(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """The bytes of those that are there."""

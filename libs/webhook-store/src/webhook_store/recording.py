@@ -27,10 +27,8 @@ from webhook_store.delivery_documents import (
     change_of,
 )
 from webhook_store.delivery_models import Attempted, Result, Written
+from webhook_store.duplicates import duplicates
 from webhook_store.webhooks import Webhooks
-
-#: MongoDB's code of an insert whose id is there already.
-_DUPLICATE = 11000
 
 
 class Recorder:
@@ -100,10 +98,12 @@ class Recorder:
         try:
             await self._attempts.insert_many(attempts, ordered=False)
         except pymongo.errors.BulkWriteError as error:
-            await self._replace([attempts[number] for number in _duplicates(error)])
+            await self._replace([attempts[number] for number in duplicates(error)])
 
     async def _replace(self, attempts: Sequence[Document]) -> None:
         """Of attempts that were written before, those are kept that began last."""
+        if not attempts:
+            return
         writes = [
             # Whoever has lost the claim began earlier than the one who has it now.
             ReplaceOne(
@@ -116,7 +116,7 @@ class Recorder:
         try:
             await self._attempts.bulk_write(writes, ordered=False)
         except pymongo.errors.BulkWriteError as error:
-            _duplicates(error)  # A later attempt of the same number is there, and stays.
+            duplicates(error)  # A later attempt of the same number is there, and stays.
 
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
         """Those whose rows were given back under our claims, now or by an earlier try."""
@@ -144,11 +144,3 @@ class Recorder:
 
 def _disables(result: Result) -> bool:
     return isinstance(result, Attempted) and result.disable is not None
-
-
-def _duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:
-    """Which of the writes found their id taken; raises the error when that was not all."""
-    faults = error.details["writeErrors"]
-    if any(fault["code"] != _DUPLICATE for fault in faults):
-        raise error
-    return [fault["index"] for fault in faults]

@@ -1,0 +1,49 @@
+"""What counts as the database's being away."""
+
+import pytest
+from pymongo.errors import (
+    AutoReconnect,
+    BulkWriteError,
+    OperationFailure,
+    PyMongoError,
+    WriteConcernError,
+    WTimeoutError,
+)
+
+from common.contracts.outage import Outage
+from common.mongo import outages
+
+UNKNOWN_MODE = 79
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        AutoReconnect("gone"),
+        OperationFailure("too slow", code=50),
+        WTimeoutError("too slow", code=64),
+        *(
+            WriteConcernError("no majority", code=code)
+            for code in (91, 189, 11600, 11602, 10107, 13435, 13436, 64)
+        ),
+        BulkWriteError({"writeErrors": [], "writeConcernErrors": [{"code": 189}]}),
+    ],
+    ids=repr,
+)
+def test_what_may_be_done_again_later_is_an_outage(error: PyMongoError) -> None:
+    with pytest.raises(Outage), outages():
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OperationFailure("no such operator", code=2),
+        WriteConcernError("no such mode", code=UNKNOWN_MODE),
+        BulkWriteError({"writeErrors": [{"code": 121}], "writeConcernErrors": []}),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_each_time_is_an_error(error: PyMongoError) -> None:
+    with pytest.raises(type(error)), outages():
+        raise error

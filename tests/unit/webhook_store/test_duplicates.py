@@ -1,0 +1,34 @@
+"""Which writes had been made before, and whether they count."""
+
+from typing import Any
+
+import pytest
+from pymongo.errors import BulkWriteError
+
+from common.contracts.outage import Outage
+from webhook_store.duplicates import duplicates
+
+STEPPED_DOWN = {"code": 189, "errmsg": "the primary stepped down"}
+
+
+def a_fault(index: int, *, code: int = 11000) -> dict[str, Any]:
+    return {"index": index, "code": code, "errmsg": "why"}
+
+
+def an_error(*faults: dict[str, Any], lacking: tuple[dict[str, Any], ...] = ()) -> BulkWriteError:
+    return BulkWriteError({"writeErrors": list(faults), "writeConcernErrors": list(lacking)})
+
+
+def test_those_whose_ids_are_taken_are_told_by_their_place() -> None:
+    assert duplicates(an_error(a_fault(1), a_fault(3))) == [1, 3]
+
+
+def test_one_that_failed_otherwise_is_an_error() -> None:
+    with pytest.raises(BulkWriteError):
+        duplicates(an_error(a_fault(1), a_fault(2, code=121)))
+
+
+@pytest.mark.parametrize("faults", [(), (a_fault(1),), (a_fault(1, code=121),)])
+def test_what_no_majority_has_is_not_written(faults: tuple[dict[str, Any], ...]) -> None:
+    with pytest.raises(Outage):
+        duplicates(an_error(*faults, lacking=(STEPPED_DOWN,)))
