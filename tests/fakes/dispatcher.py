@@ -145,6 +145,8 @@ class FakeRows:
     database: Switch = field(default_factory=Switch)
     #: Claims of these end in an error that is nobody's outage.
     crashing: set[DeliveryId] = field(default_factory=set)
+    #: So do the next claims of whatever these have due.
+    crashing_lanes: set[WebhookId] = field(default_factory=set)
     _claims: int = 0
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
@@ -166,6 +168,8 @@ class FakeRows:
         return self._claimed(row)
 
     async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
+        if webhook_id in self.crashing_lanes:
+            raise ValueError("crashed")
         due = [
             row
             for row in self.rows.values()
@@ -311,6 +315,7 @@ class FakeJournal:
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
     failures: list[tuple[DeliveryId, WebhookId]] = field(default_factory=list)
+    failed_lanes: list[WebhookId] = field(default_factory=list)
 
     def attempted(self, report: AttemptReport) -> None:
         self.reports.append(report)
@@ -327,3 +332,6 @@ class FakeJournal:
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         self.failures.append((delivery_id, webhook_id))
+
+    def lane_failed(self, webhook_id: WebhookId) -> None:
+        self.failed_lanes.append(webhook_id)

@@ -155,6 +155,27 @@ async def test_a_lane_outlives_a_claim_that_crashes() -> None:
     assert dispatching.journal.failures == [(a_delivery_id(1), WEBHOOK)]
 
 
+async def test_a_lane_that_crashes_ends_alone_and_gives_its_slot_back() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    other = WebhookId("wh_2")
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
+    dispatching.rows.crashing_lanes.add(WEBHOOK)
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        dispatching.lanes.add(Place(other, PLACE.host, PLACE.owner), a_task(2, webhook_id=other))
+        await until(lambda: dispatching.sender.in_flight == 1)
+        dispatching.lanes.look(PLACE)
+        await until(lambda: dispatching.lanes.count == 0)
+        dispatching.sender.gate.set()
+        await until(lambda: done(dispatching) == 1)
+
+        dispatching.rows.crashing_lanes.clear()
+        dispatching.lanes.look(PLACE)  # as a wake-up of the sweeper does
+        await until(lambda: done(dispatching) == 2)
+
+    assert dispatching.journal.failed_lanes == [WEBHOOK]
+
+
 async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
     dispatching = Dispatching()
     dispatching.webhooks.others[WEBHOOK] = None

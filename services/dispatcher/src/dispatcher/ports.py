@@ -157,3 +157,6 @@ class Journal(Protocol):
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         """An attempt ended in an error of ours, which is being handled."""
+
+    def lane_failed(self, webhook_id: WebhookId) -> None:
+        """A lane ended in an error of ours, which is being handled: the sweeper wakes its rows."""

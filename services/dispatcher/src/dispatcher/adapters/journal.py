@@ -30,7 +30,9 @@ LATE_RETRIES = Counter(
     "webhook_retries_not_published_total", "Retries whose rows the sweeper has to wake"
 )
 LOST_CLAIMS = Counter("webhook_claims_lost_total", "Results that came after their lease was over")
-FAILED = Counter("webhook_attempts_crashed_total", "Attempts that ended in an error of ours")
+FAILED = Counter(
+    "webhook_attempts_crashed_total", "Attempts, or lanes of them, that ended in an error of ours"
+)
 WAITING = Gauge(
     "webhook_deliveries_waiting", "Deliveries that wait, by the delay they wait for", ["delay"]
 )
@@ -92,6 +94,10 @@ class LoggingJournal:
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         FAILED.inc()
         log.exception("delivery.crashed", delivery_id=delivery_id, webhook_id=webhook_id)
+
+    def lane_failed(self, webhook_id: WebhookId) -> None:
+        FAILED.inc()
+        log.exception("lane.crashed", webhook_id=webhook_id)
 
 
 def _count(attempted: Attempted) -> None:

@@ -7,7 +7,7 @@ it was told of, and when these were too many to remember, whichever are next in 
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,6 +127,8 @@ class Lanes:
                     await self._take_from_store(lane)
                 else:
                     await self._take(lane, lane.retries.popleft())
+        except Exception:  # noqa: BLE001 (other lanes go on; the sweeper finds what waits here)
+            self._journal.lane_failed(lane.place.webhook_id)
         finally:
             del self._lanes[lane.place.webhook_id]
 
@@ -139,9 +141,13 @@ class Lanes:
         place, began = lane.place, self._now()
         await self._slots.wait(place)
         lane.more = False
-        claimed = await self._rows.claim_next(place.webhook_id, limit=lane.portion)
+        claimed: Sequence[Claimed] = ()
+        try:
+            claimed = await self._rows.claim_next(place.webhook_id, limit=lane.portion)
+        finally:
+            if not claimed:
+                self._slots.free(place)
         if not claimed:
-            self._slots.free(place)
             return
         lane.more = True
         first, *others = claimed
