@@ -13,7 +13,7 @@ import pytest
 
 from common.contracts.outage import Outage
 from common.messaging.connection import BrokerAway, Link, linked
-from common.messaging.consumer import Consumer, consuming
+from common.messaging.consumer import HOLD_LIMIT, Consumer, consuming
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 
@@ -73,8 +73,16 @@ class Broker:
     link: Link
     publisher: Publisher
 
-    def consumer(self, worker: Worker) -> Consumer:
-        return Consumer(self.link, "work", worker, topology=TOPOLOGY, prefetch=10, random=Random(3))
+    def consumer(self, worker: Worker, *, hold_limit: float = HOLD_LIMIT) -> Consumer:
+        return Consumer(
+            self.link,
+            "work",
+            worker,
+            topology=TOPOLOGY,
+            prefetch=10,
+            random=Random(3),
+            hold_limit=hold_limit,
+        )
 
 
 @pytest.fixture(name="own")
@@ -125,6 +133,26 @@ async def test_during_an_outage_a_message_is_held_and_counts_no_delivery(own: Br
 
         assert await worker.next() == b"event"
         await waiting(own, "work.dead", 0)
+
+
+async def test_a_message_that_was_held_for_long_goes_back(own: Broker) -> None:
+    worker = Worker(away=True)
+    async with consuming(own.link, own.consumer(worker, hold_limit=0), drain_limit=SOON):
+        await own.publisher.publish(b"event", routing_key="work")
+
+        await waiting(own, "work.dead", 1)
+    assert worker.tries == 3  # the first, and two more by the delivery limit
+
+
+async def test_work_that_outlasts_the_limit_of_holding_is_not_cut_off(own: Broker) -> None:
+    worker = Worker()
+    async with consuming(own.link, own.consumer(worker, hold_limit=0), drain_limit=SOON):
+        await own.publisher.publish(b"slow", routing_key="work")
+        await worker.started.wait()
+        asyncio.get_running_loop().call_soon(worker.gate.set)
+
+        assert await worker.next() == b"slow"
+    assert worker.tries == 1
 
 
 async def test_a_message_that_fails_each_time_ends_in_the_dead_letters(own: Broker) -> None:

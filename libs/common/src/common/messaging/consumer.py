@@ -18,8 +18,8 @@ from common.runtime.backoff import delays
 #: Does the work of one message. Raising Outage means "not now"; anything else means "never".
 Handler = Callable[[bytes], Awaitable[None]]
 
-#: Seconds a message is held while the database is away, well below the broker's consumer timeout
-#: (30 minutes); then it goes back, which counts towards the delivery limit once.
+#: Seconds after which a message that cannot be done now is held no longer, well below the broker's
+#: consumer timeout (30 minutes); it goes back, which counts towards the delivery limit once.
 HOLD_LIMIT = 900.0
 
 _CONSUMED = Counter(
@@ -47,13 +47,16 @@ class Consumer:
         topology: Topology,
         prefetch: int,
         random: Random,
+        hold_limit: float = HOLD_LIMIT,
     ) -> None:
+        """`hold_limit` in seconds."""
         self._link = link
         self._queue_name = queue
         self._handler = handler
         self._topology = topology
         self._prefetch = prefetch
         self._random = random
+        self._hold_limit = hold_limit
         self._channel: AbstractChannel | None = None
         self._intake = Intake(self._work)
 
@@ -79,10 +82,7 @@ class Consumer:
 
     async def _outcome(self, message: AbstractIncomingMessage) -> str:
         try:
-            async with asyncio.timeout(HOLD_LIMIT):
-                return await self._tried_until_possible(message)
-        except TimeoutError:
-            return "held_too_long"
+            return await self._tried_until_possible(message)
         except Exception:
             # The loop outlives any handler: the message goes back, and the queue's delivery limit
             # sends one that fails each time to the dead letters.
@@ -91,6 +91,8 @@ class Consumer:
 
     async def _tried_until_possible(self, message: AbstractIncomingMessage) -> str:
         waits = delays(self._random)
+        clock = asyncio.get_running_loop().time
+        held_until = clock() + self._hold_limit
         held = False
         try:
             while True:
@@ -100,6 +102,9 @@ class Consumer:
                 except Outage as outage:
                     if message.channel.is_closed:
                         return "given_out_again"
+                    # Only between two tries: one that runs may have done what must be recorded.
+                    if clock() >= held_until:
+                        return "held_too_long"
                     if not held:
                         held = True
                         _HELD.labels(self._queue_name).inc()
