@@ -117,6 +117,12 @@ async def test_a_body_that_is_no_batch_is_refused_with_every_fault_named(gateway
         (b"{}", {"Content-Type": "text/plain"}, 415, "unsupported_media_type"),
         (b"{}", {"Content-Type": "application/json; charset=utf-8"}, 400, "invalid_body"),
         (b" " * 65_537, {"Content-Type": "application/json"}, 413, "body_too_large"),
+        (
+            b"{}",
+            {"Content-Type": "application/json", "Content-Encoding": "gzip"},
+            400,
+            "invalid_body",
+        ),
     ],
 )
 async def test_a_body_is_json_of_at_most_64_kib(
@@ -127,6 +133,13 @@ async def test_a_body_is_json_of_at_most_64_kib(
     )
 
     assert (answer.status, (await problem_of(answer))["code"]) == (status, code)
+
+
+async def test_what_a_client_expects_beside_going_on_is_ignored(gateway: Gateway) -> None:
+    answer = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "miracles"})
+    asked = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "100-continue"})
+
+    assert (answer.status, asked.status) == (200, 200)
 
 
 async def test_a_batch_needs_a_key_with_the_scope_of_lookups(gateway: Gateway) -> None:

@@ -229,6 +229,13 @@ class TestProblems:
         assert await code(answer) == (405, "method_not_allowed")
         assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
 
+    async def test_what_a_lookup_is_refused_comes_in_its_format(self, gateway: Gateway) -> None:
+        answer = await gateway.client.post("/api?format=xml")
+
+        assert answer.status == 405
+        assert answer.content_type == "application/problem+xml"
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
     @pytest.mark.parametrize("query", ["name=%ff%fe", "name=%00", "a;b=1", "=x&country=dk", "%"])
     async def test_a_hostile_query_is_a_problem_or_a_lookup_and_never_a_fault(
         self, gateway: Gateway, query: str

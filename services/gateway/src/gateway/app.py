@@ -61,6 +61,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             host=settings.http_host,
             port=settings.http_port,
             stop_limit=settings.stop_limit,
+            new_id=new_id,
         )
     )
 

@@ -6,13 +6,13 @@ import orjson
 from aiohttp import hdrs, web
 
 from common.contracts.lookup import LookupReply
+from gateway.adapters.http.bodies import JSON, json_body
 from gateway.adapters.http.context import PASSING
 from gateway.adapters.http.errors import problem_document
 from gateway.adapters.http.limits import Allowance
-from gateway.adapters.http.webhooks import JSON
 from gateway.domain.batch import parse_batch
 from gateway.domain.keys import ApiKey
-from gateway.domain.problems import Problem, UnsupportedMediaType
+from gateway.domain.problems import Problem
 from gateway.usecases import LookUpAll
 
 BATCH_PATH = "/api/batch"
@@ -30,7 +30,7 @@ def batch_handler(
     """The handler of batches; the request itself was counted as the first of its lookups."""
 
     async def look_up(request: web.Request) -> web.Response:
-        lookups = parse_batch(await _body(request))
+        lookups = parse_batch(await json_body(request))
         passing = request[PASSING]
         if passing.key is not None:
             passing.allowance = charge(passing.key, len(lookups) - 1)
@@ -41,12 +41,6 @@ def batch_handler(
         )
 
     return look_up
-
-
-async def _body(request: web.Request) -> bytes:
-    if request.content_type != JSON and request.can_read_body:
-        raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
-    return await request.read()
 
 
 def _document(results: Iterable[LookupReply | Problem], request_id: str) -> bytes:

@@ -20,6 +20,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.
 _SANE_ID = re.compile(r"[!-~]{1,128}")
 
+REQUEST_ID = "X-Request-Id"
+
+#: On every answer. The first keeps aiohttp from naming its version.
+CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
+
 #: Label of the metrics and the log for paths that are none of ours.
 UNMATCHED = "unmatched"
 
@@ -58,9 +63,9 @@ class Passage:
         self.metrics.in_flight += 1
         try:
             path = _path_of(request)
-            facts = self.routes.get(path, self.others)
-            access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
-            allowance, key, refusal = await self.gate.admit(request, access)
+            # A path that does not take the method is known by itself.
+            facts = self.routes.get(request.path if path is UNMATCHED else path, self.others)
+            allowance, key, refusal = await self.gate.admit(request, self._access(request, path))
             passing = request[PASSING] = Passing(self._request_id(request), allowance, key)
             try:
                 if refusal is not None:
@@ -74,8 +79,13 @@ class Passage:
         finally:
             self.metrics.in_flight -= 1
 
+    def _access(self, request: web.Request, path: str) -> Access:
+        if request.method == hdrs.METH_OPTIONS:
+            return ASKING
+        return self.routes.get(path, self.others).access
+
     def _request_id(self, request: web.Request) -> str:
-        given = request.headers.get("X-Request-Id")
+        given = request.headers.get(REQUEST_ID)
         return given if given and _SANE_ID.fullmatch(given) else self.new_id()
 
     def _record(
@@ -118,7 +128,7 @@ def _problem(
 
 def _add_headers(response: web.StreamResponse, passing: Passing, facts: RouteFacts) -> None:
     headers = response.headers
-    headers["X-Request-Id"] = passing.request_id
+    headers[REQUEST_ID] = passing.request_id
     headers["RateLimit-Policy"] = passing.allowance.policy
     headers["RateLimit"] = passing.allowance.state
     headers.update(facts.headers)

@@ -4,18 +4,19 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.lookup import SearchType
 from gateway.adapters.http.auth import Access, Gate
 from gateway.adapters.http.batch import BATCH_PATH, batch_handler
+from gateway.adapters.http.bodies import meet_expectation
 from gateway.adapters.http.cors import cors_headers, options_handler
 from gateway.adapters.http.docs.pages import documentation
 from gateway.adapters.http.limits import Limiter
 from gateway.adapters.http.lookup import lookup_handler
 from gateway.adapters.http.metrics import HttpMetrics
-from gateway.adapters.http.middleware import Passage, RouteFacts
+from gateway.adapters.http.middleware import CONSTANT_HEADERS, Passage, RouteFacts
 from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
 from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
 from gateway.domain.clients import Network
@@ -26,9 +27,6 @@ from gateway.usecases import LookUpAll
 
 #: The largest body that is read; a lookup has none, a webhook or a batch a small one.
 LARGEST_BODY = 64 * 1024
-
-#: On every answer. The first keeps aiohttp from naming its version.
-CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
@@ -83,11 +81,13 @@ def application(surroundings: Surroundings, policy: Policy) -> web.Application:
     app = web.Application(middlewares=[passage.handle], client_max_size=LARGEST_BODY)
     _add_lookups(app.router, surroundings, policy)
     look_up_all = LookUpAll(surroundings.lookups)
-    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))
+    app.router.add_post(
+        BATCH_PATH, batch_handler(look_up_all, gate.charge), expect_handler=meet_expectation
+    )
     for endpoint in ENDPOINTS:
         handler = webhook_handler(surroundings.webhooks, endpoint, surroundings.new_call_id)
         for method in endpoint.methods:
-            app.router.add_route(method, endpoint.path, handler)
+            app.router.add_route(method, endpoint.path, handler, expect_handler=meet_expectation)
     for path, page in pages.items():
         app.router.add_get(path, page)
     return app
@@ -101,7 +101,7 @@ def _add_lookups(router: web.UrlDispatcher, surroundings: Surroundings, policy: 
     }
     handlers[SUGGEST_PATH] = suggest_handler(surroundings.suggestions)
     for path, handler in handlers.items():
-        router.add_get(path, handler, expect_handler=_ignore_expectation)
+        router.add_get(path, handler, expect_handler=meet_expectation)
         router.add_options(path, options_handler(policy.cors_origin))
 
 
@@ -133,7 +133,3 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
         EVENT_TYPES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
         **dict.fromkeys(pages, page),
     }
-
-
-async def _ignore_expectation(_request: web.Request) -> None:
-    """A lookup has no body to wait for, so an Expect header changes nothing (RFC 9110, 10.1.1)."""

@@ -9,8 +9,9 @@ from aiohttp import hdrs, web
 
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import AttemptStatus, Operation, WebhookReply, WebhookRequest
+from gateway.adapters.http.bodies import JSON, body_of, json_body
 from gateway.adapters.http.context import PASSING, parameters_of
-from gateway.domain.problems import InvalidParameter, UnsupportedMediaType
+from gateway.domain.problems import InvalidParameter
 from gateway.ports import Webhooks
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -18,7 +19,6 @@ IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 
 STATUS = "status"
 
-JSON = "application/json"
 
 #: Answers about webhooks are their owner's alone, and some hold a secret.
 PRIVATE = "no-store"
@@ -101,12 +101,10 @@ def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
 
 
 async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
-    """What the operation may read of the body; raises UnsupportedMediaType."""
-    if not (endpoint.takes_json or endpoint.takes_key):
-        return b""
-    if endpoint.takes_json and request.content_type != JSON and request.can_read_body:
-        raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
-    return await request.read()
+    """What the operation may read of the body; raises UnsupportedMediaType or InvalidBody."""
+    if endpoint.takes_json:
+        return await json_body(request)
+    return await body_of(request) if endpoint.takes_key else b""
 
 
 def _idempotency_key(request: web.Request) -> str | None:

@@ -4,12 +4,12 @@ from typing import Any, Final
 
 from common.contracts.company import Country, Include
 from gateway.adapters.http.batch import BATCH_PATH
+from gateway.adapters.http.bodies import JSON
 from gateway.adapters.http.errors import problem_document
 from gateway.adapters.http.openapi.examples import COMPANY, REQUEST_ID
 from gateway.adapters.http.openapi.lookups import TERMS
 from gateway.adapters.http.openapi.responses import headers, problem_answers, ref
 from gateway.adapters.http.openapi.schemas import Schema
-from gateway.adapters.http.webhooks import JSON
 from gateway.domain import problems
 from gateway.domain.batch import LOOKUPS, MOST_LOOKUPS
 from gateway.domain.query import INCLUDE, SEARCH

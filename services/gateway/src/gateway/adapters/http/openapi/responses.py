@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
+from gateway.adapters.http.bodies import JSON
 from gateway.adapters.http.errors import MEDIA_TYPE as PROBLEM_TYPE
 from gateway.adapters.http.errors import STATUS
 from gateway.adapters.http.lookup import CACHE_CONTROL
@@ -11,7 +12,7 @@ from gateway.adapters.http.openapi.examples import COMPANY, WITH_EVERYTHING, exa
 from gateway.adapters.http.openapi.guide import MEANING
 from gateway.adapters.http.openapi.webhook_examples import WEBHOOK
 from gateway.adapters.http.rendering import xml_document
-from gateway.adapters.http.webhooks import IDEMPOTENCY_REPLAYED, JSON
+from gateway.adapters.http.webhooks import IDEMPOTENCY_REPLAYED
 from gateway.domain import problems
 from gateway.domain.problems import Problem
 from gateway.domain.query import Format

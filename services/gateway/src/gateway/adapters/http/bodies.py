@@ -1,0 +1,42 @@
+"""Reading what a client sends."""
+
+import asyncio
+from http import HTTPStatus
+
+from aiohttp import hdrs, web
+
+from gateway.domain.problems import InvalidBody, UnsupportedMediaType
+
+JSON = "application/json"
+
+#: Seconds in which a whole body has to be here.
+BODY_LIMIT = 10.0
+
+
+async def json_body(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
+    """A body that is to be JSON, not parsed; raises UnsupportedMediaType or as `body_of` does."""
+    if request.content_type != JSON and request.can_read_body:
+        raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
+    return await body_of(request, limit=limit)
+
+
+async def body_of(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
+    """The whole body; raises InvalidBody when it does not come, or is not what its headers say."""
+    try:
+        async with asyncio.timeout(limit):
+            return await request.read()
+    except TimeoutError:
+        raise InvalidBody(f"the body was not here within {limit:g} s") from None
+    except (web.RequestPayloadError, ConnectionError):
+        raise InvalidBody("the body does not end, or is not encoded, as its headers say") from None
+
+
+async def meet_expectation(request: web.Request) -> None:
+    """Asks for the body that a client holds back; of other expectations nothing is made.
+
+    RFC 9110, 10.1.1: a server may ignore what it does not know.
+    """
+    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
+        go_on = HTTPStatus.CONTINUE
+        await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (go_on, go_on.phrase.encode()))
+        request.writer.output_size = 0
