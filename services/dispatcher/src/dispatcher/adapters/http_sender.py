@@ -20,8 +20,6 @@ from webhook_store.addresses import Network
 
 #: Bytes of an answer's body that are read, so that its connection can be used again. None is kept.
 BODY_LIMIT = 16 * 1024
-#: Seconds for them. What counts is the status; a body that drips is not waited for.
-BODY_SECONDS = 1.0
 #: Seconds that an idle connection is kept: shorter than most servers keep theirs, so that a post
 #: seldom meets one that is just being closed.
 KEEP_ALIVE = 4.0
@@ -46,51 +44,65 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], Cause], ...] = (
 class SenderLimits:
     total: timedelta = timedelta(seconds=10)
     connect: timedelta = timedelta(seconds=5)
+    #: For the body. What counts is the status; a body that drips is not waited for.
+    body: timedelta = timedelta(seconds=1)
+
+
+@dataclass(slots=True)
+class _Course:
+    """How far a post has come."""
+
+    reused_connection: bool = False
+    #: Set as soon as the head of the answer is here.
+    status: int | None = None
 
 
 class HttpSender:
     """`Sender` over one session."""
 
-    def __init__(self, session: aiohttp.ClientSession, *, total: timedelta) -> None:
+    def __init__(self, session: aiohttp.ClientSession, limits: SenderLimits) -> None:
         self._session = session
-        self._total = total.total_seconds()
+        self._limits = limits
 
     async def send(self, post: Post) -> Outcome:
+        course = _Course()
         try:
-            async with asyncio.timeout(self._total):
-                return await self._send_twice_if_reset(post)
+            async with asyncio.timeout(self._limits.total.total_seconds()):
+                return await self._send_twice_if_reset(post, course)
+        except TimeoutError as error:
+            return _unanswered(error) if course.status is None else Answered(course.status)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _unanswered(error)
         except RuntimeError as error:
             # The loop's and the session's word for being closed or out of resources.
             raise Outage(f"we cannot send: {error}") from error
 
-    async def _send_twice_if_reset(self, post: Post) -> Outcome:
+    async def _send_twice_if_reset(self, post: Post, course: _Course) -> Outcome:
         """Tries again at once when a kept connection turns out to be closed: the same attempt."""
-        reused = SimpleNamespace(value=False)
         try:
-            return await self._send(post, reused)
+            return await self._send(post, course)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not reused.value or isinstance(error, aiohttp.ClientConnectorError):
+            if not course.reused_connection or isinstance(error, aiohttp.ClientConnectorError):
                 raise
-        return await self._send(post, reused)
+        return await self._send(post, course)
 
-    async def _send(self, post: Post, reused: SimpleNamespace) -> Outcome:
+    async def _send(self, post: Post, course: _Course) -> Outcome:
         async with self._session.post(
             post.url,
             data=post.body,
             headers=post.headers,
             allow_redirects=False,
-            trace_request_ctx=reused,
+            trace_request_ctx=course,
         ) as response:
-            await _read_some(response)
+            course.status = response.status
+            await _read_some(response, seconds=self._limits.body.total_seconds())
             return Answered(response.status)
 
 
-async def _read_some(response: aiohttp.ClientResponse) -> None:
+async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> None:
     left = BODY_LIMIT
     try:
-        async with asyncio.timeout(BODY_SECONDS):
+        async with asyncio.timeout(seconds):
             while left > 0 and (chunk := await response.content.read(left)):
                 left -= len(chunk)
     except (aiohttp.ClientError, OSError, TimeoutError):
@@ -144,7 +156,7 @@ async def http_sender(
             trust_env=False,
             trace_configs=[_noting_reuse()],
         ) as session:
-            yield HttpSender(session, total=limits.total)
+            yield HttpSender(session, limits)
 
 
 def _tls(ca_file: Path | None) -> ssl.SSLContext:
@@ -160,7 +172,7 @@ def _noting_reuse() -> aiohttp.TraceConfig:
         context: SimpleNamespace,
         _params: aiohttp.TraceConnectionReuseconnParams,
     ) -> None:
-        context.trace_request_ctx.value = True
+        context.trace_request_ctx.reused_connection = True
 
     trace = aiohttp.TraceConfig()
     trace.on_connection_reuseconn.append(note)
