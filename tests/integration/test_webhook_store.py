@@ -195,9 +195,13 @@ async def test_a_webhook_is_disabled_once(store: Store) -> None:
     done = await asyncio.gather(
         *(
             store.webhooks().disable(
-                new.webhook.id, generation=1, reason=DisabledReason.DELIVERY_FAILED, at=LATER
+                new.webhook.id,
+                generation=1,
+                reason=DisabledReason.DELIVERY_FAILED,
+                by=f"delivery-{number}",
+                at=LATER,
             )
-            for _ in range(5)
+            for number in range(5)
         )
     )
 
@@ -220,7 +224,7 @@ async def test_what_was_in_flight_cannot_disable_a_webhook_that_was_enabled_agai
     new = await store.created(generation=3)
 
     done = await store.webhooks().disable(
-        new.webhook.id, generation=1, reason=DisabledReason.GONE, at=LATER
+        new.webhook.id, generation=1, reason=DisabledReason.GONE, by="delivery", at=LATER
     )
 
     assert not done

@@ -65,13 +65,18 @@ class Recorder:
     async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
         """Those whose claims are over: what disables a webhook is looked at before it is written.
 
-        Of the others that comes out with the write itself.
+        Of the others that comes out with the write itself. What an earlier try has written is not
+        lost: it is to be told once more what it disabled.
         """
         if not results:
             return set()
         claims = {one.delivery.id: one.delivery.claim for one in results}
-        found = self._rows.find({"_id": {"$in": list(claims)}}, {"claim": 1})
-        held = {row["_id"] async for row in found if row.get("claim") == claims[row["_id"]]}
+        found = self._rows.find({"_id": {"$in": list(claims)}}, {"claim": 1, "settled_by": 1})
+        held = {
+            row["_id"]
+            async for row in found
+            if claims[row["_id"]] in (row.get("claim"), row.get("settled_by"))
+        }
         return set(claims) - held
 
     async def _disable(self, result: Result, at: datetime) -> bool:
@@ -80,7 +85,12 @@ class Recorder:
             return False
         delivery = result.delivery
         return await self._webhooks.disable(
-            delivery.webhook_id, generation=delivery.generation, reason=result.disable, at=at
+            delivery.webhook_id,
+            generation=delivery.generation,
+            reason=result.disable,
+            # A claim may be that of many deliveries, and a delivery is claimed many times.
+            by=f"{delivery.id}:{delivery.claim}",
+            at=at,
         )
 
     async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:

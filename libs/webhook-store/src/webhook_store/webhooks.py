@@ -65,9 +65,18 @@ class Webhooks:
             return {document["_id"]: self._sendable(document, at) async for document in found}
 
     async def disable(
-        self, webhook_id: WebhookId, *, generation: int, reason: DisabledReason, at: datetime
+        self,
+        webhook_id: WebhookId,
+        *,
+        generation: int,
+        reason: DisabledReason,
+        by: str,
+        at: datetime,
     ) -> bool:
-        """Stops a webhook, once: False when it was stopped, or started again, or is gone."""
+        """Stops a webhook, once: False when it was stopped, or started again, or is gone.
+
+        Whoever stopped it, which `by` says, is told so however often it asks.
+        """
         condition = {
             "_id": webhook_id,
             "generation": generation,
@@ -78,13 +87,17 @@ class Webhooks:
                 "status": WebhookStatus.DISABLED.value,
                 "disabled_at": at,
                 "disabled_reason": reason.value,
+                "disabled_by": by,
                 "updated_at": at,
             },
             "$inc": {"generation": 1, "revision": 1},
         }
         with outages():
             result = await self._webhooks.update_one(condition, change)
-        return result.modified_count == 1
+            if result.modified_count == 1:
+                return True
+            by_us = {"_id": webhook_id, "generation": generation + 1, "disabled_by": by}
+            return await self._webhooks.find_one(by_us, {"_id": 1}) is not None
 
     def _sendable(self, document: Document, at: datetime) -> Sendable:
         return Sendable(
