@@ -61,7 +61,8 @@ class SyncDenmark:
                     await self.prepare(records)
                 tally.judged(await self.apply(records, version, announces=announces))
             if page.newest is not None:
-                reached = max(page.newest, cursor.position.at)
+                # A document may be dated far ahead; nothing that comes before it may be passed.
+                reached = max(min(page.newest, asked_at), cursor.position.at)
                 until = max(cursor.until, min(reached, asked_at))
                 moved = replace(cursor, position=Position(reached), until=until)
                 cursor = await self.cursors.move(self.kind, moved)
