@@ -3,7 +3,14 @@
 `Registers` is what they know and how a test changes it; `serving` puts them on a port.
 """
 
-from register_samples.server.faults import BrokenOff, Failure, Faults, Slow, TooManyRequests
+from register_samples.server.faults import (
+    BrokenOff,
+    Failure,
+    Faults,
+    ShardFailed,
+    Slow,
+    TooManyRequests,
+)
 from register_samples.server.registers import Registers
 from register_samples.server.serving import Access, Served, serving
 
@@ -14,6 +21,7 @@ __all__ = [
     "Faults",
     "Registers",
     "Served",
+    "ShardFailed",
     "Slow",
     "TooManyRequests",
     "serving",

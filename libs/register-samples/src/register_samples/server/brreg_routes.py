@@ -75,6 +75,7 @@ class _Searchable:
         number = request.match_info["number"]
         if len(number) != 9 or not number.isdecimal():
             raise parameters.BadRequest(f"{number} is not an organisation number")
+        _check(self.section, number)
         document = self.section.documents.get(number)
         if number in self.section.removed:
             return json_answer({"organisasjonsnummer": number}, status=410)
@@ -87,6 +88,7 @@ class _Searchable:
 
     async def list(self, request: web.Request) -> web.Response:
         asked = parameters.read(request.query, self._known)
+        _check(self.section, *asked.get(_NUMBER, ()))
         # Looking up by number alone, as lists are fetched, need not look at all there is.
         some = [self.section.documents.get(number) for number in asked.get(_NUMBER, ())]
         standing = (
@@ -116,6 +118,12 @@ class _Searchable:
 
 
 _NUMBER = "organisasjonsnummer"
+
+
+def _check(section: Section, *numbers: str) -> None:
+    """Raises BadRequest for a number that the register takes for none."""
+    for number in section.refused.intersection(numbers):
+        raise parameters.BadRequest(f"{number} is not an organisation number")
 
 
 def _updates(updates: Sequence[Document], asked: Mapping[str, Any]) -> list[Document]:
@@ -160,6 +168,7 @@ class _Roles:
         """The answer tells whose roles they are in its own address only."""
         parameters.read(request.query, {})
         number = request.match_info["number"]
+        _check(self._register.entities, number)
         entity = self._register.entities.documents.get(number)
         if number in self._register.entities.removed or "slettedato" in (entity or {}):
             return json_answer({"organisasjonsnummer": number}, status=410)

@@ -37,7 +37,12 @@ class Slow:
     seconds: float
 
 
-Fault = TooManyRequests | Failure | BrokenOff | Slow
+@dataclass(frozen=True, slots=True)
+class ShardFailed:
+    """Of a search in CVR: 200 with the hits of the other shards, as Elasticsearch answers then."""
+
+
+Fault = TooManyRequests | Failure | BrokenOff | Slow | ShardFailed
 
 
 @dataclass

@@ -30,6 +30,8 @@ class Section:
     documents: dict[str, Document] = field(default_factory=dict)
     #: Numbers of what was removed for legal reasons.
     removed: set[str] = field(default_factory=set)
+    #: Numbers that it takes for none, well-formed as they are.
+    refused: set[str] = field(default_factory=set)
     #: The feed in its order, which is that of `oppdateringsid` unless a test disturbs it.
     updates: list[Document] = field(default_factory=list)
     _count: int = field(init=False)

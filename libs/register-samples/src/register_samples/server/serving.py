@@ -12,9 +12,17 @@ from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
 from register_samples.server import brreg_routes, cvr_routes
+from register_samples.server.answers import json_answer
 from register_samples.server.cvr_routes import CvrRoutes
 from register_samples.server.directory_routes import DirectoryRoutes
-from register_samples.server.faults import BrokenOff, Failure, Faults, Slow, TooManyRequests
+from register_samples.server.faults import (
+    BrokenOff,
+    Failure,
+    Faults,
+    ShardFailed,
+    Slow,
+    TooManyRequests,
+)
 from register_samples.server.parameters import BadRequest
 from register_samples.server.registers import Registers
 
@@ -123,10 +131,23 @@ def _disturb(faults: Faults) -> Middleware:
                 return await handler(request)
             case BrokenOff() as fault:
                 return await _broken_off(request, await handler(request), fault)
+            case ShardFailed():
+                return _without_a_shard(await handler(request))
             case None:
                 return await handler(request)
 
     return disturb
+
+
+def _without_a_shard(answer: web.StreamResponse) -> web.StreamResponse:
+    """Every second hit of the answer."""
+    whole = answer.body if isinstance(answer, web.Response) else None
+    if not isinstance(whole, bytes):
+        return answer
+    content = orjson.loads(whole)
+    content["_shards"] |= {"successful": content["_shards"]["successful"] - 1, "failed": 1}
+    content["hits"]["hits"] = content["hits"]["hits"][::2]
+    return json_answer(content)
 
 
 async def _broken_off(
