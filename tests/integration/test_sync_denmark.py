@@ -1,13 +1,13 @@
 """Following the Danish register, over its own interface and into a real MongoDB."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from lookup.adapters.feeds.passes import Outcome
 from lookup.domain.records import Kind
 from register_samples.facts import Document
-from register_samples.server import BrokenOff, Failure
+from register_samples.server import BrokenOff, Failure, ShardFailed
 from tests.conftest import DatabaseNames
 from tests.syncing.world import DENMARK, World, a_world
 
@@ -195,3 +195,33 @@ async def test_a_mistake_that_was_never_stored_is_none_of_ours(world: World) -> 
     await world.sync(Kind.DK_COMPANIES)
 
     assert await world.database["companies"].find_one({"_id": f"dk:{HOLDING}"}) is None
+
+
+async def test_a_document_that_is_dated_far_ahead_hides_nothing_that_comes_before_its_day(
+    world: World,
+) -> None:
+    far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
+    world.registers.dk.companies.change(HOLDING, lambda _: None, at=far_ahead)
+    await world.sync(Kind.DK_COMPANIES)
+    reached = (await world.cursor(Kind.DK_COMPANIES)).position.at
+    world.clock.advance(timedelta(hours=3))
+    world.registers.dk.rename(COMPANY, "Første Navn ApS", TODAY)
+
+    await world.sync(Kind.DK_COMPANIES)
+
+    moved = (await world.cursor(Kind.DK_COMPANIES)).position.at
+    assert (await world.stored_company(COMPANY, country="dk"))["name"] == "Første Navn ApS"
+    assert reached < moved < world.clock()
+
+
+@pytest.mark.parametrize("path", ["/virksomhed/_search", "/_search/scroll"])
+async def test_what_a_failed_shard_keeps_back_is_read_by_the_next_pass(
+    world: World, path: str
+) -> None:
+    world.served.faults.plan(path, ShardFailed())
+
+    [partial] = await world.sync(Kind.DK_COMPANIES)
+    [whole] = await world.sync(Kind.DK_COMPANIES)
+
+    assert (partial.outcome, whole.outcome) == (Outcome.REGISTER_AWAY, Outcome.DONE)
+    assert len((await world.contents())["companies"]) == 25

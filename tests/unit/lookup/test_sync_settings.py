@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
+from common.runtime.settings import load
 from lookup.settings import SyncSettings
 
 
@@ -35,3 +36,19 @@ def test_the_registers_that_offer_tls_are_asked_over_tls(name: str) -> None:
 @pytest.mark.parametrize("host", ["127.0.0.1:8090", "localhost:8090", "[::1]:8090"])
 def test_a_register_on_this_machine_may_be_plain(host: str) -> None:
     assert settings(brreg_url=f"http://{host}/api").brreg_url.scheme == "http"
+
+
+@pytest.mark.parametrize("name", ["BRREG_URL", "CVR_URL", "PEPPOL_URL"])
+@pytest.mark.parametrize("user", ["acme:hunter2@", "hunter2@", ":hunter2@"])
+def test_an_address_holds_no_password_since_it_is_logged(
+    name: str, user: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MONGO_URL", "mongodb://mongo.example.com")
+    monkeypatch.setenv(name, f"https://{user}register.example.com")
+
+    with pytest.raises(SystemExit):
+        load(SyncSettings)
+
+    told = capsys.readouterr().err
+    assert told.startswith(f"setting {name}: leave user and password out")
+    assert "hunter2" not in told

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AnyHttpUrl, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AnyHttpUrl, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.contracts.company import Country
@@ -51,6 +51,15 @@ class Settings(ServiceSettings):
     )
 
 
+def _without_user(url: AnyHttpUrl) -> AnyHttpUrl:
+    if url.username is not None or url.password is not None:
+        # The address is logged, so it is not the place for either, nor is this message.
+        raise ValueError("leave user and password out of the address, which is no secret")
+    return url
+
+
+RegisterUrl = Annotated[AnyHttpUrl, AfterValidator(_without_user)]
+
 #: Requests to these do not leave the machine.
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
@@ -61,11 +70,11 @@ class SyncSettings(ProcessSettings):
     mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
     register_db: str = Field(default="register", description="database of the registers")
     admin_port: Port = Field(default=9105, description="operational port, with `--follow`")
-    brreg_url: AnyHttpUrl = Field(
+    brreg_url: RegisterUrl = Field(
         default=AnyHttpUrl("https://data.brreg.no/enhetsregisteret/api"),
         description="the Norwegian register",
     )
-    cvr_url: AnyHttpUrl = Field(
+    cvr_url: RegisterUrl = Field(
         default=AnyHttpUrl("http://distribution.virk.dk/cvr-permanent"),
         description="the Danish register, which is offered over plain HTTP",
     )
@@ -74,7 +83,7 @@ class SyncSettings(ProcessSettings):
     cvr_allow_plaintext: bool = Field(
         default=False, description="send that password over plain HTTP where CVR_URL is that"
     )
-    peppol_url: AnyHttpUrl = Field(
+    peppol_url: RegisterUrl = Field(
         default=AnyHttpUrl("https://directory.peppol.eu"), description="the Peppol Directory"
     )
     register_ca_file: Path | None = Field(
@@ -102,7 +111,10 @@ class SyncSettings(ProcessSettings):
         description="from one pass to the next, with `--follow`",
     )
     sync_page_size: int = Field(
-        default=1000, ge=1, le=3000, description="entries or documents asked for at a time"
+        default=1000,
+        ge=1,
+        le=3000,
+        description="entries or documents asked for at a time; of Danish ones 100 at most",
     )
     cvr_overlap: Duration = Field(
         default="PT1H",

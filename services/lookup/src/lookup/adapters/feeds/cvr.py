@@ -10,11 +10,14 @@ from lookup.adapters.registers.files import Raw
 from lookup.adapters.registers.reading import parse
 from lookup.domain.records import Kind, RecordRefused, Refused
 from lookup.usecases.load import Item
-from lookup.usecases.sync.sources import DocumentPage, RegisterFault
+from lookup.usecases.sync.sources import DocumentPage, RegisterAway, RegisterFault
 
 #: What each kind is called in the address, and in the documents.
 INDEXES: Final = {Kind.DK_COMPANIES: "virksomhed", Kind.DK_UNITS: "produktionsenhed"}
 WRAPPINGS: Final = {Kind.DK_COMPANIES: "Vrvirksomhed", Kind.DK_UNITS: "VrproduktionsEnhed"}
+
+#: The most documents of a page. One has 60 kB and takes several times that once it is parsed.
+MOST_DOCUMENTS: Final = 100
 
 #: How long the register keeps the rest of a search for us between two pages.
 _KEPT = "1m"
@@ -32,18 +35,18 @@ class CvrDocuments:
         self._client = client
         self._kind = kind
         self._field = f"{WRAPPINGS[kind]}.sidstOpdateret"
-        self._size = page_size
+        self._size = min(page_size, MOST_DOCUMENTS)
 
     async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
         # A page asked for twice is two pages: where an answer to a scroll is lost, what it held is
         # lost with it. So these requests are not repeated; the pass ends, and the next one begins
         # again from the cursor.
-        content = await self._ask(self._search(at))
         number = 0
-        while hits := _hits(content):
-            yield self._page(hits, number)
-            number += len(hits)
-            content = await self._ask(self._scroll(content))
+        page, rest = await self._page(self._search(at), number)
+        while page.items:
+            yield page
+            number += len(page.items)
+            page, rest = await self._page(rest, number)
 
     def _search(self, at: datetime) -> Call:
         index = INDEXES[self._kind]
@@ -58,16 +61,25 @@ class CvrDocuments:
         body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
         return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False)
 
-    async def _ask(self, call: Call) -> Mapping[str, Any]:
-        content = (await self._client.ask(call)).content
-        if not isinstance(content, dict) or content.get("timed_out"):
-            raise RegisterFault("a search has no whole answer")
-        return content
+    async def _page(self, call: Call, before: int) -> tuple[DocumentPage, Call]:
+        """What the answer says, and how to ask for the rest.
 
-    def _page(self, hits: Sequence[Raw], before: int) -> DocumentPage:
+        The answer itself is gone by then: while the next one is fetched, its room is free.
+        """
+        content = await self._ask(call)
+        hits = _hits(content)
         times = [time for hit in hits if (time := self._time(hit)) is not None]
         items = (self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
-        return DocumentPage(tuple(items), max(times, default=None))
+        return DocumentPage(tuple(items), max(times, default=None)), self._scroll(content)
+
+    async def _ask(self, call: Call) -> Mapping[str, Any]:
+        """Raises RegisterAway for a part of an answer: the cursor would pass what is missing."""
+        content = (await self._client.ask(call)).content
+        if not isinstance(content, dict):
+            raise RegisterFault("an answer is not an object")
+        if content.get("timed_out") or _failed_shards(content):
+            raise RegisterAway("a search has no whole answer")
+        return content
 
     def _read(self, number: int, hit: Raw) -> Item:
         try:
@@ -83,6 +95,12 @@ class CvrDocuments:
             return read_document(Dated, document or {}).sidst_opdateret
         except RecordRefused:
             return None
+
+
+def _failed_shards(content: Mapping[str, Any]) -> bool:
+    """Elasticsearch answers 200 with what the other shards have."""
+    shards = content.get("_shards")
+    return isinstance(shards, dict) and bool(shards.get("failed"))
 
 
 def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
