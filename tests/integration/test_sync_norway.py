@@ -2,7 +2,7 @@
 
 import gzip
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
@@ -383,3 +383,47 @@ async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> No
     assert f"no:{UNIT}" not in {unit["_id"] for unit in stored["production_units"]}
     assert f"0192:{UNIT}" not in {found["_id"] for found in stored["participants"]}
     assert len(await world.events()) == 2
+
+
+async def test_role_events_that_are_dated_far_ahead_hide_nothing_and_end_their_pass(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
+    for number in list(world.registers.no.roles)[:12]:
+        world.registers.no.tell_roles(number, at=far_ahead)
+    await world.sync(Kind.NO_ROLES)
+    # The feed gives them by their times.
+    world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
+    events = world.registers.no.role_events
+    events.insert(0, events.pop())
+
+    await world.sync(Kind.NO_ROLES)
+    world.served.requests.clear()
+    await world.sync(Kind.NO_ROLES)
+
+    company = await world.database["companies"].find_one({"_id": f"no:{TRADER}"})
+    assert company is not None
+    assert b"Ola Nytesen" in company["owners"]
+    assert (await world.cursor(Kind.NO_ROLES)).position.at < world.clock()
+    assert [one for one in world.served.requests if "/oppdateringer/" not in one] == []
+
+
+async def test_a_number_that_the_register_takes_for_none_holds_up_no_list(world: World) -> None:
+    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    entities = world.registers.no.entities
+    entities.refused.add("987654321")
+    entities.tell("987654321", "Endring")
+    entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.registers.no.tell_roles("987654321")
+    world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
+
+    results = await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    again = await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+
+    assert [result.outcome for result in results] == [Outcome.REFUSED] * 2
+    assert [result.outcome for result in again] == [Outcome.DONE] * 2
+    assert await world.events() == [
+        ("company.updated", f"no:{COMPANY}"),
+        ("owners.changed", f"no:{TRADER}"),
+    ]

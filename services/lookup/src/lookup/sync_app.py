@@ -131,7 +131,7 @@ class Wiring:
     def _feed(self, kind: Kind, client: RegisterClient) -> Feed:
         size = self.settings.sync_page_size
         if kind is Kind.NO_ROLES:
-            return RoleFeed(client, page_size=size)
+            return RoleFeed(client, page_size=size, now=self.now)
         return UpdateFeed(client, kind, page_size=size)
 
     def _bring(self, kind: Kind, client: RegisterClient, journal: PassJournal) -> BringEntities:

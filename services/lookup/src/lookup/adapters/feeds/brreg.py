@@ -1,6 +1,6 @@
 """The Norwegian register (data.brreg.no): its feeds, its answers about numbers, its files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -41,6 +41,8 @@ _JUST_BEFORE = timedelta(milliseconds=1)
 #: The most entries that a feed gives at a time.
 _MOST_ENTRIES: Final = 10_000
 _NUMBER = "organisasjonsnummer"
+#: One number that the register takes for none must not hold up the feed.
+_REFUSED: Final = feeds.Unusable("the register refuses the number")
 
 
 class Update(Document):
@@ -112,11 +114,15 @@ class UpdateFeed:
 class RoleFeed:
     """`Feed` of the roles, which can only be asked for what came after a time."""
 
-    def __init__(self, client: RegisterClient, *, page_size: int) -> None:
+    def __init__(
+        self, client: RegisterClient, *, page_size: int, now: Callable[[], datetime]
+    ) -> None:
         self._client = client
         self._size = page_size
+        self._now = now
 
     async def page(self, after: Position) -> FeedPage:
+        asked_at = self._now()
         # Several events may have one time and fall on two pages, so that time is asked for again.
         entries = await self._entries(after.at - _JUST_BEFORE, self._size)
         if len(entries) >= self._size and all(entry.get("id") in after.seen for entry in entries):
@@ -124,8 +130,12 @@ class RoleFeed:
             entries = await self._entries(after.at - _JUST_BEFORE, _MOST_ENTRIES)
         events, faults = _read_all(RoleEvent, entries)
         fresh = [event for event in events if event.id not in after.seen]
-        reached = max([after.at, *(event.time for event in fresh if event.time)])
-        seen = {event.id for event in events if event.time == reached}
+        # One that is dated ahead is told now and moves nothing: it would hide all that comes until
+        # then. Like one without a time it is known by its id, so that a full page of them is no
+        # page without an end.
+        times = (event.time for event in events if event.time and event.time <= asked_at)
+        reached = max([after.at, *times])
+        seen = {event.id for event in events if event.time is None or event.time >= reached}
         if reached == after.at:
             seen |= set(after.seen)
         return FeedPage(
@@ -152,15 +162,23 @@ class BrregEntities:
         self._resource = RESOURCES[kind]
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, feeds.Answer]:
-        asked = {_NUMBER: ",".join(numbers), "size": str(len(numbers))}
-        answer = await self._client.ask(Call("GET", self._client.url(self._resource, asked)))
-        documents = {raw.get(_NUMBER): raw for raw in _embedded(answer, self._resource)}
+        documents = await self._list(numbers)
         return {
             number: _meaning(self._kind, documents[number])
             if number in documents
             else await self._one(number)
             for number in numbers
         }
+
+    async def _list(self, numbers: Sequence[str]) -> Mapping[str, Raw]:
+        """What the register has of them in one answer; nothing where it refuses the list."""
+        asked = {_NUMBER: ",".join(numbers), "size": str(len(numbers))}
+        url = self._client.url(self._resource, asked)
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400)))
+        if answer.status == 400:
+            # It does not tell which number it refuses, and the others are wanted.
+            return {}
+        return {raw.get(_NUMBER, ""): raw for raw in _embedded(answer, self._resource)}
 
     async def _one(self, number: str) -> feeds.Answer:
         """A list has neither what has ended nor what is gone."""
@@ -169,8 +187,7 @@ class BrregEntities:
         raw = answer.content if isinstance(answer.content, dict) else {}
         match answer.status:
             case 400:
-                # One number that the register takes for none must not hold up the feed.
-                return feeds.Unusable("the register refuses the number")
+                return _REFUSED
             case 404:
                 return feeds.Unknown()
             case 410 if not raw.get("slettedato"):
@@ -192,7 +209,9 @@ class BrregRoles:
 
     async def _one(self, number: str) -> feeds.Answer:
         url = self._client.url(f"enheter/{number}/roller")
-        answer = await self._client.ask(Call("GET", url, accepted=(200, 404, 410)))
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
+        if answer.status == 400:
+            return _REFUSED
         # Whether a company is gone is for the feed of the companies to tell.
         if answer.status != 200 or not isinstance(answer.content, dict):
             return feeds.Unknown()

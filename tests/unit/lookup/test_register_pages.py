@@ -1,0 +1,79 @@
+"""Pages of the registers, where it matters how they are held or what is wrong with them."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, cast
+from weakref import ref
+
+from aiohttp import ClientSession
+from yarl import URL
+
+from lookup.adapters.feeds.brreg import RoleFeed
+from lookup.adapters.feeds.cvr import MOST_DOCUMENTS, CvrDocuments
+from lookup.adapters.feeds.http import Answer, Call, Manners, RegisterClient
+from lookup.domain.feeds import Position
+from lookup.domain.records import Kind
+
+NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
+
+
+class ScriptedRegister(RegisterClient):
+    """Answers 200 with what `content` makes of a call."""
+
+    def __init__(self, content: Callable[[Call], Any]) -> None:
+        session, manners = cast(ClientSession, None), cast(Manners, None)
+        super().__init__(session, URL("http://register"), register="cvr", manners=manners)
+        self._content = content
+
+    async def ask(self, call: Call) -> Answer:
+        return Answer(200, {}, self._content(call))
+
+
+class Content(dict[str, Any]):
+    """Can be referred to weakly."""
+
+
+class Scroll:
+    """Three pages of CVR, the last of them empty; notes at each which earlier ones there are."""
+
+    def __init__(self) -> None:
+        self.asked: list[Call] = []
+        self.held: list[int] = []
+        self._given: list[ref[Content]] = []
+
+    def __call__(self, call: Call) -> Content:
+        self.held.append(sum(given() is not None for given in self._given))
+        hits = [{"_id": "1"}] if len(self.asked) < 2 else []
+        self.asked.append(call)
+        content = Content(hits={"hits": hits}, _scroll_id="next")
+        self._given.append(ref(content))
+        return content
+
+
+async def test_of_danish_documents_one_small_page_is_held_at_a_time() -> None:
+    scroll = Scroll()
+    documents = CvrDocuments(ScriptedRegister(scroll), Kind.DK_COMPANIES, page_size=3000)
+
+    pages = [page async for page in documents.changed_since(NOON)]
+
+    assert len(pages) == 2
+    assert scroll.held == [0, 0, 0]
+    assert scroll.asked[0].json["size"] == MOST_DOCUMENTS == 100
+
+
+def role_event(number: int, time: str | None) -> dict[str, Any]:
+    return {"id": str(number), "time": time, "data": {"organisasjonsnummer": "987654325"}}
+
+
+async def test_a_feed_of_roles_without_times_or_with_those_of_the_future_has_an_end() -> None:
+    times = [None, "2206-01-01T00:00:00Z", "2026-11-02T11:00:00Z"]
+    events = [role_event(number, times[number % 3]) for number in range(6)]
+    feed = RoleFeed(ScriptedRegister(lambda _: events), page_size=6, now=lambda: NOON)
+    pages = [await feed.page(Position(NOON - timedelta(days=1)))]
+    while not pages[-1].is_last and len(pages) < 9:
+        pages.append(await feed.page(pages[-1].position))
+
+    assert [len(page.mentions) for page in pages] == [6, 0]
+    assert {page.position.at for page in pages} == {NOON - timedelta(hours=1)}
+    assert all(set(one.position.seen) <= set(two.position.seen) for one, two in pairwise(pages))
