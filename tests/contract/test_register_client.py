@@ -22,7 +22,7 @@ from lookup.adapters.feeds.http import (
     retry_after,
     sessions,
 )
-from lookup.domain.feeds import Ended, Gone, Position, Present, Unknown
+from lookup.domain.feeds import Ended, Gone, Position, Present, Unknown, Unusable
 from lookup.domain.records import Kind
 from lookup.usecases.sync.sources import RegisterAway, RegisterFault
 from register_samples.server import (
@@ -169,6 +169,19 @@ async def test_numbers_are_fetched_in_one_list_and_one_by_one_where_that_leaves_
     assert len(register.served.requests) == 4
 
 
+async def test_of_a_list_that_is_refused_each_number_is_fetched_by_itself(
+    register: Register,
+) -> None:
+    register.served.registers.no.entities.refused.add("987654321")
+    wanted = ["310345679", "987654321", "310345806"]
+
+    answers = await BrregEntities(register.client, Kind.NO_ENTITIES).fetch(wanted)
+
+    assert isinstance(answers["310345679"], Present)
+    assert isinstance(answers["310345806"], Present)
+    assert isinstance(answers["987654321"], Unusable)
+
+
 async def test_a_feed_page_begins_after_the_last_entry_that_was_read(register: Register) -> None:
     entities = register.served.registers.no.entities
     for turn in range(5):
@@ -211,6 +224,17 @@ async def test_a_download_leaves_nothing_behind_however_its_reader_ends(
     assert len(read[0]) >= 9
 
 
+async def test_a_download_that_the_disk_has_no_room_for_ends_its_pass_alone(
+    register: Register,
+) -> None:
+    call = register.ask("enheter/lastned")
+
+    with pytest.raises(RegisterAway, match="No space left"):
+        await register.client.download(call, Path("/dev/full"))
+
+    assert register.waited == []
+
+
 async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path: Path) -> None:
     authority = trustme.CA()
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -239,6 +263,11 @@ async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path
         ("120", timedelta(minutes=2)),
         ("Mon, 02 Nov 2026 12:05:00 GMT", timedelta(minutes=5)),
         ("Mon, 02 Nov 2026 11:00:00 GMT", timedelta()),
+        ("86401", timedelta(days=1)),
+        ("99999999999999", timedelta(days=1)),
+        ("9" * 5000, timedelta(days=1)),
+        ("Mon, 02 Nov 2226 12:05:00 GMT", timedelta(days=1)),
+        ("Mon, 02 Nov 99999999999999 12:05:00 GMT", None),
         ("soon", None),
         (None, None),
     ],

@@ -60,5 +60,5 @@ def _modified(answer: Answer) -> datetime | None:
         return None
     try:
         return parsedate_to_datetime(text).astimezone(UTC)
-    except ValueError:
+    except (ValueError, OverflowError):
         raise RegisterFault(f"Last-Modified is no time: {text}") from None

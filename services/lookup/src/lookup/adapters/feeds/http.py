@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import aiohttp
 import orjson
@@ -19,6 +20,12 @@ from lookup.usecases.sync.sources import RegisterAway, RegisterFault
 
 #: The bytes of a download that are written at once.
 _PART = 1 << 18
+#: However long a register wants to be left alone, it is asked again after this.
+_MOST_WAIT: Final = timedelta(days=1)
+#: A number of seconds with more digits is over that, and may be more than can be counted.
+_MOST_DIGITS: Final = 9
+
+T = TypeVar("T")
 
 #: Answers after which asking again may help.
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -137,7 +144,10 @@ class RegisterClient:
         return await self._trying(call, once)
 
     async def download(self, call: Call, target: Path) -> Answer:
-        """Writes the body of a 200 to `target`, and gives the answer without it."""
+        """Writes the body of a 200 to `target`, and gives the answer without it.
+
+        Raises what `ask` does, and RegisterAway when the body cannot be written.
+        """
 
         async def once() -> Answer:
             async with self._response(call, is_file=True) as response:
@@ -206,16 +216,22 @@ class RegisterClient:
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
-    """The wait that the header asks for, in seconds or until a time; None where it is neither."""
+    """The wait that the header asks for, a day at most; None where it tells no time.
+
+    It may be in seconds or until a time.
+    """
     if text is None:
         return None
     if text.strip().isdecimal():
-        return timedelta(seconds=int(text))
+        digits = text.strip()
+        wait = timedelta(seconds=int(digits)) if len(digits) <= _MOST_DIGITS else _MOST_WAIT
+        return min(wait, _MOST_WAIT)
     try:
         until = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
-    return max(until.replace(tzinfo=until.tzinfo or UTC) - now, timedelta())
+    wait = until.replace(tzinfo=until.tzinfo or UTC) - now
+    return min(max(wait, timedelta()), _MOST_WAIT)
 
 
 def _check_way(asked: URL, answered: URL) -> None:
@@ -232,6 +248,20 @@ def _read_json(body: bytes) -> Any:
 
 
 async def _write(content: aiohttp.StreamReader, target: Path) -> None:
-    with await asyncio.to_thread(target.open, "wb") as file:
+    file = await _on_disk(lambda: target.open("wb"))
+    try:
         async for part in content.iter_chunked(_PART):
-            await asyncio.to_thread(file.write, part)
+            await _on_disk(partial(file.write, part))
+    finally:
+        await _on_disk(file.close)
+
+
+async def _on_disk(work: Callable[[], T]) -> T:
+    """Raises RegisterAway where the disk is full or broken: that may pass, as a register's does.
+
+    Connections fail with OSErrors too, so reading the answer is no part of the work.
+    """
+    try:
+        return await asyncio.to_thread(work)
+    except OSError as error:
+        raise RegisterAway(f"what it sends cannot be kept: {error}") from None
