@@ -6,7 +6,6 @@ other difference, absences included, is confirmed by fetching: no file reverts a
 
 import asyncio
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,6 +24,7 @@ from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import BATCH, Found, Piece
 from lookup.usecases.read import ReadDocuments, Same
 from lookup.usecases.sync.bring import LIST, BringEntities, Versioned
+from lookup.usecases.sync.seen import holds
 from lookup.usecases.sync.sources import Download, StoredKeys
 from lookup.usecases.sync.tally import Tally
 
@@ -69,7 +69,7 @@ class Reconcile:
         missing: list[str] = []
         async for keys in self.keys.of(self.kind, until=until):
             numbers = [key.partition(":")[2] for key in keys]
-            missing += [number for number in numbers if not _holds(in_file, int(number))]
+            missing += [number for number in numbers if not holds(in_file, int(number))]
         return [number for some in _lists(missing) for number in await self._standing(some)]
 
     async def _standing(self, numbers: Sequence[str]) -> list[str]:
@@ -97,11 +97,6 @@ def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | Same]:
 
 def _number(record: Versioned | Same) -> str:
     return record.key.partition(":")[2]
-
-
-def _holds(numbers: "array[int]", number: int) -> bool:
-    place = bisect_left(numbers, number)
-    return place < len(numbers) and numbers[place] == number
 
 
 def _lists(numbers: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -12,15 +12,16 @@ from lookup.domain.records import Kind, SourceVersion, Unread
 from lookup.ports import LoadStates, RegisterWriter
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import BATCH, Piece
+from lookup.usecases.sync.seen import SeenKeys
 from lookup.usecases.sync.sources import RegisterFault, StoredKeys
 from lookup.usecases.sync.tally import Tally
 
 
 @dataclass
 class Roll:
-    """Notes who is in a file while it is read."""
+    """Notes who is in a file while it is read: all that take part in Peppol, wherever they are."""
 
-    present: set[str] = field(default_factory=set)
+    present: SeenKeys = field(default_factory=SeenKeys)
     #: Whether it could be told of everybody who they are.
     is_complete: bool = True
 

@@ -1,0 +1,43 @@
+"""What a whole file has, noted in a few bytes each while it is read, and looked up afterwards."""
+
+from array import array
+from bisect import bisect_left
+from hashlib import blake2b
+
+#: Each part is sorted by itself, since sorting makes an object of every number.
+_PARTS = 256
+_BYTES = 8
+
+
+class SeenKeys:
+    """Keys, by hashes of 8 bytes.
+
+    Of a million keys that were not added, with millions that were, one in a million times one is
+    taken for added: it is then missed until its file is read again.
+    """
+
+    def __init__(self) -> None:
+        self._parts = [array("Q") for _ in range(_PARTS)]
+        self._is_sorted = True
+
+    def add(self, key: str) -> None:
+        number = _hash(key)
+        self._parts[number % _PARTS].append(number)
+        self._is_sorted = False
+
+    def __contains__(self, key: str) -> bool:
+        if not self._is_sorted:
+            self._parts = [array("Q", sorted(part)) for part in self._parts]
+            self._is_sorted = True
+        number = _hash(key)
+        return holds(self._parts[number % _PARTS], number)
+
+
+def holds(numbers: "array[int]", number: int) -> bool:
+    """Whether it is among these, which are sorted."""
+    place = bisect_left(numbers, number)
+    return place < len(numbers) and numbers[place] == number
+
+
+def _hash(key: str) -> int:
+    return int.from_bytes(blake2b(key.encode(), digest_size=_BYTES).digest(), "big")
