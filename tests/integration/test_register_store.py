@@ -5,13 +5,15 @@ import pickle
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from random import Random
 from typing import Any
 
 import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
+from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.outage import Outage
 from common.mongo import Database, connected
 from common.mongo import database as named_database
@@ -25,6 +27,7 @@ from lookup.domain.planning.companies import plan_companies
 from lookup.domain.planning.states import Circumstances
 from lookup.domain.records import FileBroken, Kind, Record, Refused, Unread
 from lookup.ports import Conflict
+from lookup.usecases.answer import AnswerLookups
 from lookup.usecases.apply import ApplyRecords, Stored, identity
 from lookup.usecases.load import LoadFile, Piece, Summary
 from lookup.usecases.read import ReadDocuments
@@ -45,6 +48,21 @@ pytestmark = pytest.mark.integration
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 KEY = CompanyKey("dk:12345674")
+
+
+EINVOICING_OF_THE_COMPANY = LookupRequest(
+    country=Country.DK,
+    questions=(Question(type=SearchType.VAT, term="12345674"),),
+    include=(Include.EINVOICING,),
+)
+
+
+class NoSearches:
+    """`Searches` that find nothing."""
+
+    async def by_name(self, _country: Country, _name: str) -> None: ...
+
+    async def by_address(self, _country: Country, _address: str) -> None: ...
 
 
 def a_document(record: Stored, digest: bytes | None = None) -> Unread:
@@ -318,6 +336,48 @@ async def test_removing_an_unknown_company_leaves_a_tombstone_all_the_same(store
 
     assert not was_known
     assert (await store.load(a_company_record())).counts()["removed"] == 1
+
+
+async def test_no_unit_is_missing_of_a_list_of_companies_with_very_many(store: Store) -> None:
+    companies = [CompanyKey(f"dk:{10_000_000 + number}") for number in range(3)]
+    units = [
+        {"_id": f"dk:{1_000_000_000 + number}", "company": companies[number % 3], "core": b"{}"}
+        for number in range(20_100)
+    ]
+    await store.database["production_units"].insert_many(units)
+
+    found = await store.register.units_of(companies)
+
+    assert [len(found[company]) for company in companies] == [6_700] * 3
+
+
+async def test_an_answer_lists_identifiers_as_events_do_whatever_order_they_came_in(
+    store: Store,
+) -> None:
+    units = [UnitKey("dk:1012345678"), UnitKey("dk:1012345670")]
+    await store.load(a_company_record())
+    for unit in units:
+        number = unit.removeprefix("dk:")
+        await store.load(a_unit_record(a_unit(number=number)), kind=Kind.DK_UNITS)
+    held = {
+        "0096:1": units[0],
+        "0184:9": KEY,
+        "0096:2": units[1],
+        "0088:3": units[0],
+        "0088:4": KEY,
+    }
+    for identifier, holder in held.items():
+        await store.load(a_participant_record(identifier, holder=holder), kind=Kind.PEPPOL)
+
+    [reply] = await AnswerLookups(store.register, NoSearches())([EINVOICING_OF_THE_COMPANY])
+
+    events = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
+    newest = max((orjson.loads(event["body"]) for event in events), key=itemgetter("revision"))
+    [change] = newest["data"]["changes"]
+    assert isinstance(reply, LookupReply)
+    shown = [entry["identifier"] for entry in orjson.loads(reply.body)["einvoicing"]]
+    assert shown == ["0088:4", "0184:9", "0088:3", "0096:1", "0096:2"]
+    assert shown == [entry["identifier"] for entry in change["new"]]
 
 
 async def test_every_read_is_by_an_index(store: Store) -> None:

@@ -46,7 +46,8 @@ class Register(Companies, Protocol):
 
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]
-    ) -> Mapping[CompanyKey | UnitKey, Sequence[bytes]]: ...
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
+        """The entries of each by their identifiers, in no order."""
 
 
 class SearchHit(NamedTuple):

@@ -16,7 +16,7 @@ from common.contracts.lookup import LookupReply, SearchType
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the same stored company is shown in another way, so that no cached answer survives.
-_SHAPE = "1"
+_SHAPE = "2"
 
 
 class Found(NamedTuple):

@@ -148,13 +148,15 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
 def _extras_of(
     company: CompanyKey,
     units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]],
-    entries: Mapping[CompanyKey | UnitKey, Sequence[bytes]],
+    entries: Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]],
 ) -> Extras:
-    own = units.get(company, ())
-    holders: list[CompanyKey | UnitKey] = [company, *(key for key, _ in own)]
+    """Identifiers come as events list them: its own, then those of all its units together."""
+    of_company = units.get(company, ())
+    own = sorted(entries.get(company, ()))
+    of_units = sorted(entry for unit, _ in of_company for entry in entries.get(unit, ()))
     return Extras(
-        units=[core for _, core in own],
-        einvoicing=[entry for holder in holders for entry in entries.get(holder, ())],
+        units=[core for _, core in of_company],
+        einvoicing=[entry for _, entry in (*own, *of_units)],
     )
 
 

@@ -11,8 +11,6 @@ from lookup.ports import CompanyRow
 
 #: A number that more units share than this (a switchboard, an accountant's) is answered from these.
 _MOST_UNITS_OF_A_PHONE = 200
-#: What one company may show; the largest in either register has fewer.
-_MOST_UNITS = 20_000
 
 _ROW = {"revision": 1, "core": 1, "owners": 1, "updated_at": 1}
 
@@ -93,8 +91,9 @@ class StoredRegister:
         self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
         with outages():
+            # A limit would hold for all of them together and cut off whichever came last.
             found = await self._units.find(
-                {"company": {"$in": list(companies)}}, {"company": 1, "core": 1}, limit=_MOST_UNITS
+                {"company": {"$in": list(companies)}}, {"company": 1, "core": 1}
             ).to_list(None)
         units: defaultdict[CompanyKey, list[tuple[UnitKey, bytes]]] = defaultdict(list)
         for document in found:
@@ -103,12 +102,12 @@ class StoredRegister:
 
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]
-    ) -> Mapping[CompanyKey | UnitKey, Sequence[bytes]]:
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
         with outages():
             found = await self._participants.find(
-                {"holder": {"$in": list(holders)}}, {"holder": 1, "entry": 1}, sort=[("_id", 1)]
+                {"holder": {"$in": list(holders)}}, {"holder": 1, "entry": 1}
             ).to_list(None)
-        entries: defaultdict[CompanyKey | UnitKey, list[bytes]] = defaultdict(list)
+        entries: defaultdict[CompanyKey | UnitKey, list[tuple[str, bytes]]] = defaultdict(list)
         for document in found:
-            entries[document["holder"]].append(document["entry"])
+            entries[document["holder"]].append((document["_id"], document["entry"]))
         return entries
