@@ -10,6 +10,7 @@ from random import Random
 
 import aio_pika
 import pytest
+from prometheus_client import REGISTRY
 
 from common.contracts.outage import Outage
 from common.contracts.topology import EVENTS_EXCHANGE
@@ -191,6 +192,47 @@ async def test_of_two_processes_one_publishes_and_the_other_takes_over(register:
 
     assert sorted(first) == [0, 50]
     assert sum(len(bus.taken) for bus in buses) == 100
+
+
+@dataclass
+class ShortLease:
+    """Is had once, and is another's from then on."""
+
+    taken: int = 0
+    #: What the process told of the outbox while it had the lease.
+    measured: float | None = None
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def take(self, *_: object, **__: object) -> bool:
+        self.taken += 1
+        if self.taken > 1:
+            self.measured = REGISTRY.get_sample_value("outbox_waiting")
+            self.lost.set()
+        return self.taken == 1
+
+    async def give_up(self, _: str) -> None: ...
+
+
+async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: Database) -> None:
+    await stored(register, ("a", "dk:1", 1))
+    lease = ShortLease()
+    # An outage is what a lease may run out in.
+    worker = OutboxWorker(
+        publishing(register, RecordingBus(refused=frozenset({"dk:1"}))),
+        StoredOutbox(register, retention=RETENTION),
+        lease,  # type: ignore[arg-type]
+        random=Random(1),
+    )
+
+    async with beside(worker.run()), asyncio.timeout(SOON):
+        await lease.lost.wait()
+        # By now it stands by: between the two it waits for nothing.
+        told = [
+            REGISTRY.get_sample_value(f"outbox_{name}") for name in ("waiting", "oldest_seconds")
+        ]
+
+    assert lease.measured == 1
+    assert told == [0, 0]
 
 
 async def _until_empty(register: Database) -> None:

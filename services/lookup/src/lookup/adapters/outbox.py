@@ -84,6 +84,9 @@ class OutboxWorker:
     async def _pass(self) -> float:
         """One look at the outbox; seconds until the next."""
         if not await self._has_lease():
+            # What it measured last is another's to tell by now, and would stand here for good.
+            _WAITING.set(0)
+            _OLDEST.set(0)
             return _STAND_BY
         await self._measure()
         published = await self._publish()
