@@ -17,6 +17,8 @@ import dispatcher.settings
 import gateway.settings
 import lookup.settings
 import webhook_registry.settings
+from common.contracts.topology import lookup_queue, search_queue, suggest_queue
+from common.messaging.connection import CONNECT_LIMIT
 from common.runtime.settings import ProcessSettings
 from tests.contract.manifests.reading import ROOT
 
@@ -28,6 +30,10 @@ EXAMPLES = {
     "CVR_PASSWORD": "example",
     "WEBHOOK_SECRET_KEYS": "example:dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
 }
+
+
+#: The lookup service drains these one after the other, each within a limit of its own.
+QUEUES_OF_A_COUNTRY = len((lookup_queue, search_queue, suggest_queue))
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,11 @@ class Service:
     def stop_limit(self, values: Mapping[str, str | None]) -> timedelta:
         """How long it may take to stop with these variables."""
         # A process without that setting ends at once, whatever it was doing.
-        limit: timedelta = getattr(self.configured(values), "stop_limit", timedelta())
+        configured = self.configured(values)
+        limit: timedelta = getattr(configured, "stop_limit", timedelta())
+        if isinstance(configured, lookup.settings.Settings):
+            queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
+            return queues * (timedelta(seconds=CONNECT_LIMIT) + limit)
         return limit
 
     def configured(self, values: Mapping[str, str | None]) -> ProcessSettings:
