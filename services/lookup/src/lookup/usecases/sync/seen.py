@@ -12,8 +12,7 @@ _BYTES = 8
 class SeenKeys:
     """Keys, by hashes of 8 bytes.
 
-    Of a million keys that were not added, with millions that were, one in a million times one is
-    taken for added: it is then missed until its file is read again.
+    Where ten million were added, one that was not is taken for one of them once in 10^12 times.
     """
 
     def __init__(self) -> None:
