@@ -13,8 +13,9 @@ from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.webhooks import Operation, WebhookReply
 from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import a_draft, secret_keys
-from tests.delivery.asking import asking, registry
+from tests.delivery.asking import Asking, asking, registry
 from tests.delivery.pipeline import Pipeline, an_event
+from tests.delivery.waiting import eventually
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.delivery_models import CancelReason, StoredEvent
 from webhook_store.documents import sealed_of
@@ -23,30 +24,33 @@ from webhook_store.models import Webhook
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
+#: Webhooks that are being created when a registry is killed.
+MANY = 150
+#: How often a kill may come too late before that is a failure.
+ROUNDS = 5
+
 
 async def test_killed_while_it_creates_webhooks_each_is_there_whole_and_once(
     pipe: Pipeline,
 ) -> None:
-    first = await registry(pipe, "first")
     stored = pipe.webhooks_db["webhooks"]
-    keys = [f"key-{number}" for number in range(150)]
-    async with asking(pipe) as client, await stored.watch() as changes:
-        creating = asyncio.gather(
-            *(
-                client.until_answered(Operation.CREATE, body=a_draft(), idempotency_key=key)
-                for key in keys
-            )
-        )
-        await changes.next()
-        first.process.kill()
-        made_before = await stored.count_documents({})
-        await registry(pipe, "second")
-        answers = await creating
+    service = await registry(pipe, "registry-0")
+    created: list[dict[str, Any]] = []
+    made_before = number = 0
+    async with asking(pipe) as client:
+        while not 0 < made_before < MANY and number < ROUNDS:
+            number += 1
+            async with await stored.watch() as changes:
+                creating = create_many(client, f"round-{number}")
+                await changes.next()
+                service.process.kill()
+            made_before = await stored.count_documents({}) - len(created)
+            service = await registry(pipe, f"registry-{number}")
+            created += [orjson.loads(answer.body) for answer in await creating]
 
-    assert 0 < made_before < len(keys)  # it was the middle
-    created = [orjson.loads(answer.body) for answer in answers]
+    assert 0 < made_before < MANY  # it was the middle
     webhooks = {one["_id"]: one async for one in stored.find()}
-    assert len(webhooks) == len({one["slot"] for one in webhooks.values()}) == len(keys)
+    assert len(webhooks) == len({one["slot"] for one in webhooks.values()}) == MANY * number
     assert {one["id"] for one in created} == set(webhooks)
     opening = secret_keys("k1")
     for one in created:
@@ -56,7 +60,19 @@ async def test_killed_while_it_creates_webhooks_each_is_there_whole_and_once(
         assert one.get("secret") in (None, secret)
 
 
-async def test_killed_while_it_recovers_each_delivery_is_sent_once_when_it_is_asked_again(
+def create_many(client: Asking, name: str) -> "asyncio.Future[list[WebhookReply]]":
+    """Webhooks in the making, each with an Idempotency-Key of its own."""
+    return asyncio.gather(
+        *(
+            client.until_answered(
+                Operation.CREATE, body=a_draft(), idempotency_key=f"{name}-{number}"
+            )
+            for number in range(MANY)
+        )
+    )
+
+
+async def test_killed_while_it_recovers_each_delivery_is_sent_once_by_the_next(
     pipe: Pipeline,
 ) -> None:
     webhook = await pipe.webhook("/a")
@@ -78,6 +94,9 @@ async def test_killed_while_it_recovers_each_delivery_is_sent_once_when_it_is_as
         first.process.kill()
         await registry(pipe, "second")
         await recovering
+        await eventually(
+            lambda: rows.count_documents({"state": "cancelled"}), lambda count: count == 0
+        )
         again = await recover()
     # Nothing is left to the sweeper.
     await pipe.dispatcher(webhook_sweep_grace="PT1H", webhook_sweep_interval="PT1H")

@@ -14,15 +14,12 @@ from tests.delivery.waiting import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-#: A lease that outlasts what a busy machine adds: within it nothing may be posted twice.
-PATIENT = {"webhook_post_limit": "PT15S", "webhook_lease": "PT20S"}
-
 
 async def test_when_all_connections_are_closed_everything_arrives_once(
     pipe: Pipeline, broker_management: Management, own_vhost: str
 ) -> None:
     webhooks = await pipe.webhooks(["/a", "/b"])
-    await pipe.dispatcher(**PATIENT)
+    await pipe.dispatcher()
     events = [an_event(number) for number in range(60)]
 
     publishing = asyncio.create_task(pipe.publish(*events))
@@ -43,7 +40,7 @@ async def test_a_retry_that_the_broker_did_not_take_is_made_when_it_is_back(
     pipe: Pipeline, stoppable_broker: OwnBroker, how: str
 ) -> None:
     webhook = await pipe.webhook("/a")
-    await pipe.dispatcher(**PATIENT)
+    await pipe.dispatcher()
 
     async def fail_once_the_broker_is_gone(_received: Received) -> int:
         await asyncio.to_thread(getattr(stoppable_broker, how))

@@ -34,16 +34,23 @@ from webhook_store.models import Registered, Webhook, delivery_id
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import new_secret
 
-#: A schedule and limits of seconds, so that a test sees in moments what takes hours.
+#: A schedule of seconds, so that a test sees in moments what takes hours; and limits that a busy
+#: machine does not reach, for within its lease nothing may be posted twice.
 HASTE = {
     "webhook_retry_delays": "PT0.2S,PT0.3S,PT0.4S,PT0.5S",
-    "webhook_post_limit": "PT2S",
-    "webhook_connect_limit": "PT1S",
-    "webhook_lease": "PT3S",
+    "webhook_post_limit": "PT15S",
+    "webhook_connect_limit": "PT10S",
+    "webhook_lease": "PT20S",
     "webhook_sweep_interval": "PT0.2S",
     "webhook_sweep_grace": "PT1S",
     "webhook_sweep_pause": "PT2S",
-    "stop_limit": "PT5S",
+    "stop_limit": "PT15S",
+}
+#: For a dispatcher that is killed: what it had is free again soon.
+SHORT_LEASE = {
+    "webhook_post_limit": "PT6S",
+    "webhook_connect_limit": "PT6S",
+    "webhook_lease": "PT8S",
 }
 
 COMPANY = "12345674"
