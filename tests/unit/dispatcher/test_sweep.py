@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from common.contracts.webhooks import WebhookId
 from common.runtime.outage import Outage
-from dispatcher.usecases.sweep import LIMIT, LONG_QUEUE, Sweep
+from dispatcher.usecases.sweep import LIMIT, LONG_QUEUE, Sweep, Swept
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
 from tests.fakes.dispatcher import FakeRows, FakeWakes, Time
 
@@ -19,7 +20,14 @@ class Sweeping:
         self.time = Time()
         self.rows = FakeRows(self.time)
         self.wakes = FakeWakes()
-        self.sweep = Sweep(self.rows, self.wakes, pause=PAUSE, now=self.time.now)
+        self.lanes: set[WebhookId] = set()
+        self.sweep = Sweep(
+            self.rows,
+            self.wakes,
+            pause=PAUSE,
+            has_lane=self.lanes.__contains__,
+            now=self.time.now,
+        )
 
     async def with_overdue(self, count: int) -> None:
         await self.rows.insert([a_new_delivery(number) for number in range(count)])
@@ -30,7 +38,7 @@ async def test_a_delivery_is_left_to_its_message_at_first() -> None:
     sweeping = Sweeping()
     await sweeping.rows.insert([a_new_delivery()])
 
-    assert await sweeping.sweep() == 0
+    assert await sweeping.sweep() == Swept()
 
 
 async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alone() -> None:
@@ -41,7 +49,7 @@ async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alon
     sweeping.time.pass_by(PAUSE)
     later = await sweeping.sweep()
 
-    assert (first, again, later) == (1, 0, 1)
+    assert (first, again, later) == (Swept(lost=1), Swept(), Swept(lost=1))
     assert sweeping.wakes.at_once == [(a_task(0), False)] * 2
 
 
@@ -53,7 +61,24 @@ async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_ove
     before = await sweeping.sweep()
     sweeping.time.pass_by(timedelta(seconds=1))
 
-    assert (before, await sweeping.sweep()) == (0, 1)
+    assert (before, await sweeping.sweep()) == (Swept(), Swept(lost=1))
+
+
+async def test_what_a_lane_has_is_woken_and_not_told_as_lost() -> None:
+    sweeping = Sweeping()
+    slow = WebhookId("wh_slow")
+    await sweeping.rows.insert([a_new_delivery(1, webhook_id=slow), a_new_delivery(2)])
+    sweeping.time.pass_by(sweeping.rows.grace)
+    sweeping.lanes.add(slow)
+
+    found = await sweeping.sweep()
+
+    assert found == Swept(lost=1, over_cap=1)
+    assert len(sweeping.wakes.at_once) == 2
+
+
+async def test_what_lanes_have_makes_for_another_pass_too() -> None:
+    assert Swept(lost=1, over_cap=LIMIT - 1).may_be_more
 
 
 async def test_retries_are_woken_in_the_queue_of_retries() -> None:
@@ -71,7 +96,10 @@ async def test_a_pass_wakes_a_thousand_at_most() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(LIMIT + 1)
 
-    assert [await sweeping.sweep() for _ in range(3)] == [LIMIT, 1, 0]
+    passes = [await sweeping.sweep() for _ in range(3)]
+
+    assert passes == [Swept(lost=LIMIT), Swept(lost=1), Swept()]
+    assert [one.may_be_more for one in passes] == [True, False, False]
 
 
 async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
@@ -79,7 +107,7 @@ async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
     await sweeping.with_overdue(1)
     sweeping.wakes.depth = LONG_QUEUE
 
-    assert await sweeping.sweep() == 0
+    assert await sweeping.sweep() == Swept()
 
 
 async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
@@ -90,4 +118,4 @@ async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
         await sweeping.sweep()
     sweeping.wakes.broker.away = False
 
-    assert await sweeping.sweep() == 1
+    assert await sweeping.sweep() == Swept(lost=1)

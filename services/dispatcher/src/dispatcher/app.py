@@ -76,7 +76,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     work, lanes = _use_cases(settings, store, broker.wakes, sender)
     OVER_CAP.set_function(lambda: lanes.count)
     await stack.enter_async_context(lanes.running())
-    await stack.enter_async_context(beside(*_chores(settings, store, broker)))
+    await stack.enter_async_context(beside(*_chores(settings, store, broker, lanes)))
     await stack.enter_async_context(
         consumers(
             broker.consuming,
@@ -198,8 +198,16 @@ def _use_cases(
     return Work(fan_out, deliver, lanes.finish), lanes
 
 
-def _chores(settings: Settings, store: _Store, broker: _Broker) -> list[Coroutine[Any, Any, None]]:
-    sweep = Sweep(store.deliveries, broker.wakes, pause=settings.webhook_sweep_pause, now=_now)
+def _chores(
+    settings: Settings, store: _Store, broker: _Broker, lanes: Lanes
+) -> list[Coroutine[Any, Any, None]]:
+    sweep = Sweep(
+        store.deliveries,
+        broker.wakes,
+        pause=settings.webhook_sweep_pause,
+        has_lane=lanes.has,
+        now=_now,
+    )
     sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)
     survey = Survey(
         rows=store.deliveries,

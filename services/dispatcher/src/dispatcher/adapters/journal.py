@@ -37,7 +37,11 @@ WAITING = Gauge(
     "webhook_deliveries_waiting", "Deliveries that wait, by the delay they wait for", ["delay"]
 )
 OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their cap")
-SWEPT = Counter("webhook_sweeper_found_total", "Deliveries whose wake-up did not come")
+SWEPT = Counter(
+    "webhook_sweeper_found_total",
+    "Overdue deliveries that were woken: wake-up lost, or over a cap and in a lane here",
+    ["reason"],
+)
 DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead letters")
 
 log = structlog.get_logger()

@@ -12,7 +12,7 @@ from common.contracts.topology import DEAD_LETTERS_QUEUE
 from common.messaging.connection import BrokerAway
 from common.messaging.depth import QueueDepths
 from dispatcher.adapters.journal import DEAD_LETTERS, SWEPT, WAITING
-from dispatcher.usecases.sweep import LIMIT, Sweep
+from dispatcher.usecases.sweep import Sweep, Swept
 from webhook_store.deliveries import Deliveries
 from webhook_store.events import Events
 
@@ -57,10 +57,8 @@ class Sweeper:
             # The loop outlives any pass.
             log.exception("sweeper.failed")
             return self.rest.total_seconds()
-        if found:
-            SWEPT.inc(found)
-            log.info("sweeper.found", count=found)
-        return 0.0 if found >= LIMIT else self.interval.total_seconds()
+        _tell(found)
+        return 0.0 if found.may_be_more else self.interval.total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +90,10 @@ class Survey:
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
         while await self.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):
             pass
+
+
+def _tell(found: Swept) -> None:
+    if found.lost or found.over_cap:
+        SWEPT.labels("lost").inc(found.lost)
+        SWEPT.labels("over_cap").inc(found.over_cap)
+        log.info("sweeper.found", lost=found.lost, over_cap=found.over_cap)

@@ -75,6 +75,10 @@ class Lanes:
         """Webhooks with due deliveries that wait for a slot."""
         return len(self._lanes)
 
+    def has(self, webhook_id: WebhookId) -> bool:
+        """Whether the webhook is one of them."""
+        return webhook_id in self._lanes
+
     def add(self, place: Place, task: DeliveryTask) -> None:
         """Takes over a due delivery for which there is no slot now."""
         lane = self._lane(place)
