@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from common.contracts.webhooks import DisabledReason, WebhookStatus
+from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import eventually
 from webhook_registry.domain.changes import disabled, enabled
 from webhook_store.models import Webhook
-from webhook_store.redelivery import Redelivery
+from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
@@ -56,13 +57,11 @@ async def test_what_was_in_flight_cannot_disable_it_again(pipe: Pipeline, status
     # And what failed then is sent once it is recovered.
     pipe.receiver.answer("/a", 200)
     now = datetime.now(UTC)
-    count = await Redelivery(pipe.webhooks_db, grace=timedelta()).recover(
-        webhook.id,
-        generation=again.generation,
-        since=now - timedelta(days=1),
-        until=now,
-        at=now,
-    )
+    recovery = Recovery(a_call(1), webhook.id, again.generation, now - timedelta(days=1), now)
+    recoveries = Recoveries(pipe.webhooks_db, grace=timedelta())
+    count = await recoveries.keep(recovery)
+    async for _ in recoveries.begin_anew(recovery, now=lambda: now):
+        pass
     assert count == len(events)
     for event in events:
         await pipe.until_row(event, webhook, state="succeeded", attempts=2)

@@ -104,10 +104,21 @@ class Promises:
         first, second = a_registered(), a_registered()
         await stores.webhooks.create(first, call_id=a_call(1), limit=1)
 
-        assert await stores.webhooks.delete(OWNER, first.webhook.id)
+        assert await stores.webhooks.delete(OWNER, first.webhook.id, call_id=a_call(9), at=NOON)
 
         assert await stores.webhooks.find(OWNER, first.webhook.id) is None
         assert await stores.webhooks.create(second, call_id=a_call(2), limit=1) == second
+
+    async def test_the_call_that_deleted_it_finds_that_done(self, stores: Stores) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=1)
+
+        deleted = [
+            await stores.webhooks.delete(OWNER, new.webhook.id, call_id=call, at=NOON)
+            for call in (a_call(2), a_call(2), a_call(3))
+        ]
+
+        assert deleted == [True, True, False]
 
     async def test_an_owners_webhooks_come_newest_first(self, stores: Stores) -> None:
         older, newer = a_registered(), a_registered(created_at=LATER)
@@ -125,7 +136,9 @@ class Promises:
 
         assert await stores.webhooks.find(SOMEBODY_ELSE, webhook_id) is None
         assert await stores.webhooks.change(SOMEBODY_ELSE, webhook_id, described) is None
-        assert not await stores.webhooks.delete(SOMEBODY_ELSE, webhook_id)
+        assert not await stores.webhooks.delete(
+            SOMEBODY_ELSE, webhook_id, call_id=a_call(9), at=NOON
+        )
         assert await stores.webhooks.rotate(SOMEBODY_ELSE, webhook_id, a_new_secret(2)) is None
         assert await stores.webhooks.find(OWNER, webhook_id) == new.webhook
 
@@ -134,7 +147,7 @@ class Promises:
     ) -> None:
         assert await stores.webhooks.find(OWNER, "wh_unknown") is None
         assert await stores.webhooks.change(OWNER, "wh_unknown", described) is None
-        assert not await stores.webhooks.delete(OWNER, "wh_unknown")
+        assert not await stores.webhooks.delete(OWNER, "wh_unknown", call_id=a_call(9), at=NOON)
         assert await stores.webhooks.rotate(OWNER, "wh_unknown", a_new_secret(1)) is None
 
     async def test_a_change_is_kept(self, stores: Stores) -> None:

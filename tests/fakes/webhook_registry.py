@@ -49,6 +49,7 @@ class FakeRegistrations:
     """`Registrations` in memory."""
 
     stored: dict[str, _Stored] = field(default_factory=dict)
+    deletions: dict[UUID, datetime] = field(default_factory=dict)
 
     async def create(
         self, new: Registered, *, call_id: UUID, limit: int
@@ -78,8 +79,11 @@ class FakeRegistrations:
         found.webhook = decide(found.webhook)
         return found.webhook
 
-    async def delete(self, owner: str, webhook_id: str) -> bool:
-        return self._of(owner, webhook_id) is not None and bool(self.stored.pop(webhook_id))
+    async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
+        if self._of(owner, webhook_id) is not None:
+            del self.stored[webhook_id]
+            self.deletions[call_id] = at
+        return call_id in self.deletions
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
         found = self._of(owner, webhook_id)
@@ -142,12 +146,14 @@ class FakeDeliveries:
         self.asked.append((webhook.id, status))
         return self.listed
 
-    async def retry(self, webhook: Webhook, delivery_id: DeliveryId, *, at: datetime) -> Retried:
-        self.asked.append((webhook.id, delivery_id, at))
+    async def retry(
+        self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
+    ) -> Retried:
+        self.asked.append((webhook.id, delivery_id, call_id, at))
         return self.retried
 
-    async def recover(self, webhook: Webhook, window: Window, *, at: datetime) -> int:
-        self.asked.append((webhook.id, window, at))
+    async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
+        self.asked.append((webhook.id, window, call_id))
         return self.recovered
 
 

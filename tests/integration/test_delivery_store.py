@@ -2,20 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pymongo
 import pytest
 from pymongo.write_concern import WriteConcern
 
 from common.contracts.company import CompanyKey
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.outage import Outage
-from common.contracts.webhooks import AttemptStatus, DisabledReason, WebhookId, WebhookStatus
+from common.contracts.webhooks import (
+    AttemptStatus,
+    DeliveryId,
+    DisabledReason,
+    WebhookId,
+    WebhookStatus,
+)
 from common.mongo import Database, connected, database
 from tests.builders.deliveries import (
     WEBHOOK,
@@ -41,6 +49,7 @@ from webhook_store.events import Events
 from webhook_store.indexes import make_indexes
 from webhook_store.models import Webhook
 from webhook_store.recording import Recorder
+from webhook_store.recoveries import Recoveries, Recovery
 from webhook_store.redelivery import NotRepeated, Redelivery
 from webhook_store.registrations import Registrations
 from webhook_store.webhooks import Webhooks
@@ -277,7 +286,7 @@ class TestRetryByHand:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery)
 
-        task = await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+        task = await retry(store, delivery.id, generation=1, at=LATER)
 
         assert task == a_task(attempt=2)
         [again] = await store.deliveries.claim([a_task(attempt=2)], token="2", at=LATER)
@@ -288,7 +297,7 @@ class TestRetryByHand:
         await store.attempt(delivery)
         ended = await store.row()
 
-        await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+        await retry(store, delivery.id, generation=1, at=LATER)
 
         assert ended["expires_at"] == NOON + RETENTION
         assert "expires_at" not in await store.row()
@@ -296,29 +305,29 @@ class TestRetryByHand:
     async def test_one_that_waits_is_pending(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=1, at=LATER)
+        answer = await retry(store, a_delivery_id(), generation=1, at=LATER)
 
         assert answer is NotRepeated.PENDING
 
     async def test_one_of_an_earlier_generation_is_finished(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=3, at=LATER)
+        answer = await retry(store, a_delivery_id(), generation=3, at=LATER)
 
         assert answer == a_task()
 
     async def test_one_of_an_earlier_generation_in_flight_is_pending(self, store: Store) -> None:
         await store.claimed(a_new_delivery())
 
-        answer = await store.redelivery.retry(WEBHOOK, a_delivery_id(), generation=3, at=NOON)
+        answer = await retry(store, a_delivery_id(), generation=3, at=NOON)
 
         assert answer is NotRepeated.PENDING
 
     async def test_another_webhooks_delivery_is_not_found(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        answer = await store.redelivery.retry(
-            WebhookId("wh_2"), a_delivery_id(), generation=1, at=LATER
+        answer = await retry(
+            store, a_delivery_id(), webhook_id=WebhookId("wh_2"), generation=1, at=LATER
         )
 
         assert answer is NotRepeated.NOT_FOUND
@@ -328,18 +337,35 @@ class TestRetryByHand:
         await store.attempt(delivery)
         await store.deliveries.purge(["event-1"], at=NOON)
 
-        answer = await store.redelivery.retry(WEBHOOK, delivery.id, generation=1, at=LATER)
+        answer = await retry(store, delivery.id, generation=1, at=LATER)
 
         assert answer is NotRepeated.NOT_FOUND
 
+    async def test_the_same_call_again_is_told_the_same_and_changes_nothing(
+        self, store: Store
+    ) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+        first = await retry(store, delivery.id)
+        [again] = await store.deliveries.claim([a_task(attempt=2)], token="2", at=LATER)
+
+        while_it_is_made = await retry(store, delivery.id)
+        await store.attempt(again)
+        when_it_is_over = await retry(store, delivery.id)
+
+        assert first == while_it_is_made == a_task(attempt=2)
+        assert isinstance(when_it_is_over, DeliveryTask)
+        assert (await store.row())["state"] == "succeeded"
+
+    async def test_another_call_while_it_waits_is_refused(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        await store.attempt(delivery)
+        await retry(store, delivery.id)
+
+        assert await retry(store, delivery.id, call=10) is NotRepeated.PENDING
+
 
 class TestRecovering:
-    async def recover(self, store: Store, *, generation: int = 1) -> int:
-        since, until = ALWAYS
-        return await store.redelivery.recover(
-            WEBHOOK, generation=generation, since=since, until=until, at=LATER
-        )
-
     async def test_what_failed_for_good_or_was_cancelled_begins_anew(self, store: Store) -> None:
         failed, cancelled, done = await store.claimed(*(a_new_delivery(n) for n in (1, 2, 3)))
         await store.attempt(failed, error="dns")
@@ -348,7 +374,7 @@ class TestRecovering:
         # One that waited when the webhook was disabled, and reads as cancelled since.
         await store.deliveries.insert([a_new_delivery(4)], at=NOON)
 
-        count = await self.recover(store, generation=3)
+        count = await recover(store, generation=3)
         claimed = await store.deliveries.claim_next(WEBHOOK, limit=10, token="t", at=LATER)
 
         assert count == 3
@@ -369,37 +395,149 @@ class TestRecovering:
             at=NOON,
         )
 
-        count = await store.redelivery.recover(
-            WEBHOOK, generation=1, since=hours[1], until=hours[2], at=LATER
-        )
+        count = await recover(store, since=hours[1], until=hours[2])
 
         assert count == 2
+        assert await waiting_numbers(store) == {1, 2}
 
     async def test_what_waits_is_left_to_its_schedule(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        assert await self.recover(store) == 0
+        assert await recover(store) == 0
 
     async def test_what_was_purged_stays_purged(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
         await store.deliveries.purge(["event-1"], at=NOON)
 
-        assert await self.recover(store) == 0
+        assert await recover(store) == 0
 
-    async def test_some_of_what_was_recovered_is_there_to_be_woken(self, store: Store) -> None:
-        await store.deliveries.insert(
-            [
-                a_new_delivery(number, cancelled=CancelReason.WEBHOOK_DISABLED)
-                for number in range(20)
-            ],
-            at=NOON,
-        )
-        await self.recover(store, generation=3)
+    async def test_it_goes_batch_by_batch_and_tells_what_to_wake(self, store: Store) -> None:
+        await cancelled_rows(store, 20)
+        asked = a_recovery()
+        recoveries = Recoveries(store.database, batch=8)
+        await recoveries.keep(asked)
 
-        tasks = await store.redelivery.to_wake(WEBHOOK, generation=3, at=LATER, limit=5)
+        batches = [batch async for batch in recoveries.begin_anew(asked, now=lambda: LATER)]
+
+        assert [len(batch) for batch in batches] == [8, 8, 4]
+        assert {task for batch in batches for task in batch} == {a_task(n) for n in range(20)}
+
+    async def test_what_a_process_did_not_reach_another_takes_up(self, store: Store) -> None:
+        await cancelled_rows(store, 20)
+        asked = a_recovery()
+        recoveries = Recoveries(store.database, batch=8)
+        await recoveries.keep(asked)
+        async for _ in recoveries.begin_anew(asked, now=lambda: LATER):
+            break
+        begun = len(await waiting_numbers(store))
+        was_done = await recoveries.finish(asked, at=LATER)
+
+        [left] = await Recoveries(store.database).unfinished()
+        await worked_off(store, left)
+
+        assert (begun, was_done) == (8, False)
+        assert left == asked
+        assert await waiting_numbers(store) == set(range(20))
+        assert await recoveries.unfinished() == []
+
+    async def test_some_of_what_was_begun_anew_is_there_to_be_woken(self, store: Store) -> None:
+        await cancelled_rows(store, 20)
+        asked = a_recovery(generation=3)
+        await worked_off(store, asked)
+
+        tasks = await Recoveries(store.database).due(asked, at=LATER, limit=5)
 
         assert len(tasks) == 5
         assert all(task.attempt == 1 for task in tasks)
+
+    async def test_the_same_call_again_is_told_the_same(self, store: Store) -> None:
+        await cancelled_rows(store, 3)
+        first = await recover(store)
+
+        assert (await recover(store), await recover(store, call=2)) == (first, 0) == (3, 0)
+
+    async def test_what_ends_again_meanwhile_is_begun_anew_once(self, store: Store) -> None:
+        await cancelled_rows(store, 1)
+        asked = a_recovery(generation=3)
+        await worked_off(store, asked)
+        [claimed] = await store.deliveries.claim_next(WEBHOOK, limit=1, token="t", at=LATER)
+        await store.attempt(claimed, error="dns")
+
+        await worked_off(store, asked)
+
+        assert (await store.row(0))["state"] == "failed"
+
+    async def test_it_waits_for_what_is_in_flight(self, store: Store) -> None:
+        [delivery] = await store.claimed(a_new_delivery())
+        asked, recoveries = a_recovery(generation=3), Recoveries(store.database)
+        count = await recoveries.keep(asked)
+
+        while_in_flight = await worked_off(store, asked, at=NOON)
+        await store.attempt(delivery, error="dns", next_attempt_at=LATER)
+        afterwards = await worked_off(store, asked, at=NOON)
+
+        assert (count, while_in_flight, afterwards) == (1, False, True)
+        assert (await store.row())["generation"] == 3
+
+    async def test_counting_has_an_end_and_sending_has_none(self, store: Store) -> None:
+        await cancelled_rows(store, 20)
+
+        count = await Recoveries(store.database, most_counted=5).keep(a_recovery())
+        await worked_off(store, a_recovery())
+
+        assert count == 5
+        assert await waiting_numbers(store) == set(range(20))
+
+
+def a_recovery(call: int = 1, **fields: Any) -> Recovery:
+    since, until = ALWAYS
+    given = {"call_id": a_call(call), "webhook_id": WEBHOOK, "generation": 1}
+    return Recovery(**{**given, "since": since, "until": until, **fields})
+
+
+async def worked_off(store: Store, recovery: Recovery, *, at: datetime = LATER) -> bool:
+    """Whether nothing is left of it."""
+    recoveries = Recoveries(store.database)
+    async for _ in recoveries.begin_anew(recovery, now=lambda: at):
+        pass
+    return await recoveries.finish(recovery, at=datetime.now(UTC))
+
+
+async def recover(store: Store, **fields: Any) -> int:
+    """Begins anew what a recovery is of; gives how many were counted."""
+    asked = a_recovery(**fields)
+    count = await Recoveries(store.database).keep(asked)
+    await worked_off(store, asked)
+    return count
+
+
+async def cancelled_rows(store: Store, count: int) -> None:
+    await store.deliveries.insert(
+        [
+            a_new_delivery(number, cancelled=CancelReason.WEBHOOK_DISABLED)
+            for number in range(count)
+        ],
+        at=NOON,
+    )
+
+
+async def waiting_numbers(store: Store) -> set[int]:
+    rows = store.database["deliveries"].find({"state": "waiting"}, {"_id": 1})
+    return {UUID(row["_id"]).int async for row in rows}
+
+
+async def retry(
+    store: Store,
+    delivery_id: DeliveryId,
+    *,
+    webhook_id: WebhookId = WEBHOOK,
+    generation: int = 1,
+    call: int = 9,
+    at: datetime = LATER,
+) -> DeliveryTask | NotRepeated:
+    return await store.redelivery.retry(
+        webhook_id, delivery_id, generation=generation, call_id=a_call(call), at=at
+    )
 
 
 @pytest.fixture
@@ -535,7 +673,6 @@ async def test_every_query_of_the_dispatcher_uses_an_index(store: Store) -> None
             "due_at": {"$lte": NOON},
         },
         "overdue": {"state": "waiting", "retries": {"$gte": 0}, "wake_at": {"$lte": LATER}},
-        "repeatable": {"webhook_id": WEBHOOK, "state": {"$in": ["failed", "cancelled"]}},
         "event_id": {"event_id": {"$in": ["event-1"]}},
     }
 
@@ -543,6 +680,64 @@ async def test_every_query_of_the_dispatcher_uses_an_index(store: Store) -> None
         plan = await store.database["deliveries"].find(query).explain()
 
         assert f"'indexName': '{name}'" in str(plan["queryPlanner"]["winningPlan"])
+
+
+async def test_of_many_rows_an_owners_list_reads_no_more_than_it_gives(store: Store) -> None:
+    await many_rows(store, 3000)
+
+    async with profiled(store) as queries:
+        listed = await store.redelivery.cancelled(WEBHOOK, generation=2)
+
+    assert len(listed) == 50
+    assert {query["planSummary"].partition(" ")[0] for query in queries} == {"IXSCAN"}
+    assert not any(query.get("hasSortStage") for query in queries)
+    assert max(query["docsExamined"] for query in queries) <= 50
+
+
+async def test_of_many_rows_a_batch_of_a_recovery_reads_no_more_than_it_begins_anew(
+    store: Store,
+) -> None:
+    await many_rows(store, 3000)
+    recoveries = Recoveries(store.database, batch=500)
+
+    async with profiled(store) as queries:
+        async for _ in recoveries.begin_anew(a_recovery(generation=2), now=lambda: LATER):
+            pass
+
+    assert {query["planSummary"].partition(" ")[0] for query in queries} == {"IXSCAN"}
+    assert not any(query.get("hasSortStage") for query in queries)
+    assert max(query["docsExamined"] for query in queries) <= 501
+
+
+async def many_rows(store: Store, count: int) -> None:
+    """Half of them wait since before their webhook was disabled, half were cancelled since."""
+    moments = [NOON - timedelta(seconds=number) for number in range(count)]
+    cancelled = [CancelReason.WEBHOOK_DISABLED if number % 2 else None for number in range(count)]
+    new = [
+        a_new_delivery(number, occurred_at=moments[number], cancelled=cancelled[number])
+        for number in range(count)
+    ]
+    await store.deliveries.insert(new, at=NOON)
+
+
+@asynccontextmanager
+async def profiled(store: Store) -> AsyncIterator[list[dict[str, Any]]]:
+    """What the database did to find rows while the body ran, once that is over."""
+    queries: list[dict[str, Any]] = []
+    await store.database.command("profile", 2)
+    yield queries
+    await store.database.command("profile", 0)
+    found = {"ns": f"{store.database.name}.deliveries", "op": "query"}
+    queries += await store.database["system.profile"].find(found).to_list(None)
+
+
+async def test_indexes_of_an_earlier_version_are_replaced(store: Store) -> None:
+    rows = store.database["deliveries"]
+    await rows.create_index("webhook_id", name="repeatable")
+
+    await make_indexes(store.database)
+
+    assert "repeatable" not in await rows.index_information()
 
 
 async def test_a_disabled_webhook_shows_why(store: Store) -> None:

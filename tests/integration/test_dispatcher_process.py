@@ -14,15 +14,15 @@ from common.contracts.events import EventType, encode_event
 from common.contracts.topology import DELIVERIES_QUEUE
 from common.contracts.webhooks import WebhookStatus
 from local_stack.system import Service
+from tests.builders.webhooks import a_call
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
-from webhook_registry.adapters.deliveries import StoredDeliveries
-from webhook_registry.domain.bodies import Window
+from webhook_registry.adapters.recovering import Recovering
+from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.domain.changes import enabled
-from webhook_store.attempts import Attempts
-from webhook_store.redelivery import Redelivery
+from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = pytest.mark.integration
 
@@ -121,10 +121,13 @@ async def test_all_that_is_recovered_is_sent_at_once(pipe: Pipeline) -> None:
         webhook.owner, webhook.id, lambda one: enabled(one, at=now)
     )
     assert again is not None
-    deliveries = StoredDeliveries(
-        Attempts(pipe.webhooks_db), Redelivery(pipe.webhooks_db), pipe.publisher
+    recovering = Recovering(
+        Recoveries(pipe.webhooks_db), Wakes(pipe.publisher), now=lambda: datetime.now(UTC)
     )
-    count = await deliveries.recover(again, Window(now - timedelta(days=1), now), at=now)
+    count = await recovering.ask(
+        Recovery(a_call(1), again.id, again.generation, now - timedelta(days=1), now)
+    )
+    await recovering.work()
 
     assert count == len(events)
     await pipe.receiver.until_count(len(events))

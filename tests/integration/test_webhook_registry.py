@@ -5,6 +5,7 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 from typing import Any
@@ -23,6 +24,7 @@ from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from common.contracts.webhooks import (
     AttemptStatus,
     Operation,
+    WebhookId,
     WebhookReply,
     WebhookRequest,
     decode_addressed,
@@ -30,18 +32,31 @@ from common.contracts.webhooks import (
 from common.messaging.connection import linked
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import Route, RpcClient, rpc_client
-from common.mongo import connected, database
+from common.mongo import Database, connected, database
 from common.runtime.health import Health
+from tests.builders.deliveries import a_delivery_id, a_new_delivery
 from tests.builders.webhooks import SOMEBODY_ELSE, a_draft, a_request, encoded_key
 from tests.conftest import DatabaseNames
+from tests.delivery.waiting import eventually
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
+from webhook_store.delivery_documents import new_document
+from webhook_store.delivery_models import CancelReason
 from webhook_store.indexes import make_indexes
+from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = pytest.mark.integration
 
 #: Seconds in which anything on this machine has happened.
 SOON = 10.0
+
+
+#: Deliveries that no single write begins anew in the time of an operation.
+MANY = 25_000
+#: Seconds that the gateway waits for the registry.
+GATEWAY_WAITS = 1.8
+
+NOW = datetime.now(UTC).replace(microsecond=0)
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,13 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
             await link.until_ready(SOON)
         await until_ready(health)
         yield Registry(client, settings)
+
+
+@pytest.fixture(name="webhooks_db")
+async def _webhooks_db(settings: Settings) -> AsyncIterator[Database]:
+    url = settings.mongo_url.get_secret_value()
+    async with connected(url, name="test", operation_limit=None) as mongo:
+        yield database(mongo, settings.webhooks_db)
 
 
 async def until_ready(health: Health) -> None:
@@ -240,6 +262,83 @@ async def test_a_creation_that_the_broker_delivers_twice_is_one_webhook_with_one
     assert read(first) == read(second)
     assert "secret" in read(first)
     assert len(read(await registry.do(Operation.LIST))["webhooks"]) == 1
+
+
+async def test_what_the_broker_delivers_twice_is_done_once_and_answered_alike(
+    registry: Registry, webhooks_db: Database
+) -> None:
+    webhook_id = (await registry.created())["id"]
+    await webhooks_db["deliveries"].insert_many(cancelled_rows(webhook_id, 2))
+    body = orjson.dumps({"since": NOW - timedelta(days=1)})
+    recovering = a_request(Operation.RECOVER, call_id=UUID(int=1), webhook_id=webhook_id, body=body)
+    retrying = a_request(
+        Operation.RETRY, call_id=UUID(int=2), webhook_id=webhook_id, delivery_id=a_delivery_id(0)
+    )
+    deleting = a_request(Operation.DELETE, call_id=UUID(int=3), webhook_id=webhook_id)
+
+    answers = [
+        [await registry.ask(request) for _ in range(2)]
+        for request in (retrying, recovering, deleting)
+    ]
+
+    assert [first.status for first, _ in answers] == [202, 202, 204]
+    assert all(first == second for first, second in answers)
+    # The retried one was on its way already.
+    assert read(answers[1][0]) == {"count": 1}
+
+
+async def test_a_recovery_of_very_many_is_answered_as_soon_as_one_of_few(
+    registry: Registry, webhooks_db: Database
+) -> None:
+    webhook_id = (await registry.created())["id"]
+    rows = webhooks_db["deliveries"]
+    await rows.insert_many(cancelled_rows(webhook_id, MANY), ordered=False)
+    body = orjson.dumps({"since": NOW - timedelta(days=1)})
+
+    async with asyncio.timeout(GATEWAY_WAITS):
+        reply = await registry.do(Operation.RECOVER, webhook_id=webhook_id, body=body)
+
+    assert (reply.status, read(reply)) == (202, {"count": MANY})
+    assert await eventually(
+        lambda: rows.count_documents({"state": "waiting", "generation": 1}),
+        lambda count: count == MANY,
+    )
+
+
+async def test_a_recovery_that_a_process_left_is_finished_by_the_next(
+    settings: Settings, webhooks_db: Database
+) -> None:
+    await make_indexes(webhooks_db)
+    rows = webhooks_db["deliveries"]
+    await rows.insert_many(cancelled_rows("wh_1", 20))
+    left = Recovery(UUID(int=1), WebhookId("wh_1"), 1, NOW - timedelta(days=1), NOW)
+    await Recoveries(webhooks_db).keep(left)
+
+    async with AsyncExitStack() as stack:
+        await build(settings, stack, Health())
+        await eventually(
+            lambda: rows.count_documents({"state": "waiting", "generation": 1}),
+            lambda count: count == 20,
+        )
+
+
+def cancelled_rows(webhook_id: str, count: int) -> list[dict[str, Any]]:
+    """Rows as MongoDB has them: every second one waits since before its webhook was disabled."""
+    return [
+        new_document(
+            a_new_delivery(
+                number,
+                webhook_id=webhook_id,
+                generation=0,
+                occurred_at=NOW - timedelta(seconds=number),
+                cancelled=CancelReason.WEBHOOK_DISABLED if number % 2 else None,
+            ),
+            at=NOW,
+            grace=timedelta(),
+            retention=timedelta(days=30),
+        )
+        for number in range(count)
+    ]
 
 
 async def test_another_owner_sees_nothing_of_a_webhook(registry: Registry) -> None:

@@ -24,6 +24,7 @@ Document = dict[str, Any]
 DELIVERIES = "deliveries"
 ATTEMPTS = "attempts"
 EVENTS = "events"
+RECOVERIES = "recoveries"
 
 #: The lease of a delivery that nobody has.
 NO_LEASE = datetime.fromtimestamp(0, UTC)

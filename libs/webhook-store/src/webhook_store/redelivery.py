@@ -2,10 +2,11 @@
 
 from datetime import datetime, timedelta
 from enum import Enum, auto
+from uuid import UUID
 
 from pymongo import DESCENDING
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database, outages
 from webhook_store.attempts import LISTED
@@ -19,10 +20,10 @@ from webhook_store.delivery_documents import (
 )
 from webhook_store.delivery_models import GRACE, DeliveryState, ListedAttempt
 
-_FAILED, _CANCELLED = DeliveryState.FAILED.value, DeliveryState.CANCELLED.value
+_CANCELLED = DeliveryState.CANCELLED.value
 
 #: What a row had while it was ended.
-_ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
+ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
 
 
 class NotRepeated(Enum):
@@ -48,11 +49,12 @@ class Redelivery:
         self, webhook_id: WebhookId, *, generation: int, limit: int = LISTED
     ) -> list[ListedAttempt]:
         """What was cancelled, the newest events first."""
-        of_webhook = {"webhook_id": webhook_id}
+        # The indexes hold only rows that have the field: only who names it may use them.
+        of_webhook = {"webhook_id": webhook_id, "occurred_at": {"$exists": True}}
         order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
         found: list[Document] = []
         with outages():
-            for state in ({"state": _CANCELLED}, _earlier(generation)):
+            for state in ({"state": _CANCELLED}, earlier(generation)):
                 found += await self._rows.find(
                     {**of_webhook, **state}, sort=order, limit=limit
                 ).to_list(None)
@@ -60,72 +62,43 @@ class Redelivery:
         return [listed_cancelled(document) for document in found[:limit]]
 
     async def retry(
-        self, webhook_id: WebhookId, delivery_id: str, *, generation: int, at: datetime
-    ) -> DeliveryTask | NotRepeated:
-        """Makes one more attempt of a finished delivery due now; publish the task to wake it."""
-        row = {"_id": delivery_id, "webhook_id": webhook_id, "purged": {"$ne": True}}
-        finished = [{"state": {"$ne": WAITING}}, {**_earlier(generation), **_in_no_hands(at)}]
-        once_more = {**first_attempt(generation, at=at, grace=self._grace), "by_hand": True}
-        with outages():
-            updated: Document | None = await self._rows.find_one_and_update(
-                {**row, "$or": finished}, {"$set": once_more, "$unset": _ENDED_FIELDS}
-            )
-            if updated is not None:
-                return due_of(updated).task
-            waits = await self._rows.find_one(row, {"_id": 1})
-        return NotRepeated.NOT_FOUND if waits is None else NotRepeated.PENDING
-
-    async def recover(
         self,
         webhook_id: WebhookId,
+        delivery_id: str,
         *,
         generation: int,
-        since: datetime,
-        until: datetime,
+        call_id: UUID,
         at: datetime,
-    ) -> int:
-        """Begins the schedule anew of what failed for good or was cancelled; gives how many.
+    ) -> DeliveryTask | NotRepeated:
+        """Makes one more attempt of a finished delivery due now; publish the task to wake it.
 
-        `since` and `until` bound the events' `occurred_at`, both included. `to_wake` gives tasks
-        to publish.
+        The same call again changes nothing, and gives a task as it did before.
         """
-        of_window = {
-            "webhook_id": webhook_id,
-            "occurred_at": {"$gte": since, "$lte": until},
-            "purged": {"$ne": True},
-        }
-        ended = {"state": {"$in": [_FAILED, _CANCELLED]}}
-        earlier = {**_earlier(generation), **_in_no_hands(at)}
-        anew = {
-            "$set": first_attempt(generation, at=at, grace=self._grace),
-            "$unset": _ENDED_FIELDS,
+        row = {"_id": delivery_id, "webhook_id": webhook_id, "purged": {"$ne": True}}
+        finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **in_no_hands(at)}]
+        once_more = {
+            **first_attempt(generation, at=at, grace=self._grace),
+            "by_hand": True,
+            "retried_by": str(call_id),
         }
         with outages():
-            done = [
-                await self._rows.update_many({**of_window, **state}, anew)
-                for state in (earlier, ended)
-            ]
-        return sum(one.modified_count for one in done)
-
-    async def to_wake(
-        self, webhook_id: WebhookId, *, generation: int, at: datetime, limit: int = LONGEST_LIST
-    ) -> list[DeliveryTask]:
-        """Some of a webhook's due deliveries; told that there are more, the dispatcher goes on."""
-        due = {
-            "webhook_id": webhook_id,
-            "state": WAITING,
-            "generation": generation,
-            "due_at": {"$lte": at},
-        }
-        with outages():
-            found = self._rows.find(due, sort=[("retries", 1), ("due_at", 1)], limit=limit)
-            return [due_of(document).task async for document in found]
+            updated: Document | None = await self._rows.find_one_and_update(
+                {**row, "retried_by": {"$ne": str(call_id)}, "$or": finished},
+                {"$set": once_more, "$unset": ENDED_FIELDS},
+            )
+            found = updated or await self._rows.find_one(row)
+        if found is None:
+            return NotRepeated.NOT_FOUND
+        is_ours = updated is not None or found.get("retried_by") == str(call_id)
+        return due_of(found).task if is_ours else NotRepeated.PENDING
 
 
-def _earlier(generation: int) -> Document:
+def earlier(generation: int) -> Document:
+    """What waited when its webhook was disabled."""
     return {"state": WAITING, "generation": {"$lt": generation}}
 
 
-def _in_no_hands(at: datetime) -> Document:
+def in_no_hands(at: datetime) -> Document:
+    """What is not in flight."""
     # What is in flight is finished when its attempt is; it cannot be begun anew before that.
     return {"lease_until": {"$lte": at}}

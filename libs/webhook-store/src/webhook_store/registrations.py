@@ -6,6 +6,7 @@ that no other has: so the limit holds however many create at once.
 """
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from random import Random
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from pymongo.errors import DuplicateKeyError
 from common.contracts.outage import Outage
 from common.mongo import Database, outages
 from webhook_store.documents import (
+    IDEMPOTENCY,
     WEBHOOKS,
     WITHOUT_SECRETS,
     Document,
@@ -29,12 +31,16 @@ from webhook_store.secrets import SecretKeys
 #: A write is decided anew after each that came between; more in a row than this is an outage.
 _TRIES = 10
 
+#: How long a call that deleted a webhook is known, should the broker deliver it again.
+_CALL_KEPT = timedelta(days=1)
+
 
 class Registrations:
     """The stored webhooks. Every method may raise `Outage`, those that unseal `CannotUnseal`."""
 
     def __init__(self, database: Database, keys: SecretKeys, random: Random) -> None:
         self._webhooks = database[WEBHOOKS]
+        self._calls = database[IDEMPOTENCY]
         self._keys = keys
         self._random = random
 
@@ -104,11 +110,21 @@ class Registrations:
                     return after
         raise _too_many()
 
-    async def delete(self, owner: str, webhook_id: str) -> bool:
-        """Whether there was one. Its waiting deliveries end when their turn comes."""
+    async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
+        """Whether there was one, now or when the same call was here before.
+
+        Its waiting deliveries end when their turn comes.
+        """
+        own = {"_id": webhook_id, "owner": owner}
+        call = {"_id": f"delete:{call_id}"}
         with outages():
-            gone = await self._webhooks.delete_one({"_id": webhook_id, "owner": owner})
-        return gone.deleted_count == 1
+            if await self._webhooks.find_one(own, {"_id": 1}) is None:
+                return await self._calls.find_one(call) is not None
+            # Before the deletion: whoever dies between the two leaves both to the next delivery.
+            kept = {"$setOnInsert": {"expires_at": at + _CALL_KEPT}}
+            await self._calls.update_one(call, kept, upsert=True)
+            await self._webhooks.delete_one(own)
+        return True
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
         """Gives a webhook a new secret; the replaced one signs too for its overlap.

@@ -14,14 +14,18 @@ from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
 from common.mongo import connected, database, ping
 from common.runtime.health import Health
+from common.runtime.tasks import beside
 from webhook_registry.adapters.deliveries import StoredDeliveries
 from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents
+from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.adapters.resolver import system_resolver
 from webhook_registry.adapters.rpc import Operations
+from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.settings import Settings
 from webhook_registry.usecases.operations import Policy, Surroundings, operations
 from webhook_store.attempts import Attempts
 from webhook_store.idempotency import IdempotencyKeys
+from webhook_store.recoveries import Recoveries
 from webhook_store.redelivery import Redelivery
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import SecretKeys, new_secret
@@ -58,10 +62,14 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("broker_consume", consuming.health)
     health.add("database", ping(mongo))
 
+    wakes = Wakes(publisher)
+    recovering = Recovering(Recoveries(webhooks), wakes, now=now)
+    await stack.enter_async_context(beside(recovering.run()))
+
     around = Surroundings(
         registrations=Registrations(webhooks, keys, random),
         keys=IdempotencyKeys(webhooks),
-        deliveries=StoredDeliveries(Attempts(webhooks), Redelivery(webhooks), publisher),
+        deliveries=StoredDeliveries(Attempts(webhooks), Redelivery(webhooks), recovering, wakes),
         events=BrokerEvents(publisher),
         resolver=resolver,
         new_secret=partial(new_secret, secrets.token_bytes),

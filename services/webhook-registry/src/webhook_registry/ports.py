@@ -40,8 +40,8 @@ class Registrations(Protocol):
     ) -> Webhook | None:
         """Makes of the webhook what the pure `decide` makes of it, which may run several times."""
 
-    async def delete(self, owner: str, webhook_id: str) -> bool:
-        """Whether there was one."""
+    async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
+        """Whether there was one, now or when the same call was here before."""
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
         """Gives the webhook the new secret, or, to a call that did so before, the one from then."""
@@ -91,8 +91,13 @@ class Deliveries(Protocol):
     ) -> Sequence[PublicAttempt]:
         """The last 50 made, the newest first; or, with `cancelled`, what was cancelled instead."""
 
-    async def retry(self, webhook: Webhook, delivery_id: DeliveryId, *, at: datetime) -> Retried:
-        """One more attempt of a finished delivery."""
+    async def retry(
+        self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
+    ) -> Retried:
+        """One more attempt of a finished delivery, and none more to the same call again."""
 
-    async def recover(self, webhook: Webhook, window: Window, *, at: datetime) -> int:
-        """Sends again what failed for good or was cancelled; how many that are."""
+    async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
+        """Has sent again what failed for good or was cancelled; how many that are.
+
+        It may still go on afterwards. The same call again is told the same.
+        """

@@ -1,26 +1,23 @@
-"""Deliveries in MongoDB, and the word to the dispatcher that some became due."""
+"""Deliveries in MongoDB."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
+from uuid import UUID
 
-import structlog
-
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, encode_tasks
-from common.contracts.outage import Outage
-from common.contracts.topology import DELIVERIES_QUEUE
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import AttemptStatus, DeliveryId, PublicAttempt
-from common.messaging.publisher import Publisher, Unroutable
+from webhook_registry.adapters.recovering import Recovering
+from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.domain.answers import rfc3339
 from webhook_registry.domain.bodies import Window
 from webhook_registry.ports import Retried
 from webhook_store.attempts import Attempts
 from webhook_store.delivery_models import ListedAttempt
 from webhook_store.models import Webhook
+from webhook_store.recoveries import Recovery
 from webhook_store.redelivery import NotRepeated, Redelivery
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,8 @@ class StoredDeliveries:
 
     made: Attempts
     redelivery: Redelivery
-    publisher: Publisher
+    recovering: Recovering
+    wakes: Wakes
 
     async def attempts(
         self, webhook: Webhook, status: AttemptStatus | None
@@ -38,13 +36,15 @@ class StoredDeliveries:
         listed = await read(webhook.id, generation=webhook.generation)
         return [_public(attempt) for attempt in listed]
 
-    async def retry(self, webhook: Webhook, delivery_id: DeliveryId, *, at: datetime) -> Retried:
+    async def retry(
+        self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
+    ) -> Retried:
         result = await self.redelivery.retry(
-            webhook.id, delivery_id, generation=webhook.generation, at=at
+            webhook.id, delivery_id, generation=webhook.generation, call_id=call_id, at=at
         )
         match result:
             case DeliveryTask():
-                await self._wake([result])
+                await self.wakes([result])
                 return Retried.ACCEPTED
             case NotRepeated.NOT_FOUND:
                 return Retried.NOT_FOUND
@@ -53,23 +53,10 @@ class StoredDeliveries:
             case _:
                 assert_never(result)
 
-    async def recover(self, webhook: Webhook, window: Window, *, at: datetime) -> int:
-        generation = webhook.generation
-        count = await self.redelivery.recover(
-            webhook.id, generation=generation, since=window.since, until=window.until, at=at
+    async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
+        return await self.recovering.ask(
+            Recovery(call_id, webhook.id, webhook.generation, window.since, window.until)
         )
-        # Whatever the count: the rows may be those of a call before, which died without a word.
-        some = await self.redelivery.to_wake(webhook.id, generation=generation, at=at)
-        await self._wake(some, more=len(some) == LONGEST_LIST)
-        return count
-
-    async def _wake(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
-        """Tells the dispatcher at once; what it does not hear of, its sweeper finds."""
-        try:
-            for message in encode_tasks(tasks, more=more):
-                await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)
-        except (Outage, Unroutable) as error:
-            log.warning("deliveries.not_woken", count=len(tasks), reason=str(error))
 
 
 def _public(attempt: ListedAttempt) -> PublicAttempt:

@@ -71,7 +71,10 @@ class RetryDelivery:
         """202: one more attempt of a finished delivery, under its own id."""
         webhook = await enabled(self.registrations, request)
         wanted = DeliveryId(request.delivery_id)
-        match await self.deliveries.retry(webhook, wanted, at=self.now()):
+        retried = await self.deliveries.retry(
+            webhook, wanted, call_id=request.call_id, at=self.now()
+        )
+        match retried:
             case Retried.ACCEPTED:
                 return reply(ACCEPTED, AcceptedDelivery(delivery_id=wanted))
             case Retried.PENDING:
@@ -89,11 +92,10 @@ class RecoverDeliveries:
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """202 with how many deliveries are sent again, with the full schedule."""
         webhook = await owned(self.registrations, request)
-        now = self.now()
-        window = read_window(request.body, now=now)
+        window = read_window(request.body, now=self.now())
         if not webhook.enabled:
             raise webhook_disabled()
-        count = await self.deliveries.recover(webhook, window, at=now)
+        count = await self.deliveries.recover(webhook, window, call_id=request.call_id)
         return reply(ACCEPTED, Recovered(count=count))
 
 

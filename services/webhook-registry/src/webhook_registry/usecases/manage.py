@@ -59,9 +59,13 @@ class ChangeWebhook:
 @dataclass(frozen=True, slots=True)
 class DeleteWebhook:
     registrations: Registrations
+    now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        if not await self.registrations.delete(request.owner, request.webhook_id):
+        deleted = await self.registrations.delete(
+            request.owner, request.webhook_id, call_id=request.call_id, at=self.now()
+        )
+        if not deleted:
             raise webhook_not_found()
         return WebhookReply(status=NO_CONTENT)
 

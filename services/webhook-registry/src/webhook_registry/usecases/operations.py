@@ -69,7 +69,7 @@ def operations(around: Surroundings, policy: Policy) -> Mapping[Operation, UseCa
         Operation.LIST: ListWebhooks(registrations),
         Operation.GET: ShowWebhook(registrations),
         Operation.CHANGE: ChangeWebhook(registrations, destinations, now),
-        Operation.DELETE: DeleteWebhook(registrations),
+        Operation.DELETE: DeleteWebhook(registrations, now),
         Operation.ROTATE_SECRET: RotateSecret(
             registrations, around.new_secret, now, policy.overlap
         ),

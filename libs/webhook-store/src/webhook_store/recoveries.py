@@ -1,0 +1,201 @@
+"""What owners asked to have sent again, kept until all of it is on its way.
+
+A window may hold more rows than can be written while a client waits. So a recovery is kept and
+counted first, and its rows begin anew afterwards, in batches that any process may do, in part or
+twice: a row bears the mark of the recovery that began it anew.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from pymongo import DESCENDING
+from pymongo.errors import DuplicateKeyError
+
+from common.contracts.deliveries import LONGEST_LIST, DeliveryTask
+from common.contracts.webhooks import WebhookId
+from common.mongo import Database, outages
+from webhook_store.delivery_documents import (
+    DELIVERIES,
+    RECOVERIES,
+    WAITING,
+    Document,
+    due_of,
+    first_attempt,
+)
+from webhook_store.delivery_models import GRACE, DeliveryState
+from webhook_store.redelivery import ENDED_FIELDS, earlier, in_no_hands
+
+#: Rows that one write begins anew: well within the time of one operation.
+BATCH = 1000
+#: As far as rows are counted, which bounds how long a client waits; all of them are sent.
+MOST_COUNTED = 100_000
+#: How long a call that is delivered again finds what it was answered.
+_KEPT = timedelta(days=1)
+
+_ENDED = (DeliveryState.FAILED.value, DeliveryState.CANCELLED.value)
+_TASK = {"webhook_id": 1, "attempts": 1, "retries": 1, "occurred_at": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What failed for good or was cancelled, of the events that occurred in a span of time."""
+
+    #: The call that asked for it.
+    call_id: UUID
+    webhook_id: WebhookId
+    #: The webhook's when it was asked for.
+    generation: int
+    #: Bounds of the events' `occurred_at`, both included.
+    since: datetime
+    until: datetime
+
+
+class Recoveries:
+    """The stored recoveries. Every method may raise `Outage`."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        grace: timedelta = GRACE,
+        batch: int = BATCH,
+        most_counted: int = MOST_COUNTED,
+    ) -> None:
+        self._recoveries = database[RECOVERIES]
+        self._rows = database[DELIVERIES]
+        self._grace = grace
+        self._batch = batch
+        self._most_counted = most_counted
+
+    async def keep(self, recovery: Recovery) -> int:
+        """Keeps a recovery; gives how many deliveries it is of, counted up to `most_counted`.
+
+        The same call again is the same recovery, with the count from then.
+        """
+        before = await self._count_of(recovery.call_id)
+        if before is not None:
+            return before
+        count = await self._count(recovery)
+        with outages():
+            try:
+                await self._recoveries.insert_one(_document(recovery, count))
+            except DuplicateKeyError:
+                return await self._count_of(recovery.call_id) or 0
+        return count
+
+    async def unfinished(self) -> list[Recovery]:
+        with outages():
+            found = self._recoveries.find({"expires_at": None})
+            return [_recovery(document) async for document in found]
+
+    async def begin_anew(
+        self, recovery: Recovery, *, now: Callable[[], datetime]
+    ) -> AsyncIterator[Sequence[DeliveryTask]]:
+        """Makes the rows due, batch by batch, the newest events first; gives each batch's tasks.
+
+        Rows in flight are passed over.
+        """
+        for state in _states(recovery):
+            rest = {**_rows_of(recovery), **state}
+            while True:
+                batch = await self._next_batch({**rest, **in_no_hands(now())}, recovery, now())
+                if not batch:
+                    break
+                yield [due_of(row).task for row in batch]
+                # What is newer is done: it need not be looked through again.
+                rest["occurred_at"] = {"$gte": recovery.since, "$lte": batch[-1]["occurred_at"]}
+
+    async def due(
+        self, recovery: Recovery, *, at: datetime, limit: int = LONGEST_LIST
+    ) -> list[DeliveryTask]:
+        """Some of what is due of the webhook."""
+        due = {
+            "webhook_id": recovery.webhook_id,
+            "state": WAITING,
+            "generation": recovery.generation,
+            "due_at": {"$lte": at},
+        }
+        with outages():
+            found = self._rows.find(due, sort=[("retries", 1), ("due_at", 1)], limit=limit)
+            return [due_of(row).task async for row in found]
+
+    async def finish(self, recovery: Recovery, *, at: datetime) -> bool:
+        """Ends a recovery, unless rows are left: those that were in flight."""
+        with outages():
+            for state in _states(recovery):
+                if await self._rows.find_one({**_rows_of(recovery), **state}, {"_id": 1}):
+                    return False
+            await self._recoveries.update_one(
+                {"_id": str(recovery.call_id)}, {"$set": {"expires_at": at + _KEPT}}
+            )
+        return True
+
+    async def _next_batch(self, rest: Document, recovery: Recovery, at: datetime) -> list[Document]:
+        order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
+        first = first_attempt(recovery.generation, at=at, grace=self._grace)
+        anew = {
+            "$set": {**first, "recovered_by": str(recovery.call_id)},
+            "$unset": ENDED_FIELDS,
+        }
+        with outages():
+            batch = await self._rows.find(rest, _TASK, sort=order, limit=self._batch).to_list(None)
+            ids = [row["_id"] for row in batch]
+            if ids:
+                await self._rows.update_many({**rest, "_id": {"$in": ids}}, anew)
+        return batch
+
+    async def _count(self, recovery: Recovery) -> int:
+        count = 0
+        with outages():
+            for state in _states(recovery):
+                limit = self._most_counted - count
+                if limit > 0:
+                    rows = {**_rows_of(recovery), **state}
+                    count += await self._rows.count_documents(rows, limit=limit)
+        return count
+
+    async def _count_of(self, call_id: UUID) -> int | None:
+        with outages():
+            found = await self._recoveries.find_one({"_id": str(call_id)}, {"count": 1})
+        return None if found is None else int(found["count"])
+
+
+def _rows_of(recovery: Recovery) -> Document:
+    return {
+        "webhook_id": recovery.webhook_id,
+        "occurred_at": {"$gte": recovery.since, "$lte": recovery.until},
+        "purged": {"$ne": True},
+        # What it began anew may have ended again before all is done.
+        "recovered_by": {"$ne": str(recovery.call_id)},
+    }
+
+
+def _states(recovery: Recovery) -> tuple[Document, ...]:
+    # The ended last: what waits under an earlier generation may be cancelled meanwhile.
+    return (
+        earlier(recovery.generation),
+        *({"state": state, "generation": {"$lte": recovery.generation}} for state in _ENDED),
+    )
+
+
+def _document(recovery: Recovery, count: int) -> Document:
+    return {
+        "_id": str(recovery.call_id),
+        "webhook_id": recovery.webhook_id,
+        "generation": recovery.generation,
+        "since": recovery.since,
+        "until": recovery.until,
+        "count": count,
+    }
+
+
+def _recovery(document: Document) -> Recovery:
+    return Recovery(
+        call_id=UUID(document["_id"]),
+        webhook_id=document["webhook_id"],
+        generation=document["generation"],
+        since=document["since"],
+        until=document["until"],
+    )

@@ -1,0 +1,88 @@
+"""Recoveries are done beside the requests that ask for them, and by any process of the registry.
+
+An answer waits only for the count. What a process leaves undone another takes up, or the same one
+when it starts again.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+
+import structlog
+
+from common.contracts.deliveries import LONGEST_LIST, DeliveryTask
+from common.contracts.outage import Outage
+from webhook_registry.adapters.wakes import Wakes
+from webhook_store.recoveries import Recoveries, Recovery
+
+#: Seconds between two looks at what is unfinished: rows in flight, or what another process left.
+LOOK_AGAIN = 10.0
+
+log = structlog.get_logger()
+
+
+class Recovering:
+    """Begins anew what recoveries are of, for as long as it runs."""
+
+    def __init__(
+        self,
+        stored: Recoveries,
+        wakes: Wakes,
+        *,
+        now: Callable[[], datetime],
+        look_again: float = LOOK_AGAIN,
+    ) -> None:
+        self._stored = stored
+        self._wakes = wakes
+        self._now = now
+        self._look_again = look_again
+        self._asked = asyncio.Event()
+
+    async def ask(self, recovery: Recovery) -> int:
+        """How many deliveries the recovery is of; once this returns it is not lost.
+
+        Raises Outage.
+        """
+        count = await self._stored.keep(recovery)
+        self._asked.set()
+        return count
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._asked.clear()
+            try:
+                await self.work()
+            except Outage as outage:
+                log.warning("recoveries.outage", reason=str(outage))
+            except Exception:
+                # The loop outlives any pass.
+                log.exception("recoveries.failed")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._look_again):
+                    await self._asked.wait()
+
+    async def work(self) -> None:
+        """Does what is unfinished. Raises Outage."""
+        for recovery in await self._stored.unfinished():
+            await self._do(recovery)
+
+    async def _do(self, recovery: Recovery) -> None:
+        count = 0
+        last: Sequence[DeliveryTask] = ()
+        async for last in self._stored.begin_anew(recovery, now=self._now):
+            count += len(last)
+        is_done = await self._stored.finish(recovery, at=self._now())
+        if count:
+            log.info(
+                "deliveries.recovered",
+                webhook_id=recovery.webhook_id,
+                count=count,
+                is_done=is_done,
+            )
+        # Only now: before, the dispatcher would come upon rows whose turn is about to be, and
+        # cancel them. Whatever the count: the process that began them anew may have died silently.
+        await self._wakes(
+            last[:LONGEST_LIST] or await self._stored.due(recovery, at=self._now()), more=True
+        )
