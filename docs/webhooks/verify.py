@@ -37,6 +37,8 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | No
     expected = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
     # While a secret is being replaced, the one before it signs as well.
     signatures = (given.get("x-signature", ""), given.get("x-signature-previous", ""))
+    # Servers give bytes that are no UTF-8 as surrogates: a plain `encode` would raise.
     return any(
-        hmac.compare_digest(expected.encode(), signature.encode()) for signature in signatures
+        hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))
+        for signature in signatures
     )

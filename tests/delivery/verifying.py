@@ -17,4 +17,5 @@ def is_genuine(headers: Mapping[str, str], body: bytes, secret: str, *, now: flo
     digest.update(timestamp.encode())
     digest.update(delivery_id.encode())
     digest.update(body)
-    return hmac.compare_digest(digest.hexdigest(), headers["X-Signature"])
+    given = headers["X-Signature"].encode(errors="replace")
+    return hmac.compare_digest(digest.hexdigest().encode(), given)
