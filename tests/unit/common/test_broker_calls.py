@@ -32,6 +32,16 @@ def test_whatever_they_raise_the_broker_is_away(error: Exception) -> None:
         asyncio.run(fail())
 
 
+async def test_clients_are_told_nothing_of_the_brokers_address_or_queues() -> None:
+    error = ConnectionClosed(404, "NOT_FOUND - no queue 'inner' in vhost 'secret'")
+
+    with pytest.raises(BrokerAway) as caught, broker_calls():
+        raise error
+
+    assert str(caught.value) == "the broker cannot be reached"
+    assert caught.value.__cause__ is error
+
+
 async def test_who_is_cancelled_hears_of_it_although_the_library_says_otherwise() -> None:
     begun = asyncio.Event()
     calling = asyncio.create_task(call(begun))

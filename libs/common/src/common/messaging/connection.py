@@ -53,13 +53,20 @@ def broker_calls() -> Iterator[None]:
         raise
     except _BROKER_ERRORS as error:
         _stay_cancelled(error)
-        raise BrokerAway(f"the broker cannot be reached: {error!r}") from error
+        # An outage's words reach clients; the library's, which name hosts and queues, do not.
+        log.debug("broker.call_failed", reason=repr(error))
+        raise BrokerAway("the broker cannot be reached") from error
     except Exception as error:
         # aiormq ends what is under way with a bare Exception when it is closed without a reason.
         if type(error) is not Exception:
             raise
         _stay_cancelled(error)
         raise BrokerAway("the connection was closed") from error
+
+
+def _reason(error: BrokerAway) -> str:
+    """For the log: what the library said, if it was the library."""
+    return str(error) if error.__cause__ is None else f"{error}: {error.__cause__!r}"
 
 
 def _stay_cancelled(error: Exception) -> None:
@@ -119,7 +126,7 @@ class Link:
                 with broker_calls():
                     await _attach(attachment, self._connection)
             except BrokerAway as error:
-                self.lost(f"an attachment failed: {error}")
+                self.lost(f"an attachment failed: {_reason(error)}")
 
     def remove(self, attachment: Attachment) -> None:
         self._attachments.remove(attachment)
@@ -156,7 +163,7 @@ class Link:
                 log.warning("broker.lost", connection=self.name, reason=reason)
             except BrokerAway as error:
                 if not said:
-                    log.warning("broker.away", connection=self.name, reason=str(error))
+                    log.warning("broker.away", connection=self.name, reason=_reason(error))
                     said = True
             await asyncio.sleep(next(waits))
 
@@ -196,7 +203,7 @@ async def _close(connection: AbstractConnection) -> None:
             async with asyncio.timeout(CONNECT_LIMIT):
                 await connection.close()
     except BrokerAway as error:
-        log.debug("broker.close_failed", reason=str(error))
+        log.debug("broker.close_failed", reason=_reason(error))
 
 
 @asynccontextmanager

@@ -49,6 +49,12 @@ class Operations:
         except Refused as refused:
             return refused.failure
         except Outage as outage:
+            log.warning(
+                "webhook.outage",
+                request_id=item.request_id,
+                reason=str(outage),
+                cause=repr(outage.__cause__),
+            )
             return Failure(code=FailureCode.SERVICE_UNAVAILABLE, detail=str(outage))
         except TimeoutError:
             return _LATE
