@@ -62,7 +62,7 @@ def pods_have_time_to_stop(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in _servers(documents):
         service = service_of(workload.image, workload.args)
-        needed = service.stop_limit(environment(workload, documents)) + _pre_stop(workload)
+        needed = service.longest_stop(environment(workload, documents)) + _pre_stop(workload)
         given = timedelta(seconds=workload.pod.get("terminationGracePeriodSeconds", 30))
         if given <= needed:
             faults.append(f"{workload.name} has {given} to stop and may need {needed}")

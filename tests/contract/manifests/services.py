@@ -76,8 +76,13 @@ class Service:
     def stop_limit(self, values: Mapping[str, str | None]) -> timedelta:
         """How long it may take to stop with these variables."""
         # A process without that setting ends at once, whatever it was doing.
+        limit: timedelta = getattr(self.configured(values), "stop_limit", timedelta())
+        return limit
+
+    def longest_stop(self, values: Mapping[str, str | None]) -> timedelta:
+        """How long it may take where the broker answers nothing and all that runs takes long."""
         configured = self.configured(values)
-        limit: timedelta = getattr(configured, "stop_limit", timedelta())
+        limit = self.stop_limit(values)
         if isinstance(configured, lookup.settings.Settings):
             queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
             return queues * (timedelta(seconds=CONNECT_LIMIT) + limit)
