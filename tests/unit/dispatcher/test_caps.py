@@ -106,3 +106,18 @@ async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
     await asyncio.wait([waiting])
 
     assert slots.take(a_place())
+
+
+async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
+    slots = Slots(Caps(webhook=1))
+    slots.take(a_place())
+    gave_up = asyncio.create_task(slots.wait(a_place()))
+    next_one = asyncio.create_task(slots.wait(a_place()))
+    await asyncio.sleep(0)
+
+    gave_up.cancel()
+    slots.free(a_place())
+
+    await asyncio.wait([gave_up, next_one])
+    assert gave_up.cancelled()
+    assert not slots.take(a_place())
