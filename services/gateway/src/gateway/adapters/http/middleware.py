@@ -63,9 +63,12 @@ class Passage:
         self.metrics.in_flight += 1
         try:
             path = _path_of(request)
-            # A path that does not take the method is known by itself.
-            facts = self.routes.get(request.path if path is UNMATCHED else path, self.others)
-            allowance, key, refusal = await self.gate.admit(request, self._access(request, path))
+            facts = self.routes.get(path, self.others)
+            access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
+            allowance, key, refusal = await self.gate.admit(request, access)
+            if path is UNMATCHED:
+                # One of ours that does not take the method refuses it in its own form.
+                facts = self.routes.get(request.path, self.others)
             passing = request[PASSING] = Passing(self._request_id(request), allowance, key)
             try:
                 if refusal is not None:
@@ -78,11 +81,6 @@ class Passage:
             return response
         finally:
             self.metrics.in_flight -= 1
-
-    def _access(self, request: web.Request, path: str) -> Access:
-        if request.method == hdrs.METH_OPTIONS:
-            return ASKING
-        return self.routes.get(path, self.others).access
 
     def _request_id(self, request: web.Request) -> str:
         given = request.headers.get(REQUEST_ID)
