@@ -2,9 +2,11 @@
 
 import json
 import os
+import random
 import re
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -18,6 +20,7 @@ import pytest
 from local_stack.alone import start_of
 from local_stack.ports import free_ports, is_free
 from local_stack.processes import wait_for
+from local_stack.settings import StackSettings
 
 pytestmark = pytest.mark.e2e
 
@@ -29,11 +32,8 @@ ADMIN_URLS = (
     "SYNC_ADMIN_URL",
 )
 
-_PORTS = (
-    *("HTTP_PORT", "GATEWAY_ADMIN_PORT", "LOOKUP_ADMIN_PORT", "MONGO_PORT"),
-    *("REGISTRY_ADMIN_PORT", "DISPATCHER_ADMIN_PORT", "SYNC_ADMIN_PORT", "REGISTERS_PORT"),
-    *("AMQP_PORT", "AMQP_MANAGEMENT_PORT", "AMQP_DISTRIBUTION_PORT", "AMQP_MAPPER_PORT"),
-)
+#: No port comes near 32768, where the kernel's ports for outgoing connections begin.
+OFFSETS = range(1_000, 4_000)
 
 
 class Run:
@@ -41,12 +41,12 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ports = dict(zip(_PORTS, map(str, free_ports(len(_PORTS))), strict=True))
         given = {"AMQP_URL", "MONGO_URL"}
         inherited = {name: value for name, value in os.environ.items() if name not in given}
+        self.offset = free_offset()
         self.environment = {
             **inherited,
-            **ports,
+            "PORT_OFFSET": str(self.offset),
             "PYTHONPATH": os.pathsep.join(sys.path),
             "RUN_DIR": str(folder),
             "SAMPLE_COMPANIES": "50",
@@ -108,6 +108,30 @@ class Run:
         )
 
 
+def default_ports() -> set[int]:
+    """The ports of a run without any setting."""
+    return set(StackSettings(amqp_url=None, mongo_url=None, port_offset=0).run_ports.values())
+
+
+def free_offset() -> int:
+    """An offset that moves every port to a free one."""
+    candidates = random.sample(OFFSETS, k=len(OFFSETS))
+    return next(
+        offset for offset in candidates if all(is_free(port + offset) for port in default_ports())
+    )
+
+
+def listening(host: str, offset: int) -> set[int]:
+    """The default ports that, moved by the offset, accept connections at an address."""
+    return {port for port in default_ports() if accepts(host, port + offset)}
+
+
+def accepts(host: str, port: int) -> bool:
+    with socket.socket() as client:
+        client.settimeout(READY)
+        return client.connect_ex((host, port)) == 0
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     a_run = Run(tmp_path / "run")
@@ -123,11 +147,17 @@ def test_a_run_answers_until_ctrl_c_and_leaves_no_process(run: Run) -> None:
     run.start()
     env = run.env()
     children = run.children()
+    here = listening("127.0.0.1", run.offset)
+    # A port that is open on every address is open on this one too.
+    elsewhere = listening("127.0.0.2", run.offset)
     company = ask(f"{env['BASE_URL']}/api?country=no&vat=310345679", key=env["API_KEY"])
     ready = {name: ask(f"{env[name]}/readyz")["checks"] for name in ADMIN_URLS}
 
     status = run.end(signal.SIGINT)
 
+    assert here == default_ports()
+    assert elsewhere == set()
+    assert env["PORT_OFFSET"] == str(run.offset)
     assert company["name"] == "PRØVEFABRIKKEN NORGE AS"
     assert {word for checks in ready.values() for word in checks.values()} == {"ok"}
     assert status == 0

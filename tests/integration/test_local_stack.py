@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from local_stack import alone, ports, registers, state
 from local_stack.containers import docker_answers
 from local_stack.env_file import env_file
 from local_stack.errors import SetupError
 from local_stack.processes import Process, Program, complete, wait_for
+from local_stack.settings import StackSettings
 
 #: Seconds in which a process on this machine has to show an effect.
 SOON = 10
@@ -160,6 +162,28 @@ def test_a_taken_port_is_named_with_the_setting_that_changes_it() -> None:
 
         with pytest.raises(SetupError, match=f"Port {port} is taken.*HTTP_PORT="):
             ports.require_free({"HTTP_PORT": port})
+
+
+def test_one_setting_moves_every_port_that_is_not_set_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("AMQP_URL", "MONGO_URL", "PORT_OFFSET", *StackSettings().run_ports):
+        monkeypatch.delenv(name, raising=False)
+    unmoved = StackSettings()
+    monkeypatch.setenv("PORT_OFFSET", "600")
+    monkeypatch.setenv("HTTP_PORT", "8000")
+
+    moved = StackSettings()
+
+    expected = {name: port + 600 for name, port in unmoved.run_ports.items()}
+    assert moved.run_ports == expected | {"HTTP_PORT": 8000}
+    assert moved.receiver_port == unmoved.receiver_port + 600
+
+
+def test_a_port_of_a_server_that_is_given_is_not_needed() -> None:
+    given = StackSettings(mongo_url=SecretStr("mongodb://db/"), amqp_url=SecretStr("amqp://mq/"))
+
+    assert not [name for name in given.run_ports if name.startswith(("AMQP", "MONGO"))]
 
 
 def test_docker_answers_when_its_socket_does(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from local_stack.run import run
 from local_stack.services import receiver_certificates
 from local_stack.settings import StackSettings
 
-_RECEIVER_PORT = 8443
-
 
 def main() -> None:
     try:
@@ -30,7 +28,7 @@ def _parser() -> argparse.ArgumentParser:
     receiver = commands.add_parser(
         "receiver", help="verify and print the deliveries of a webhook; Ctrl-C ends it"
     )
-    receiver.add_argument("--port", type=int, default=_RECEIVER_PORT, help="default %(default)s")
+    receiver.add_argument("--port", type=int, help="default RECEIVER_PORT")
     receiver.add_argument("--secret", required=True, help="the webhook's, whsec_…")
     return parser
 
@@ -43,8 +41,9 @@ def _obey(chosen: argparse.Namespace) -> None:
             stopped = alone.stop(StackSettings().run_dir)
             print("Stopped." if stopped else "Nothing was running.")
         case "receiver":
-            certificates = receiver_certificates(StackSettings())
-            receive(certificates, port=chosen.port, secret=chosen.secret)
+            settings = StackSettings()
+            port = settings.receiver_port if chosen.port is None else chosen.port
+            receive(receiver_certificates(settings), port=port, secret=chosen.secret)
         case _:
             _install()
 

@@ -40,5 +40,5 @@ def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
         if not is_free(port, host):
             raise SetupError(
                 f"Port {port} is taken by another program: stop that one, "
-                f"or choose another port with {setting}=…"
+                f"or choose another port with {setting}=…, or move all ports with PORT_OFFSET=…"
             )

@@ -28,6 +28,8 @@ log.file = false
 log.console = true
 """
 
+_ON_LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
+
 # Erlang would otherwise start a resolver process of its own, which outlives a killed broker.
 _NAMES = '{host, {127,0,0,1}, ["localhost"]}.\n{lookup, [file]}.\n'
 
@@ -158,6 +160,8 @@ class RabbitMQ:
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.ports.amqp),
             "RABBITMQ_DIST_PORT": str(self.ports.distribution),
+            # RABBITMQ_NODE_IP_ADDRESS does not bind the distribution.
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": _ON_LOOPBACK,
             "RABBITMQ_MNESIA_BASE": str(where / "data"),
             "RABBITMQ_LOG_BASE": str(where / "log"),
             "RABBITMQ_LOG": "-color",

@@ -91,6 +91,7 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
         "API_KEY": api_key,
         **urls,
         **admin,
+        "PORT_OFFSET": str(settings.port_offset),
         "REGISTERS_URL": f"http://127.0.0.1:{settings.registers_port}",
         "CA_FILE": str(receiver.ca_file),
         "RECEIVER_CERT": str(receiver.certificate),
@@ -107,9 +108,11 @@ def _base_url(settings: StackSettings) -> str:
 
 def _welcome(settings: StackSettings, values: Mapping[str, str], *, seconds: float) -> str:
     base_url, api_key = values["BASE_URL"], values["API_KEY"]
+    ports = " ".join(f"{name}={port}" for name, port in settings.run_ports.items())
     return f"""
 Ready after {seconds:.0f} s: {base_url} (its documentation: {base_url}/docs)
 An API key with every scope: {api_key}
+PORT_OFFSET={settings.port_offset}: {ports}
 
   curl '{base_url}/api?country=no&vat=310345679'
   curl -G '{base_url}/api/name' -d country=dk --data-urlencode 'q=prøvefabriken'

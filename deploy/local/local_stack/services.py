@@ -44,6 +44,10 @@ def receiver_certificates(settings: StackSettings) -> Certificates:
     return certificates(settings.run_dir / "receiver")
 
 
+def _for_gateway(settings: StackSettings) -> Mapping[str, str]:
+    return {"HTTP_HOST": settings.http_host, "HTTP_PORT": str(settings.http_port)}
+
+
 def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
     return {"INDEX_DIR": str(settings.run_dir.absolute() / "index")}
 
@@ -80,7 +84,7 @@ SERVICES = (
     Service("lookup", "lookup_admin_port", _for_lookup),
     Service("webhook_registry", "registry_admin_port", _for_webhooks),
     Service("dispatcher", "dispatcher_admin_port", _for_webhooks, has_indexes=False),
-    Service("gateway", "gateway_admin_port"),
+    Service("gateway", "gateway_admin_port", _for_gateway),
 )
 
 #: Brings what changes in the built-in registers, once the services are there to hear of it.

@@ -1,9 +1,29 @@
-"""Settings of `make run`. What else is in the environment reaches the services as it is."""
+"""Settings of `make run`. Everything else in the environment reaches the services unchanged."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_LAST_PORT = 65_535
+#: The highest port below.
+_MONGO_PORT = 27_027
+
+_BROKER_PORTS = (
+    *("AMQP_PORT", "AMQP_MANAGEMENT_PORT"),
+    *("AMQP_DISTRIBUTION_PORT", "AMQP_MAPPER_PORT"),
+)
+
+
+def _port(default: int, description: str) -> Any:
+    """A port that `port_offset` moves, unless it is set itself."""
+    return Field(
+        default_factory=lambda fields: default + fields.get("port_offset", 0),
+        description=description,
+        gt=0,
+        le=_LAST_PORT,
+    )
 
 
 class StackSettings(BaseSettings):
@@ -28,21 +48,37 @@ class StackSettings(BaseSettings):
         default=None, description="authorities to believe instead of the one that is made here"
     )
 
-    http_host: str = Field(default="127.0.0.1", description="address of the public port")
-    http_port: int = Field(default=8080, description="public port")
-    gateway_admin_port: int = 9101
-    lookup_admin_port: int = 9102
-    registry_admin_port: int = 9103
-    dispatcher_admin_port: int = 9104
-    sync_admin_port: int = 9105
-
-    registers_port: int = Field(default=8090, description="port of the built-in registers")
     change_every: str = Field(
         default="PT3S", description="how often something changes in the built-in registers"
     )
 
-    amqp_port: int = 5682
-    amqp_management_port: int = 15682
-    amqp_distribution_port: int = 25682
-    amqp_mapper_port: int = 4379
-    mongo_port: int = 27027
+    http_host: str = Field(default="127.0.0.1", description="address of the public port")
+
+    # Before the ports: a default is computed from the fields above it.
+    port_offset: int = Field(
+        default=0, ge=0, le=_LAST_PORT - _MONGO_PORT, description="added to every port below"
+    )
+    http_port: int = _port(8080, "public port")
+    registers_port: int = _port(8090, "the built-in registers")
+    receiver_port: int = _port(8443, "`python -m local_stack receiver`")
+    gateway_admin_port: int = _port(9101, "the gateway's operational port")
+    lookup_admin_port: int = _port(9102, "the lookup service's operational port")
+    registry_admin_port: int = _port(9103, "the webhook registry's operational port")
+    dispatcher_admin_port: int = _port(9104, "the dispatcher's operational port")
+    sync_admin_port: int = _port(9105, "the operational port of `lookup sync`")
+    amqp_mapper_port: int = _port(4379, "Erlang's port mapper")
+    amqp_port: int = _port(5682, "RabbitMQ")
+    amqp_management_port: int = _port(15682, "RabbitMQ's management API")
+    amqp_distribution_port: int = _port(25682, "Erlang's distribution")
+    mongo_port: int = _port(_MONGO_PORT, "MongoDB")
+
+    @property
+    def run_ports(self) -> dict[str, int]:
+        """The ports that a run listens on, by their settings; none of a server that is given."""
+        given = {
+            *(("MONGO_PORT",) if self.mongo_url else ()),
+            *(_BROKER_PORTS if self.amqp_url else ()),
+            "RECEIVER_PORT",
+        }
+        named = {name.upper(): value for name, value in self if name.endswith("_port")}
+        return {name: port for name, port in named.items() if name not in given}

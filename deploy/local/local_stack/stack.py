@@ -14,7 +14,7 @@ from local_stack import mongodb, ports, rabbitmq, registers, state
 from local_stack.processes import Process, Program, complete
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
-from local_stack.services import DOWNLOADS_A_DAY, SERVICES, SYNC, Service, is_ready
+from local_stack.services import DOWNLOADS_A_DAY, SERVICES, Service, is_ready
 from local_stack.settings import StackSettings
 from local_stack.watch import Watch
 
@@ -25,21 +25,13 @@ _COMMAND_LIMIT = 60.0
 
 def check(settings: StackSettings) -> None:
     """SetupError when a port is taken or a server is missing and cannot be installed."""
-    ports.require_free({"HTTP_PORT": settings.http_port}, settings.http_host)
-    wanted = {each.admin_port.upper(): each.port(settings) for each in (*SERVICES, SYNC)}
-    wanted["REGISTERS_PORT"] = settings.registers_port
+    for name, port in settings.run_ports.items():
+        host = settings.http_host if name == "HTTP_PORT" else ports.HOST
+        ports.require_free({name: port}, host)
     if settings.mongo_url is None:
         mongodb.ensure_runs()
-        wanted |= {"MONGO_PORT": settings.mongo_port}
     if settings.amqp_url is None:
         rabbitmq.ensure_installed()
-        wanted |= {
-            "AMQP_PORT": settings.amqp_port,
-            "AMQP_MANAGEMENT_PORT": settings.amqp_management_port,
-            "AMQP_DISTRIBUTION_PORT": settings.amqp_distribution_port,
-            "AMQP_MAPPER_PORT": settings.amqp_mapper_port,
-        }
-    ports.require_free(wanted)
 
 
 @dataclass(frozen=True, slots=True)
