@@ -113,7 +113,7 @@ async def _serve(
 async def _serve_suggestions(
     country: Country, answer: AnswerSuggestions, link: Link, stack: AsyncExitStack, limit: timedelta
 ) -> None:
-    server = RpcServer(link, suggest_queue(country), SuggestRequest, Reads(answer))
+    server = RpcServer(link, suggest_queue(country), SuggestRequest, SearchReads(answer))
     await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))
 
 

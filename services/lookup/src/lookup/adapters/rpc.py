@@ -44,12 +44,12 @@ class Reads(Generic[Q]):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchReads:
+class SearchReads(Generic[Q]):
     """Searches: each takes its own time, so each is answered, or late, by itself."""
 
-    answer: Answer[LookupRequest]
+    answer: Answer[Q]
 
-    async def __call__(self, asked: Sequence[Asked[LookupRequest]]) -> list[Result]:
+    async def __call__(self, asked: Sequence[Asked[Q]]) -> list[Result]:
         started = asyncio.get_running_loop().time()
         results = list(await asyncio.gather(*(_alone(self.answer, item) for item in asked)))
         _note(asked, results, started)

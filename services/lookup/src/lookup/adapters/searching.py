@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from prometheus_client import Gauge, Histogram
 
@@ -18,6 +19,7 @@ from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
 from lookup.adapters.following import Follower
+from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.search_index import SearchIndex
 from lookup.domain.matching import Hit
 from lookup.domain.suggesting import Suggested
@@ -29,6 +31,8 @@ _SECONDS = Histogram(
     ["country", "type"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
 )
+T = TypeVar("T")
+
 _SIZE = Gauge("index_companies", "Companies in the index", ["country"])
 
 
@@ -60,9 +64,8 @@ class IndexSearches:
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         index = self._answering(country)
-        loop = asyncio.get_running_loop()
         with _SECONDS.labels(country, "suggest").time():
-            return await loop.run_in_executor(self.suggest_pool, index.suggest, text, limit)
+            return await _bounded(self.suggest_pool, partial(index.suggest, text, limit))
 
     async def health(self) -> str | None:
         """A health check: None, or a word on what is wrong."""
@@ -75,11 +78,20 @@ class IndexSearches:
         return self.indexes[country]
 
     async def _search(
-        self, country: Country, kind: str, search: Callable[[str], Hit | None], term: str
+        self, country: Country, kind: str, search: Callable[[str, Budget], Hit | None], term: str
     ) -> SearchHit | None:
         with _SECONDS.labels(country, kind).time():
-            hit = await asyncio.get_running_loop().run_in_executor(self.pool, search, term)
+            hit = await _bounded(self.pool, partial(search, term))
         return None if hit is None else SearchHit(hit.key, hit.score)
+
+
+async def _bounded(pool: ThreadPoolExecutor, search: Callable[[Budget], T]) -> T:
+    """Search in a thread; the thread stops soon after the caller is cancelled."""
+    budget = Budget()
+    try:
+        return await asyncio.get_running_loop().run_in_executor(pool, search, budget)
+    finally:
+        budget.abandon()
 
 
 @asynccontextmanager

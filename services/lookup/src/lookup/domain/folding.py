@@ -11,6 +11,10 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+#: Letters kept of a folded text: one character of a question may unfold to 18 letters, and no name
+#: of either register is as long.
+MAX_FOLDED = 256
+
 #: How a special letter may be written. Swedish and German letters count as ours.
 SPELLINGS = {"æ": ("ae", "a"), "ø": ("oe", "o"), "å": ("aa", "a")}
 SAME_LETTERS = {"ä": "æ", "ö": "ø", "œ": "ø", "ð": "d", "đ": "d", "þ": "th", "ł": "l", "ı": "i"}
@@ -56,8 +60,11 @@ class Folded(NamedTuple):
 
 
 def fold_text(text: str) -> Folded:
-    """Fold a text that has no legal form to drop, such as a street; total for any text."""
-    spelled = " ".join(_words(text)) or _only_signs(text)
+    """Fold a text that has no legal form to drop, such as a street; total for any text.
+
+    What a text says beyond `MAX_FOLDED` letters is left out.
+    """
+    spelled = (" ".join(_words(text)) or _only_signs(text))[:MAX_FOLDED].rstrip()
     return Folded(words=_collapse(spelled), spelled=spelled)
 
 

@@ -9,6 +9,7 @@ import tantivy
 
 from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import schema as fields
+from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.documents import written
 from lookup.adapters.index.view import View
 from lookup.domain.indexed import IndexedCompany
@@ -47,8 +48,9 @@ class Generation:
         self._writer = _writer(self._index, effort)
         self._index.reload()
 
-    def view(self) -> View:
-        return View(self._index.searcher(), self._schema)
+    def view(self, budget: Budget | None = None) -> View:
+        """What is committed; searches of it are bounded by `budget`."""
+        return View(self._index.searcher(), self._schema, budget or Budget())
 
     def replace(self, company: IndexedCompany) -> None:
         self.remove(company.key)

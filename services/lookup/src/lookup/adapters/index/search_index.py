@@ -12,6 +12,7 @@ from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import folders
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.addresses import search_address
+from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.documents import written
 from lookup.adapters.index.generation import BULK, LIVE, Generation
 from lookup.adapters.index.names import search_name
@@ -52,17 +53,20 @@ class SearchIndex:
         root = path / country
         return cls(root, country, folders.lock(root))
 
-    def search_name(self, term: str) -> Hit | None:
-        """The company whose name answers best; None when none comes near enough."""
-        return search_name(self._generation.view(), term)
+    def search_name(self, term: str, budget: Budget | None = None) -> Hit | None:
+        """The company whose name answers best; None when none comes near enough.
 
-    def search_address(self, term: str) -> Hit | None:
+        Like every search it raises TimeoutError when its budget is spent.
+        """
+        return search_name(self._generation.view(budget), term)
+
+    def search_address(self, term: str, budget: Budget | None = None) -> Hit | None:
         """The best company at the address; None when no company is there."""
-        return search_address(self._generation.view(), term)
+        return search_address(self._generation.view(budget), term)
 
-    def suggest(self, typed: str, limit: int) -> list[Suggested]:
+    def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[Suggested]:
         """The companies that a name typed so far may become, best first, each once."""
-        return suggest(self._generation.view(), typed, limit)
+        return suggest(self._generation.view(budget), typed, limit)
 
     def apply(self, upserts: Iterable[IndexedCompany], removals: Iterable[CompanyKey] = ()) -> None:
         """Replace, add and remove companies; seen and kept from the next commit on."""

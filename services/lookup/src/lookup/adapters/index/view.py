@@ -9,9 +9,13 @@ import tantivy
 
 from common.contracts.company import CompanyKey
 from lookup.adapters.index import schema as fields
+from lookup.adapters.index.budget import Budget
 
 #: Fewer grams than this would find everything that has them.
 _FEWEST_GRAMS = 3
+#: Longer values are looked for as they are: what an automaton takes grows with the square of its
+#: length, and with letters of three bytes it reaches gigabytes (docs/adr/0021).
+_MAX_FUZZY_BYTES = 96
 
 
 class Found(NamedTuple):
@@ -27,6 +31,7 @@ class Found(NamedTuple):
 class View:
     searcher: tantivy.Searcher
     schema: tantivy.Schema
+    budget: Budget
 
     def term(self, field: str, value: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, field, value, index_option="basic")
@@ -37,10 +42,12 @@ class View:
 
     def within(self, field: str, value: str, edits: int) -> tantivy.Query:
         """Values that are at most so many edits away (2 at most); a swap of neighbours is one."""
+        edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(self.schema, field, value, distance=edits)
 
     def beginning(self, field: str, value: str, edits: int = 0) -> tantivy.Query:
         """Values that begin with this one, or with what at most two edits part from it."""
+        edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(
             self.schema, field, value, distance=edits, prefix=True
         )
@@ -67,11 +74,13 @@ class View:
 
     def best_ranked(self, query: tantivy.Query, limit: int) -> list[Found]:
         """The documents of the companies that rank highest, best first."""
+        self.budget.check()
         result = self.searcher.search(query, limit=limit, count=False, order_by_field=fields.ORDER)
         return [self._found(address, order) for order, address in result.hits]
 
     def most_alike(self, query: tantivy.Query, limit: int) -> list[Found]:
         """The documents that a scored query puts first."""
+        self.budget.check()
         hits = self.searcher.search(query, limit=limit, count=False).hits
         addresses = [address for _, address in hits]
         orders = self.searcher.fast_field_values(fields.ORDER, addresses)
@@ -81,6 +90,10 @@ class View:
         [record] = self.searcher.doc(address)[fields.RECORD]
         company, name, place = bytes(record).decode().split(fields.RECORD_PART)
         return Found(CompanyKey(company), order, name=name, address=place)
+
+
+def _affordable(value: str, edits: int) -> int:
+    return edits if len(value.encode()) <= _MAX_FUZZY_BYTES else 0
 
 
 def one_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:

@@ -1,0 +1,146 @@
+"""What one search may cost, whatever is asked."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from common.contracts.company import Country
+from lookup.adapters.index import SearchIndex
+from lookup.adapters.index.budget import Budget
+from lookup.adapters.searching import IndexSearches
+from lookup.domain.folding import MAX_FOLDED, fold_text
+from tests.builders.indexed import an_indexed_company
+
+#: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
+_ASK_EVERYTHING = """
+import resource, sys
+from pathlib import Path
+from random import Random
+from common.contracts.company import Country
+from lookup.adapters.index import SearchIndex
+from tests.builders.indexed import an_indexed_company
+
+def letters(first, last, count):
+    return "".join(chr(chance.randint(first, last)) for _ in range(count))
+
+def words(first, last):
+    return " ".join(letters(first, last, 8) for _ in range(22))
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+chance = Random(1)
+scripts = {"latin": (0x61, 0x7A), "greek": (0x3B1, 0x3C9), "cjk": (0x4E00, 0x9FA5),
+           "gothic": (0x10330, 0x1034A), "emoji": (0x1F600, 0x1F64F), "nordic": (0xE5, 0xE6)}
+texts = ["".join(letters(0x4E00, 0x9FA5, 1) + "\\ufdfa" for _ in range(100)), "\\ufb03" * 200]
+texts += [letters(*script, 200) for script in scripts.values()]
+texts += [words(*script) for script in scripts.values()]
+index = SearchIndex.open(Path(sys.argv[1]), Country.DK)
+index.apply([an_indexed_company("Nordlys ApS"), an_indexed_company(texts[4], number=2)])
+index.commit(b"here")
+index.search_name("nordlys")
+before = peak()
+for text in texts:
+    for ask in (index.search_name, index.search_address, lambda text: index.suggest(text, 10)):
+        try:
+            ask(text)
+        except TimeoutError:
+            pass
+print(peak() - before)
+"""
+
+
+def test_a_text_of_any_script_takes_little_memory(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", _ASK_EVERYTHING, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert int(run.stdout) < 150
+
+
+def test_a_text_that_unfolds_is_cut() -> None:
+    assert len(fold_text("\ufdfa" * 200).words) <= MAX_FOLDED
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SearchIndex]:
+    index = SearchIndex.open(tmp_path, Country.DK)
+    index.apply([an_indexed_company("Nordlys ApS")])
+    index.commit(b"here")
+    yield index
+    index.close()
+
+
+def abandoned() -> Budget:
+    budget = Budget()
+    budget.abandon()
+    return budget
+
+
+@pytest.mark.parametrize("budget", [Budget(seconds=-1), abandoned()], ids=["spent", "abandoned"])
+def test_a_search_ends_with_its_budget(index: SearchIndex, budget: Budget) -> None:
+    with pytest.raises(TimeoutError):
+        index.search_name("nordlys", budget)
+    with pytest.raises(TimeoutError):
+        index.search_address("Nordvej 1, 1000", budget)
+    with pytest.raises(TimeoutError):
+        index.suggest("nord", 10, budget)
+
+
+class SlowIndex:
+    """An index whose searches end with their budget alone."""
+
+    def __init__(self) -> None:
+        self.searching, self.ended = threading.Event(), threading.Event()
+        self._pause = threading.Event()
+
+    def search_name(self, _: str, budget: Budget) -> None:
+        self.searching.set()
+        try:
+            while True:
+                budget.check()
+                self._pause.wait(0.005)  # so that little of its processor time is used up
+        finally:
+            self.ended.set()
+
+    def suggest(self, _: str, __: int, budget: Budget) -> None:
+        self.search_name("", budget)
+
+
+class Ready:
+    can_answer = True
+
+
+@contextmanager
+def searching(index: SlowIndex) -> Iterator[IndexSearches]:
+    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as suggest_pool:
+        indexes, followers = {Country.DK: cast(Any, index)}, {Country.DK: cast(Any, Ready())}
+        yield IndexSearches(indexes, followers, pool, suggest_pool)
+
+
+@pytest.mark.parametrize("what", ["name", "suggest"])
+async def test_a_search_that_its_caller_abandons_ends(what: str) -> None:
+    slow = SlowIndex()
+    with searching(slow) as searches:
+        asking: asyncio.Task[object] = asyncio.create_task(
+            searches.by_name(Country.DK, "nordlys")
+            if what == "name"
+            else searches.suggest(Country.DK, "nord", 10)
+        )
+        await asyncio.to_thread(slow.searching.wait, 5)
+
+        asking.cancel()
+
+        assert await asyncio.to_thread(slow.ended.wait, 5)
