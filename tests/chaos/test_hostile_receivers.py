@@ -56,6 +56,15 @@ async def pour(received: Received) -> web.StreamResponse:
     return response
 
 
+async def continue_for_ever(received: Received) -> int:
+    transport = received.request.transport
+    assert transport is not None
+    while not transport.is_closing():
+        transport.write(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+        await asyncio.sleep(0.001)
+    return 500
+
+
 @functools.cache
 def a_bomb() -> bytes:
     """Made once: packing takes a quarter of a second, which the loop is held for."""
@@ -85,6 +94,7 @@ RECEIVERS: dict[
     str, tuple[Callable[[Received], Awaitable[int | web.StreamResponse]], str, int | None]
 ] = {
     "/drips": (drip, "http_status", 500),
+    "/continues": (continue_for_ever, "invalid_response", None),
     "/pours": (pour, "http_status", 500),
     "/bombs": (bomb, "http_status", 500),
     "/redirects": (redirect, "redirect", 302),

@@ -20,6 +20,7 @@ import trustme
 from aiohttp.abc import ResolveResult
 
 from common.contracts.outage import Outage
+from dispatcher.adapters.bounded_responses import MAX_RESPONSE_BYTES
 from dispatcher.adapters.guard import Lookup, system_lookup
 from dispatcher.adapters.http_sender import BODY_LIMIT, HttpSender, SenderLimits, http_sender
 from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
@@ -136,6 +137,22 @@ async def dripping(connection: Connection) -> None:
     while True:
         await connection.send(b".")
         await asyncio.sleep(0.1)
+
+
+def pouring(begin: bytes, then: bytes) -> tuple[Behaviour, asyncio.Event]:
+    """Answers with `begin`, then with `then` for ever; the event is set when it is broken off."""
+    broken_off = asyncio.Event()
+
+    async def pour(connection: Connection) -> None:
+        await connection.request()
+        try:
+            await connection.send(begin)
+            while True:
+                await connection.send(then)
+        finally:
+            broken_off.set()
+
+    return pour, broken_off
 
 
 def a_post(url: str) -> Post:
@@ -370,17 +387,8 @@ class TestHostileReceivers:
     async def test_of_an_endless_body_little_is_read(
         self, real: HttpSenders, chunks: list[bytes]
     ) -> None:
-        broken_off = asyncio.Event()
-
-        async def pour(connection: Connection) -> None:
-            await connection.request()
-            await connection.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-            try:
-                while True:
-                    await connection.send(b"10000\r\n" + bytes(0x10000) + b"\r\n")
-            finally:
-                broken_off.set()
-
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        pour, broken_off = pouring(head, b"10000\r\n" + bytes(0x10000) + b"\r\n")
         async with real.to(pour) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url()))
             async with asyncio.timeout(SOON):
@@ -420,6 +428,91 @@ class TestHostileReceivers:
             outcome = await sender.send(a_post(receiver.url()))
 
         assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    @pytest.mark.parametrize(
+        "piece",
+        [
+            b"HTTP/1.1 100 Continue\r\n\r\n",
+            b"HTTP/1.1 103 Early Hints\r\n" + b"Link: </style.css>\r\n" * 100 + b"\r\n",
+        ],
+    )
+    async def test_endless_interim_responses_are_an_invalid_response(
+        self, real: HttpSenders, piece: bytes
+    ) -> None:
+        pour, broken_off = pouring(b"", piece * 1000)
+        async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+            await broken_off.wait()
+
+        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    async def test_large_interim_responses_are_an_invalid_response(self, real: HttpSenders) -> None:
+        hint = b"HTTP/1.1 103 Early Hints\r\n" + b"Link: %s\r\n" % (b"a" * 7000) + b"\r\n"
+        hints = hint * (MAX_RESPONSE_BYTES // len(hint) + 1)
+        async with real.to(answering(hints + OK)) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    async def test_a_few_interim_responses_precede_any_answer(self, real: HttpSenders) -> None:
+        hint = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+        continued = b"HTTP/1.1 100 Continue\r\n\r\n" + hint * 90
+        async with real.to(answering(*[continued + OK] * 3)) as (sender, receiver):
+            outcomes = [await sender.send(a_post(receiver.url())) for _ in range(3)]
+
+        assert outcomes == [Answered(200)] * 3
+
+    async def test_interim_responses_that_drip_are_a_timeout(self, real: HttpSenders) -> None:
+        async def drip(connection: Connection) -> None:
+            await connection.request()
+            while True:
+                await connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+                await asyncio.sleep(0.1)
+
+        limits = replace(PATIENT, total=timedelta(seconds=0.5))
+        async with asyncio.timeout(SOON), real.to(drip, limits=limits) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+
+        assert outcome == Unanswered(Cause.TIMEOUT)
+
+    @pytest.mark.parametrize(
+        "piece", [b"Set-Cookie: a=b\r\n", b"X-Long: " + b"a" * 8000 + b"\r\n", b"a" * 8000]
+    )
+    async def test_endless_headers_are_an_invalid_response(
+        self, real: HttpSenders, piece: bytes
+    ) -> None:
+        pour, broken_off = pouring(b"HTTP/1.1 200 OK\r\n", piece * 10)
+        async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+            await broken_off.wait()
+
+        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+
+    @pytest.mark.parametrize(
+        "begin, piece",
+        [(b"1;", b"a" * 10), (b"0\r\n", b"a: b\r\n")],
+        ids=["chunk extension", "trailers"],
+    )
+    async def test_endless_framing_of_a_body_is_broken_off(
+        self, real: HttpSenders, begin: bytes, piece: bytes
+    ) -> None:
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        pour, broken_off = pouring(head + begin, piece * 1000)
+        limits = replace(PATIENT, body=timedelta(hours=1))
+        async with asyncio.timeout(SOON), real.to(pour, limits=limits) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+            await broken_off.wait()
+
+        # A trailer that is refused in one read with the head refuses the head as well.
+        assert outcome in (Answered(200), Unanswered(Cause.INVALID_RESPONSE))
+
+    async def test_an_idle_connection_that_pours_is_broken_off(self, real: HttpSenders) -> None:
+        pour, broken_off = pouring(OK, b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
+        async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
+            outcome = await sender.send(a_post(receiver.url()))
+            await broken_off.wait()
+
+        assert outcome == Answered(200)
 
     async def test_a_reset_is_told_and_not_tried_again(self, real: HttpSenders) -> None:
         async def reset(connection: Connection) -> None:

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
+from dispatcher.adapters.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
 from dispatcher.adapters.http_sender import BODY_LIMIT, SenderLimits
 from dispatcher.domain.outcome import Cause
 from tests.builders.deliveries import dispatcher_settings as settings
@@ -36,6 +37,8 @@ def test_the_limits_are_those_of_the_sender() -> None:
     assert settings().webhook_post_limit == timedelta(seconds=10)
     assert settings().webhook_connect_limit == timedelta(seconds=5)
     assert BODY_LIMIT == 16 * 1024
+    assert MAX_RESPONSE_BYTES == 256 * 1024
+    assert f"more than 256 KiB or {MAX_INTERIM_RESPONSES} interim" in GUIDE
     for words in ("within 10 seconds (5 to connect)", "at most 16 KiB"):
         assert words in GUIDE
 

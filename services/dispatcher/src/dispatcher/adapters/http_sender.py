@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import aiohttp
 
 from common.contracts.outage import Outage
+from dispatcher.adapters.bounded_responses import BoundedConnector
 from dispatcher.adapters.guard import BlockedAddress, Lookup, SocketGuard, resolving, system_lookup
 from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
 from dispatcher.ports import Post
@@ -137,7 +138,7 @@ async def http_sender(
     """
     guard = SocketGuard(allowed)
     async with resolving(guard, lookup=lookup) as resolver:
-        connector = aiohttp.TCPConnector(
+        connector = BoundedConnector(
             ssl=_tls(ca_file),
             resolver=resolver,
             socket_factory=guard.make_socket,

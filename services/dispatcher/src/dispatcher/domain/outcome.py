@@ -21,7 +21,7 @@ class Cause(StrEnum):
     CONNECTION_FAILED = "connection_failed"
     #: No TLS, a certificate that does not hold, or another name in it.
     TLS = "tls"
-    #: What came back is not HTTP.
+    #: The response is not HTTP, or too large before its status.
     INVALID_RESPONSE = "invalid_response"
     #: A redirect, which is not followed.
     REDIRECT = "redirect"

@@ -61,7 +61,7 @@ _FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
     ("Attempt", "response_code"): {"description": "The status that the receiver answered with."},
     ("Attempt", "error"): {
         "description": "Why it failed, in one word: `timeout`, `dns`, `connection_refused`, `tls`, "
-        "`blocked_address`, `http_status`, `redirect`, `webhook_disabled`, …"
+        "`blocked_address`, `invalid_response`, `http_status`, `redirect`, `webhook_disabled`, …"
     },
     ("Attempt", "attempted_at"): _TIME,
     ("Attempt", "next_attempt_at"): _TIME,
