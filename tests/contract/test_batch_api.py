@@ -120,8 +120,8 @@ async def test_a_body_that_is_no_batch_is_refused_with_every_fault_named(gateway
         (
             b"{}",
             {"Content-Type": "application/json", "Content-Encoding": "gzip"},
-            400,
-            "invalid_body",
+            415,
+            "unsupported_media_type",
         ),
     ],
 )

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.webhooks import WebhookReply, WebhookRequest
+from gateway.adapters.http.connections import PublicRunner
 from gateway.adapters.http.openapi.examples import COMPANY
 from gateway.adapters.http.openapi.suggesting import SUGGESTION
 from gateway.adapters.http.routes import Policy, Surroundings, application
@@ -138,6 +139,13 @@ def database_away() -> Problem:
     return ServiceUnavailable("the API key cannot be checked now")
 
 
+class PublicServer(TestServer):
+    """A server that reads HTTP as the public port does."""
+
+    async def _make_runner(self, **options: Any) -> web.AppRunner:
+        return PublicRunner(self.app, lambda: "unread", **options)
+
+
 @dataclass
 class Gateway:
     """The real application on fakes, and a client that talks HTTP to it."""
@@ -188,5 +196,5 @@ async def gateway(
         ),
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
     )
-    async with TestClient(TestServer(app)) as client:
+    async with TestClient(PublicServer(app)) as client:
         yield Gateway(client, lookups, suggestions, webhooks, keys, clock, registry)

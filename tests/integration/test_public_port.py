@@ -1,6 +1,7 @@
 """The public port: how it stops, and what it makes of what is no HTTP."""
 
 import asyncio
+import gzip
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from uuid import UUID
@@ -11,10 +12,14 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from common.runtime.admin import admin_port
+from common.runtime.health import Health
 from gateway.adapters.http.routes import Policy, Surroundings, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import XmlRenderer
+from gateway.domain.keys import Scope, write_key
 from gateway.domain.rates import Rate
+from tests.builders.keys import a_presented_key, an_api_key
 from tests.fakes.gateway import (
     FakeKeyStore,
     FakeLookups,
@@ -29,12 +34,21 @@ LOOKUP = "/api?country=dk&vat=12345674"
 SOON = 10.0
 
 
-def an_application(lookups: FakeLookups) -> web.Application:
+#: More than the sockets of both sides hold of what the other side does not read.
+SOCKET_BUFFERS = 64 * 2**20
+
+PRESENTED = a_presented_key()
+STORED = an_api_key(PRESENTED, scopes=frozenset(Scope))
+KEYS = FakeKeyStore({STORED.id: STORED})
+KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
+
+
+def an_application(lookups: FakeLookups, keys: FakeKeyStore) -> web.Application:
     surroundings = Surroundings(
         lookups=lookups,
         suggestions=FakeSuggestions(),
         webhooks=FakeWebhooks(),
-        keys=FakeKeyStore(),
+        keys=keys,
         renderer=XmlRenderer(),
         clock=ManualClock(),
         new_id=lambda: "id",
@@ -66,9 +80,15 @@ async def fetch(session: aiohttp.ClientSession, port: int) -> int:
         return answer.status
 
 
-def serving(lookups: FakeLookups, stop_limit: float = 5) -> AbstractAsyncContextManager[int]:
+def serving(
+    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, stop_limit: float = 5
+) -> AbstractAsyncContextManager[int]:
+    return serving_app(an_application(lookups, keys or FakeKeyStore()), stop_limit)
+
+
+def serving_app(app: web.Application, stop_limit: float = 5) -> AbstractAsyncContextManager[int]:
     return public_port(
-        an_application(lookups),
+        app,
         host="127.0.0.1",
         port=0,
         stop_limit=timedelta(seconds=stop_limit),
@@ -91,6 +111,136 @@ async def test_an_idle_connection_does_not_hold_up_the_end() -> None:
         serving(FakeLookups(), stop_limit=10 * SOON) as port,
     ):
         assert await fetch(session, port) == 200
+
+
+async def exchange(port: int, *parts: bytes) -> bytes:
+    """Sends a request in parts and returns all that comes back until the connection ends."""
+    async with asyncio.timeout(SOON):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
+            return await reader.read()
+        finally:
+            writer.transport.abort()
+
+
+def a_head(line: str, *headers: str) -> bytes:
+    return "\r\n".join([f"{line} HTTP/1.1", "Host: x", *headers, "", ""]).encode()
+
+
+BOMB = gzip.compress(bytes(100_000))
+JSON_TYPE = "Content-Type: application/json"
+
+
+@pytest.mark.parametrize(
+    "line, encoding",
+    [
+        *((line, "gzip") for line in ("POST /api/webhooks", "GET /docs", "HEAD /api", "PUT /docs")),
+        *(("POST /nothing", coding) for coding in ("deflate", "br", "zstd", "identity", "x", "")),
+    ],
+)
+async def test_an_encoded_body_is_refused_on_every_path(line: str, encoding: str) -> None:
+    sent = a_head(
+        line, JSON_TYPE, f"Content-Encoding: {encoding}", "Content-Length: 100", "Connection: close"
+    )
+
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(port, sent + BOMB[:100])
+
+    head, _, body = answered.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 415 ")
+    assert b"Accept-Encoding: identity" in head
+    assert line.startswith("HEAD") or orjson.loads(body)["code"] == "unsupported_media_type"
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 112", "Transfer-Encoding: chunked"])
+async def test_no_body_is_inflated(framing: str) -> None:
+    received: list[bytes] = []
+
+    async def keep(request: web.Request) -> web.Response:
+        received.append(await request.read())
+        return web.Response()
+
+    app = web.Application()
+    app.router.add_post("/", keep)
+    bomb = BOMB[:112]
+    sent = bomb if "Length" in framing else b"70\r\n" + bomb + b"\r\n0\r\n\r\n"
+
+    async with serving_app(app) as port:
+        await exchange(
+            port, a_head("POST /", "Content-Encoding: gzip", framing, "Connection: close") + sent
+        )
+
+    assert received == [bomb]
+
+
+async def test_the_operational_port_inflates_no_body() -> None:
+    sent = a_head(
+        "POST /healthz", "Content-Encoding: gzip", "Content-Length: 7", "Connection: close"
+    )
+
+    async with admin_port(Health(), host="127.0.0.1", port=0) as port:
+        answered = await exchange(port, sent + b"no gzip")
+
+    assert answered.startswith(b"HTTP/1.1 405 ")
+
+
+@pytest.mark.parametrize("line", ["POST /nothing", "GET /docs", "POST /api/batch"])
+async def test_an_unread_body_is_discarded_up_to_a_bound(line: str) -> None:
+    endless = a_head(line, "Content-Length: 1000000000000")
+
+    async with serving(FakeLookups()) as port:
+        with pytest.raises(ConnectionError):
+            await exchange(port, endless, *[bytes(2**16)] * (SOCKET_BUFFERS // 2**16))
+
+
+async def test_a_small_unread_body_does_not_cost_the_response() -> None:
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(
+            port, a_head("POST /nothing", "Content-Length: 1000000"), bytes(1_000_000)
+        )
+
+    assert answered.startswith(b"HTTP/1.1 404 ")
+    assert b"Connection: close" in answered
+
+
+async def test_a_refused_client_is_not_asked_for_its_body() -> None:
+    head = a_head(
+        "POST /api/batch", "Expect: 100-continue", "Content-Length: 2", "Connection: close"
+    )
+
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(port, head + b"{}")
+
+    assert answered.startswith(b"HTTP/1.1 401 ")
+
+
+@pytest.mark.parametrize("version, count", [("1.1", 1), ("1.0", 0)])
+async def test_a_client_that_holds_its_body_back_is_asked_for_it(version: str, count: int) -> None:
+    head = a_head(
+        "POST /api/batch",
+        "Expect: 100-continue",
+        JSON_TYPE,
+        "Content-Length: 2",
+        "Connection: close",
+    ).replace(b"HTTP/1.1", f"HTTP/{version}".encode())
+
+    async with serving(FakeLookups(), keys=KEYS) as port:
+        answered = await exchange(port, head.replace(b"\r\n", KEY, 1), b"{}")
+
+    assert answered.count(b"HTTP/1.1 100 Continue\r\n\r\n") == count
+    assert b" 400 Bad Request" in answered  # an object without lookups
+
+
+async def test_other_expectations_are_ignored_on_unknown_paths_too() -> None:
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(
+            port, a_head("GET /nothing", "Expect: miracles", "Connection: close")
+        )
+
+    assert answered.startswith(b"HTTP/1.1 404 ")
 
 
 FLOOD = b"GET /api HTTP/1.1\r\nHost: x\r\nX-A: " + b"x" * 100_000 + b"\r\n\r\n"

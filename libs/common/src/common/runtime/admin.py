@@ -30,7 +30,15 @@ async def admin_port(health: Health, *, host: str, port: int) -> AsyncIterator[i
     app.router.add_get("/healthz", alive)
     app.router.add_get("/readyz", ready)
     app.router.add_get("/metrics", metrics)
-    runner = web.AppRunner(app, access_log=None, keepalive_timeout=75, shutdown_timeout=1)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        # No path reads a body: one is neither inflated nor waited for.
+        auto_decompress=False,
+        lingering_time=0,
+        keepalive_timeout=75,
+        shutdown_timeout=1,
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()

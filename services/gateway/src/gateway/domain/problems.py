@@ -91,6 +91,11 @@ class BodyTooLarge(Problem):
 class UnsupportedMediaType(Problem):
     code = "unsupported_media_type"
 
+    def __init__(self, detail: str, *, accept_encoding: str | None = None) -> None:
+        """`accept_encoding` says which encodings are supported, if the fault is the encoding."""
+        super().__init__(detail)
+        self.accept_encoding = accept_encoding
+
 
 class RateLimited(Problem):
     code = "rate_limited"

@@ -3,7 +3,7 @@
 import asyncio
 from http import HTTPStatus
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, web
 
 from gateway.domain.problems import InvalidBody, UnsupportedMediaType
 
@@ -11,6 +11,9 @@ JSON = "application/json"
 
 #: Seconds in which a whole body has to be here.
 BODY_LIMIT = 10.0
+
+#: Whether the client sends the body only after `100 Continue`.
+CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
 
 
 async def json_body(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
@@ -24,19 +27,17 @@ async def body_of(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
     """The whole body; raises InvalidBody when it does not come, or is not what its headers say."""
     try:
         async with asyncio.timeout(limit):
+            await _send_continue(request)
             return await request.read()
     except TimeoutError:
         raise InvalidBody(f"the body was not here within {limit:g} s") from None
     except (web.RequestPayloadError, ConnectionError):
-        raise InvalidBody("the body does not end, or is not encoded, as its headers say") from None
+        raise InvalidBody("the body does not end as its headers say") from None
 
 
-async def meet_expectation(request: web.Request) -> None:
-    """Asks for the body that a client holds back; of other expectations nothing is made.
-
-    RFC 9110, 10.1.1: a server may ignore what it does not know.
-    """
-    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
-        go_on = HTTPStatus.CONTINUE
-        await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (go_on, go_on.phrase.encode()))
+async def _send_continue(request: web.Request) -> None:
+    """Asks for a body that the client holds back (RFC 9110, 10.1.1)."""
+    if request.get(CONTINUE_EXPECTED) and request.version >= HttpVersion11:
+        status = HTTPStatus.CONTINUE
+        await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (status, status.phrase.encode()))
         request.writer.output_size = 0

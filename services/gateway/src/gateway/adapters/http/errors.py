@@ -80,6 +80,8 @@ def _headers(problem: Problem) -> dict[str, str]:
             return {"Retry-After": str(OUTAGE_RETRY_AFTER)}
         case problems.MethodNotAllowed():
             return {"Allow": ", ".join(problem.allowed)}
+        case problems.UnsupportedMediaType(accept_encoding=str(supported)):
+            return {"Accept-Encoding": supported}  # RFC 9110, 12.5.3
         case problems.Unauthorized():
             return {"WWW-Authenticate": "Bearer"}
         case _:

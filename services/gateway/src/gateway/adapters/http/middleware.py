@@ -12,7 +12,7 @@ from gateway.adapters.http.auth import Access, Gate
 from gateway.adapters.http.context import PASSING, Passing, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
-from gateway.domain.problems import InternalError, Problem
+from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
 from gateway.domain.query import Format, wanted_format
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -71,6 +71,7 @@ class Passage:
                 facts = self.routes.get(request.path, self.others)
             passing = request[PASSING] = Passing(self._request_id(request), allowance, key)
             try:
+                _check_encoding(request)
                 if refusal is not None:
                     raise refusal
                 response = await handler(request)
@@ -107,6 +108,14 @@ class Passage:
 def _path_of(request: web.Request) -> str:
     resource = request.match_info.route.resource
     return UNMATCHED if resource is None else resource.canonical
+
+
+def _check_encoding(request: web.Request) -> None:
+    """Raises UnsupportedMediaType for a body that would have to be decoded, even one unread."""
+    if hdrs.CONTENT_ENCODING in request.headers and request.body_exists:
+        raise UnsupportedMediaType(
+            "send the body without a Content-Encoding", accept_encoding="identity"
+        )
 
 
 def _problem(

@@ -10,7 +10,6 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.lookup import SearchType
 from gateway.adapters.http.auth import Access, Gate
 from gateway.adapters.http.batch import BATCH_PATH, batch_handler
-from gateway.adapters.http.bodies import meet_expectation
 from gateway.adapters.http.cors import cors_headers, options_handler
 from gateway.adapters.http.docs.pages import documentation
 from gateway.adapters.http.limits import Limiter
@@ -81,13 +80,11 @@ def application(surroundings: Surroundings, policy: Policy) -> web.Application:
     app = web.Application(middlewares=[passage.handle], client_max_size=LARGEST_BODY)
     _add_lookups(app.router, surroundings, policy)
     look_up_all = LookUpAll(surroundings.lookups)
-    app.router.add_post(
-        BATCH_PATH, batch_handler(look_up_all, gate.charge), expect_handler=meet_expectation
-    )
+    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))
     for endpoint in ENDPOINTS:
         handler = webhook_handler(surroundings.webhooks, endpoint, surroundings.new_call_id)
         for method in endpoint.methods:
-            app.router.add_route(method, endpoint.path, handler, expect_handler=meet_expectation)
+            app.router.add_route(method, endpoint.path, handler)
     for path, page in pages.items():
         app.router.add_get(path, page)
     return app
@@ -101,7 +98,7 @@ def _add_lookups(router: web.UrlDispatcher, surroundings: Surroundings, policy: 
     }
     handlers[SUGGEST_PATH] = suggest_handler(surroundings.suggestions)
     for path, handler in handlers.items():
-        router.add_get(path, handler, expect_handler=meet_expectation)
+        router.add_get(path, handler)
         router.add_options(path, options_handler(policy.cors_origin))
 
 

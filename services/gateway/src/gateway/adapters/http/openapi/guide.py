@@ -84,6 +84,8 @@ GUIDE: tuple[tuple[str, tuple[str, ...]], ...] = (
             "Whatever goes wrong, the body is a problem document (RFC 9457) whose `code` names the "
             "cause. Quote its `request_id`, which is also in the header `X-Request-Id` of every "
             "answer, when you ask us about it; you may send an `X-Request-Id` of your own.",
+            "Send request bodies uncompressed: a body with a `Content-Encoding` is answered 415 on "
+            "every path.",
         ),
     ),
 )
@@ -106,7 +108,7 @@ MEANING: dict[type[Problem], str] = {
     problems.DeliveryPending: "The delivery is not finished: its next attempt comes by itself.",
     problems.IdempotencyConflict: "The key was used for a request with another body.",
     problems.BodyTooLarge: "The body is larger than 64 KiB.",
-    problems.UnsupportedMediaType: "The body is not sent as `application/json`.",
+    problems.UnsupportedMediaType: "The body is not `application/json`, or is compressed.",
     problems.RateLimited: "Too many requests; ask again after `Retry-After` seconds.",
     problems.InternalError: "A fault of ours.",
     problems.ServiceUnavailable: "Something of ours is away; ask again after `Retry-After`.",

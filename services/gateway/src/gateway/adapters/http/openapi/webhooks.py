@@ -137,6 +137,7 @@ _ABOUT: Final[Mapping[Operation, About]] = {
             problems.WebhookDisabled,
             problems.IdempotencyConflict,
             problems.BodyTooLarge,
+            problems.UnsupportedMediaType,
         ),
     ),
     Operation.DELIVERIES: About(
