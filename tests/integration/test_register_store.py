@@ -60,7 +60,8 @@ EINVOICING_OF_THE_COMPANY = LookupRequest(
 class NoSearches:
     """`Searches` that find nothing."""
 
-    async def by_name(self, _country: Country, _name: str) -> None: ...
+    async def by_name(self, _country: Country, _name: str, _limit: int = 1) -> tuple[()]:
+        return ()
 
     async def by_address(self, _country: Country, _address: str) -> None: ...
 

@@ -106,7 +106,7 @@ class SlowIndex:
         self.searching, self.ended = threading.Event(), threading.Event()
         self._pause = threading.Event()
 
-    def search_name(self, _: str, budget: Budget) -> None:
+    def search_names(self, _: str, __: int, budget: Budget) -> list[Any]:
         self.searching.set()
         try:
             while True:
@@ -115,8 +115,7 @@ class SlowIndex:
         finally:
             self.ended.set()
 
-    def suggest(self, _: str, __: int, budget: Budget) -> None:
-        self.search_name("", budget)
+    suggest = search_names
 
 
 class Ready:

@@ -54,12 +54,15 @@ class SearchHit(NamedTuple):
     key: CompanyKey
     #: 0 to 100.
     score: float
+    #: The trade or former name that matched, as the register writes it; None for the current name.
+    matched_name: str | None = None
 
 
 class Searches(Protocol):
     """Search by name and address."""
 
-    async def by_name(self, country: Country, name: str) -> SearchHit | None: ...
+    async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
+        """At most `limit` companies, best first, each once; none when nobody is called so."""
 
     async def by_address(self, country: Country, address: str) -> SearchHit | None: ...
 

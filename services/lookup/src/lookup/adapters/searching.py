@@ -21,7 +21,6 @@ from common.runtime.tasks import beside
 from lookup.adapters.following import Follower
 from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.search_index import SearchIndex
-from lookup.domain.matching import Hit
 from lookup.domain.suggesting import Suggested
 from lookup.ports import SearchHit
 
@@ -54,13 +53,17 @@ class IndexSearches:
     #: Of its own, so that whoever types never waits for slow searches.
     suggest_pool: ThreadPoolExecutor
 
-    async def by_name(self, country: Country, name: str) -> SearchHit | None:
+    async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         index = self._answering(country)
-        return await self._search(country, "name", index.search_name, name)
+        with _SECONDS.labels(country, "name").time():
+            hits = await _bounded(self.pool, partial(index.search_names, name, limit))
+        return [SearchHit(hit.key, hit.score, hit.matched_name) for hit in hits]
 
     async def by_address(self, country: Country, address: str) -> SearchHit | None:
         index = self._answering(country)
-        return await self._search(country, "address", index.search_address, address)
+        with _SECONDS.labels(country, "address").time():
+            hit = await _bounded(self.pool, partial(index.search_address, address))
+        return None if hit is None else SearchHit(hit.key, hit.score)
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         index = self._answering(country)
@@ -76,13 +79,6 @@ class IndexSearches:
         if not self.followers[country].can_answer:
             raise Outage("the search index is still being built")
         return self.indexes[country]
-
-    async def _search(
-        self, country: Country, kind: str, search: Callable[[str, Budget], Hit | None], term: str
-    ) -> SearchHit | None:
-        with _SECONDS.labels(country, kind).time():
-            hit = await _bounded(self.pool, partial(search, term))
-        return None if hit is None else SearchHit(hit.key, hit.score)
 
 
 async def _bounded(pool: ThreadPoolExecutor, search: Callable[[Budget], T]) -> T:

@@ -48,6 +48,8 @@ class Hit:
     score: float
     #: Whether nothing that counts differs.
     exact: bool
+    #: The trade or former name that matched, as the register writes it; None for the current name.
+    matched_name: str | None = None
 
 
 class Standing(NamedTuple):

@@ -107,10 +107,13 @@ class AnswerLookups:
     async def _searched(
         self, country: Country, kind: SearchType, terms: Sequence[str]
     ) -> Mapping[str, SearchHit]:
-        search = self.searches.by_name if kind is SearchType.NAME else self.searches.by_address
+        search = self._by_name if kind is SearchType.NAME else self.searches.by_address
         different = list(dict.fromkeys(terms))
         hits = await asyncio.gather(*(search(country, term) for term in different))
         return {term: hit for term, hit in zip(different, hits, strict=True) if hit is not None}
+
+    async def _by_name(self, country: Country, name: str) -> SearchHit | None:
+        return next(iter(await self.searches.by_name(country, name)), None)
 
     async def _extras(
         self, requests: Sequence[LookupRequest], found: Sequence[Found | None]

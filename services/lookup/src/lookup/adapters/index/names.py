@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import tantivy
 
+from common.contracts.company import CompanyKey
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.documents import read_name
 from lookup.adapters.index.view import Found, View, one_of
@@ -37,15 +38,25 @@ class Candidate:
     standing: Standing
 
 
-def search_name(view: View, term: str) -> Hit | None:
-    """The company whose name answers best; None when no name comes near enough."""
+def search_names(view: View, term: str, limit: int) -> list[Hit]:
+    """At most `limit` companies whose names answer, best first, each once."""
     asked = fold_name(term)
     if not asked.words:
-        return None
-    best = _exact(view, asked) or _most_alike(view, asked)
-    if best is None or best.standing.score < ACCEPTED_NAME:
-        return None
-    return Hit(best.found.company, score=best.standing.score, exact=best.standing.exact)
+        return []
+    exact = _exact(view, asked)
+    if exact and limit == 1:
+        return [_hit(exact)]
+    candidates = _most_alike(view, asked) + ([exact] if exact else [])
+    hits: dict[CompanyKey, Hit] = {}
+    for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
+        if one.standing.score < ACCEPTED_NAME or len(hits) == limit:
+            break
+        hits.setdefault(one.found.company, _hit(one))
+    return list(hits.values())
+
+
+def _hit(one: Candidate) -> Hit:
+    return Hit(one.found.company, score=one.standing.score, exact=one.standing.exact)
 
 
 def _exact(view: View, asked: Folded) -> Candidate | None:
@@ -60,15 +71,15 @@ def _exact(view: View, asked: Folded) -> Candidate | None:
     return None
 
 
-def _most_alike(view: View, asked: Folded) -> Candidate | None:
+def _most_alike(view: View, asked: Folded) -> list[Candidate]:
     candidates: list[Candidate] = []
     for found in _steps(view, asked):
         candidates += _scored(asked, found)
         if candidates and max(one.standing.score for one in candidates) >= _ENOUGH:
             break
     if not candidates:
-        return None
-    return max(_with_their_namesakes(view, asked, candidates), key=lambda one: one.standing)
+        return []
+    return [*candidates, *_with_their_namesakes(view, asked, candidates)]
 
 
 def _steps(view: View, asked: Folded) -> Iterator[list[Found]]:

@@ -15,7 +15,7 @@ from lookup.adapters.index.addresses import search_address
 from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.documents import written
 from lookup.adapters.index.generation import BULK, LIVE, Generation
-from lookup.adapters.index.names import search_name
+from lookup.adapters.index.names import search_names
 from lookup.adapters.index.suggestions import suggest
 from lookup.domain.indexed import IndexedCompany
 from lookup.domain.matching import Hit
@@ -53,12 +53,16 @@ class SearchIndex:
         root = path / country
         return cls(root, country, folders.lock(root))
 
-    def search_name(self, term: str, budget: Budget | None = None) -> Hit | None:
-        """The company whose name answers best; None when none comes near enough.
+    def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
+        """At most `limit` companies whose names answer, best first, each once.
 
         Like every search it raises TimeoutError when its budget is spent.
         """
-        return search_name(self._generation.view(budget), term)
+        return search_names(self._generation.view(budget), term, limit)
+
+    def search_name(self, term: str, budget: Budget | None = None) -> Hit | None:
+        """The company whose name answers best; None when none comes near enough."""
+        return next(iter(self.search_names(term, 1, budget)), None)
 
     def search_address(self, term: str, budget: Budget | None = None) -> Hit | None:
         """The best company at the address; None when no company is there."""
