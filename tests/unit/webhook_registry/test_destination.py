@@ -5,6 +5,7 @@ from ipaddress import ip_address
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from webhook_registry.domain.destination import LONGEST_URL, read_destination, refusal
 from webhook_registry.domain.refusals import Wrong
@@ -24,6 +25,9 @@ PUBLIC = (ip_address("8.8.8.8"),)
         ("https://under_score.example.com/", "under_score.example.com", 443),
         ("https://8.8.8.8/", "8.8.8.8", 443),
         ("https://[2606:4700:4700:0::1111]:444/", "2606:4700:4700::1111", 444),
+        ("https://[2606:4700::1111]", "2606:4700::1111", 443),
+        ("https://hooks.example.com:/?a=@:/?", "hooks.example.com", 443),
+        ("https://hooks.example.com:0443", "hooks.example.com", 443),
     ],
 )
 def test_a_public_https_url_is_taken(url: str, host: str, port: int) -> None:
@@ -65,6 +69,20 @@ def test_a_public_https_url_is_taken(url: str, host: str, port: int) -> None:
         (f"https://{'a.' * 127}example/", "give a host name"),
         ("https://%6cocalhost/", "give a host name"),
         ("https://[::1", "give a host"),
+        ("https://[2606:4700::1111]127.0.0.1/", "give a host"),
+        ("https://[2606:4700::1111].example.com/", "give a host"),
+        ("https://[2606:4700::1111][::1]/", "give a host"),
+        ("https://127.0.0.1[2606:4700::1111]/", "give a host"),
+        ("https://[2606:4700::1111]443/", "give a host"),
+        ("https://2606:4700::1111/", "give a host"),
+        ("https://[8.8.8.8]/", "usual form"),
+        ("https://[]/", "usual form"),
+        ("https://hooks.example.com:80:443/", "give a host"),
+        ("https://hooks.example.com:+443/", "give a host"),
+        ("https:/hooks.example.com/", "give a host name"),
+        ("https://hooks.example.com/%zz", "percent-encode"),
+        ("https://hooks.example.com/?token=100%", "percent-encode"),
+        ("https://hooks.example.com/?a[]=1", "percent-encode"),
         ("https://[v1.fe80]/", "usual form"),
         ("https://[fe80::1%25eth0]/", "usual form"),
     ],
@@ -170,6 +188,23 @@ def test_the_longest_url_is_taken_and_no_longer_one() -> None:
     assert read_destination(longest).url == longest
     with pytest.raises(Wrong, match="at most 2048"):
         read_destination(longest + "a")
+
+
+PIECES = ("[2606:4700::1111]", "[::1]", "127.0.0.1", "a.example.com", "A", ".", ":", "443", "0")
+
+
+@given(st.lists(st.sampled_from([*PIECES, "/", "?", "%41", "[", "]", "@", "//", "x"]), max_size=8))
+def test_a_connection_goes_to_the_host_that_was_checked(pieces: list[str]) -> None:
+    url = "https://" + "".join(pieces)
+    try:
+        destination = read_destination(url)
+    except Wrong:
+        return
+
+    connected = URL(url)  # as aiohttp reads it
+
+    assert (connected.raw_host or "").removesuffix(".") == destination.host
+    assert connected.port == destination.port
 
 
 @given(st.text(max_size=60))

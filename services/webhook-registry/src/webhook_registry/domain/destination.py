@@ -8,7 +8,6 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from urllib.parse import SplitResult, urlsplit
 
 from webhook_registry.domain.refusals import Wrong
 from webhook_store.addresses import Address, Network, blocked
@@ -17,6 +16,15 @@ LONGEST_URL = 2048
 
 #: What RFC 3986 lets a URL consist of. Anything else is read differently by different parsers.
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
+#: The components of a URL (RFC 3986, appendix B) and of its authority (3.2): nothing may stand
+#: beside the brackets of an IPv6 address but a port.
+_COMPONENTS = re.compile(
+    r"(?:(?P<scheme>[^:/?#]+):)?(?://(?P<authority>[^/?#]*))?(?P<rest>[^#]*)(?P<fragment>#.*)?"
+)
+_AUTHORITY = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]*)(?::(?P<port>[0-9]*))?")
+#: A path and query (3.3, 3.4) hold no bracket, and `%` only before two hexadecimal digits.
+_REST = re.compile(r"(?:[^\[\]%]|%[0-9A-Fa-f]{2})*")
+_MAX_PORT = 65_535
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LONGEST_HOST = 253
@@ -70,16 +78,16 @@ def read_destination(url: object) -> Destination:
             "write the URL in the characters of RFC 3986: percent-encode others, "
             "and give an international host name in its xn-- form"
         )
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        raise Wrong("give a host, and a port from 1 to 65535 if any") from None
-    if "#" in url:
+    parts = _COMPONENTS.fullmatch(url)
+    if parts is None or (parts["scheme"] or "").lower() != "https":
+        raise Wrong("give a URL that starts with https://")
+    if parts["fragment"] is not None:
         raise Wrong("leave out the fragment (#…): it is never sent")
-    _check_parts(parts, port)
-    host, address = _host(parts)
-    return Destination(url, host, port or 443, address)
+    written, port = _authority(parts["authority"] or "")
+    if not _REST.fullmatch(parts["rest"]):
+        raise Wrong("percent-encode what RFC 3986 does not allow in a path or query, % as %25")
+    host, address = _host(written)
+    return Destination(url, host, port, address)
 
 
 def refusal(
@@ -100,19 +108,19 @@ def refusal(
     return f"give a host that is reached over the public internet (this one is: {reasons[0]})"
 
 
-def _check_parts(parts: SplitResult, port: int | None) -> None:
-    if parts.scheme != "https":
-        raise Wrong("give a URL that starts with https://")
-    if "@" in parts.netloc:
+def _authority(authority: str) -> tuple[str, int]:
+    """The host as it is written, in lower case, and the port."""
+    if "@" in authority:
         raise Wrong("leave out user name and password: deliveries are signed instead")
-    if port == 0:
-        raise Wrong("give a port from 1 to 65535")
+    parts = _AUTHORITY.fullmatch(authority)
+    if parts is None or not 1 <= (port := int(parts["port"] or 443)) <= _MAX_PORT:
+        raise Wrong("give a host, and a port from 1 to 65535 if any")
+    return parts["host"].lower(), port
 
 
-def _host(parts: SplitResult) -> tuple[str, Address | None]:
-    written = parts.hostname or ""
-    if parts.netloc.startswith("["):
-        address = _literal(IPv6Address, written)
+def _host(written: str) -> tuple[str, Address | None]:
+    if written.startswith("["):
+        address = _literal(IPv6Address, written[1:-1])
         return str(address), address
     host = written.removesuffix(".")
     labels = host.split(".")
