@@ -31,7 +31,12 @@ def test_an_alert_says_how_bad_it_is_and_what_to_do(alert: dict[str, Any]) -> No
 def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -> None:
     watched = {metric for alert in alerts() for metric in asked_for(alert["expr"])}
 
-    assert watched >= {"sync_cursor_age_seconds", "outbox_oldest_seconds"}
+    assert watched >= {
+        "sync_cursor_age_seconds",
+        "sync_feed_errors_total",
+        "sync_unreadable_entries",
+        "outbox_oldest_seconds",
+    }
 
 
 def test_a_metric_that_nothing_exposes_is_found() -> None:

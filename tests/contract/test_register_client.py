@@ -13,7 +13,8 @@ import pytest
 import trustme
 from yarl import URL
 
-from lookup.adapters.feeds.brreg import FILES, BrregEntities, UpdateFeed
+from lookup.adapters.feeds.brreg import FILES, BrregEntities
+from lookup.adapters.feeds.brreg_feeds import UpdateFeed
 from lookup.adapters.feeds.files import DownloadedFile
 from lookup.adapters.feeds.http import (
     Call,
@@ -23,7 +24,7 @@ from lookup.adapters.feeds.http import (
     sessions,
 )
 from lookup.domain.feeds import Ended, Gone, Position, Present, Unknown, Unusable
-from lookup.domain.records import Kind
+from lookup.domain.records import Kind, SourceVersion
 from lookup.usecases.sync.sources import RegisterAway, RegisterFault
 from register_samples.server import (
     BrokenOff,
@@ -276,3 +277,18 @@ def test_the_wait_of_a_header_is_in_seconds_or_until_a_time(
     text: str | None, wait: timedelta | None
 ) -> None:
     assert retry_after(text, NOON) == wait
+
+
+async def test_a_file_of_the_future_is_as_new_as_the_request_for_it(
+    register: Register, tmp_path: Path
+) -> None:
+    register.served.registers.no.publish()
+    path = FILES[Kind.NO_ENTITIES]
+    long_ago = datetime(2001, 1, 1, tzinfo=UTC)
+    whole = DownloadedFile(
+        register.client, Kind.NO_ENTITIES, path, folder=tmp_path, now=lambda: long_ago
+    )
+
+    async with whole.newest() as file:
+        assert file is not None
+        assert file.version == SourceVersion(long_ago)

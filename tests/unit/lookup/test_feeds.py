@@ -139,3 +139,12 @@ def test_a_file_is_downloaded_once_a_day_and_never_oftener_than_its_directory_al
     cursor = a_cursor(reconciled_at=read, downloads=downloads)
 
     assert download_is_due(cursor, NOON, every=DAY, most=3) is due
+
+
+def test_a_feed_that_ends_with_unreadable_entries_was_not_read_to_its_end() -> None:
+    cursor = a_cursor(until=NOON - HOUR)
+    standing = FeedPage((), Position(NOON - DAY), is_last=True, standing=1)
+    dated_ahead = FeedPage((), Position(NOON + DAY), is_last=False)
+
+    assert after_page(cursor, standing, NOON).until == NOON - HOUR
+    assert after_page(cursor, dated_ahead, NOON).until == NOON

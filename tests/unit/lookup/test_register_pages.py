@@ -6,14 +6,16 @@ from itertools import pairwise
 from typing import Any, cast
 from weakref import ref
 
+import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
-from lookup.adapters.feeds.brreg import RoleFeed
+from lookup.adapters.feeds.brreg_feeds import RoleFeed, UpdateFeed
 from lookup.adapters.feeds.cvr import MOST_DOCUMENTS, CvrDocuments
 from lookup.adapters.feeds.http import Answer, Call, Manners, RegisterClient
 from lookup.domain.feeds import Position
 from lookup.domain.records import Kind
+from lookup.usecases.sync.sources import RegisterFault
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 
@@ -77,3 +79,35 @@ async def test_a_feed_of_roles_without_times_or_with_those_of_the_future_has_an_
     assert [len(page.mentions) for page in pages] == [6, 0]
     assert {page.position.at for page in pages} == {NOON - timedelta(hours=1)}
     assert all(set(one.position.seen) <= set(two.position.seen) for one, two in pairwise(pages))
+
+
+def an_update(number: int) -> dict[str, Any]:
+    return {"oppdateringsid": number, "dato": "never", "organisasjonsnummer": "987654325"}
+
+
+async def test_a_feed_of_nothing_but_unreadable_entries_is_a_fault_of_the_register() -> None:
+    asked: list[str] = []
+
+    def content(call: Call) -> Any:
+        asked.append(call.url.query["size"])
+        entries = [an_update(number) for number in range(1, int(asked[-1]) + 1)]
+        return {"_embedded": {"oppdaterteEnheter": entries}}
+
+    feed = UpdateFeed(ScriptedRegister(content), Kind.NO_ENTITIES, page_size=100)
+
+    with pytest.raises(RegisterFault, match="10,000 entries in a row"):
+        await feed.page(Position(NOON))
+
+    assert asked == ["100", "10000"]
+
+
+async def test_unreadable_events_of_roles_move_nothing_and_are_told_of_once_a_page() -> None:
+    sound = role_event(1, "2026-11-02T11:00:00Z")
+    events = [sound, role_event(2, "never"), {**role_event(3, "never"), "data": None}]
+    feed = RoleFeed(ScriptedRegister(lambda _: events), page_size=6, now=lambda: NOON)
+
+    page = await feed.page(Position(NOON - timedelta(days=1)))
+
+    assert page.position == Position(NOON - timedelta(hours=1), seen=("1",))
+    assert (page.is_last, page.standing, len(page.faults)) == (True, 2, 2)
+    assert [mention.number for mention in page.mentions] == ["987654325"] * 2

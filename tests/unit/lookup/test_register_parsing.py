@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.contract import Contract
+from lookup.adapters.registers.documents import Amount, Count, Document, Moment, read_document
 from lookup.adapters.registers.reading import parse
 from lookup.domain.records import CompanyRecord, Elsewhere, Kind, Record, RecordRefused
 from tests.builders.registers import (
@@ -133,3 +134,25 @@ def test_the_same_document_is_always_the_same_record(kind: Kind) -> None:
 
     assert once == again
     assert not isinstance(once, Elsewhere)
+
+
+class Numbers(Document):
+    count: Count = None
+    amount: Amount = None
+    moment: Moment = None
+
+
+@pytest.mark.parametrize(
+    "field,value",
+    [
+        ("count", 2**31),
+        ("count", -1),
+        ("amount", "1E-999999999"),
+        ("amount", "1E+25"),
+        ("moment", "0001-01-01T00:00:00+14:00"),
+        ("moment", "9999-12-31T23:59:59-14:00"),
+    ],
+)
+def test_a_number_or_a_time_that_nothing_could_hold_is_refused(field: str, value: object) -> None:
+    with pytest.raises(RecordRefused, match=field):
+        read_document(Numbers, {field: value})

@@ -15,12 +15,13 @@ from yarl import URL
 from common.contracts.company import Country, company_key, unit_key
 from common.mongo import Client, Database, connected, database
 from common.runtime.backoff import delays
-from lookup.adapters.feeds.brreg import FILES, BrregEntities, BrregRoles, RoleFeed, UpdateFeed
+from lookup.adapters.feeds.brreg import FILES, BrregEntities, BrregRoles
+from lookup.adapters.feeds.brreg_feeds import RoleFeed, UpdateFeed
 from lookup.adapters.feeds.cvr import CvrDocuments
 from lookup.adapters.feeds.files import DownloadedFile
 from lookup.adapters.feeds.http import Manners, RegisterClient, sessions
 from lookup.adapters.feeds.journal import PassJournal
-from lookup.adapters.feeds.passes import Passes, Sync
+from lookup.adapters.feeds.passes import FAILURES, Passes, Sync
 from lookup.adapters.feeds.peppol import EXPORT
 from lookup.adapters.registers.processes import reading_processes
 from lookup.adapters.store.cursors import StoredCursors
@@ -43,6 +44,7 @@ from lookup.usecases.sync.norway import SyncNorway
 from lookup.usecases.sync.peppol import SyncPeppol
 from lookup.usecases.sync.reconcile import Reconcile
 from lookup.usecases.sync.sources import Cursors, Entities, Feed
+from lookup.usecases.sync.tally import Tally
 from lookup.usecases.sync.vanished import DropVanished
 
 #: How long a process that died keeps others from its sources.
@@ -91,7 +93,7 @@ class Wiring:
     now: Clock
 
     def passes(self, kind: Kind) -> Passes:
-        journal = PassJournal(kind, self.now)
+        journal = PassJournal(kind, self.now, causes=[failure.value for failure in FAILURES])
         return Passes(
             source=kind,
             sync=self._sync(kind, journal),
@@ -107,13 +109,13 @@ class Wiring:
             case Kind.NO_ENTITIES | Kind.NO_UNITS | Kind.NO_ROLES:
                 return self._norway(kind, journal)
             case Kind.DK_COMPANIES | Kind.DK_UNITS:
-                return self._denmark(kind, journal)
+                return self._denmark(kind)
             case Kind.PEPPOL:
                 return self._peppol(journal)
 
     def _norway(self, kind: Kind, journal: PassJournal) -> SyncNorway:
         client = self.way_to(self.settings.brreg_url, "brreg")
-        bring = self._bring(kind, client, journal)
+        bring = self._bring(kind, client)
         return SyncNorway(
             kind=kind,
             feed=self._feed(kind, client),
@@ -134,7 +136,7 @@ class Wiring:
             return RoleFeed(client, page_size=size, now=self.now)
         return UpdateFeed(client, kind, page_size=size)
 
-    def _bring(self, kind: Kind, client: RegisterClient, journal: PassJournal) -> BringEntities:
+    def _bring(self, kind: Kind, client: RegisterClient) -> BringEntities:
         entities: Entities = (
             BrregRoles(client) if kind is Kind.NO_ROLES else BrregEntities(client, kind)
         )
@@ -144,7 +146,7 @@ class Wiring:
             writer=self.writer,
             apply=self._apply,
             states=self.states,
-            prepare=self._companies_first(kind, Kind.NO_ENTITIES, journal),
+            prepare=self._companies_first(kind, Kind.NO_ENTITIES),
             purge=self._purge(kind),
             now=self.now,
         )
@@ -159,15 +161,20 @@ class Wiring:
 
         return purge
 
-    def _companies_first(
-        self, kind: Kind, companies: Kind, journal: PassJournal
-    ) -> Callable[[Records], Awaitable[None]]:
+    def _companies_first(self, kind: Kind, companies: Kind) -> Callable[[Records], Awaitable[None]]:
         if kind is companies:
             return nothing_first
+        journal = PassJournal(companies, self.now)
         sync = self._sync(companies, journal)
-        return CompaniesFirst(sync, companies, self.writer, self.cursors)
 
-    def _denmark(self, kind: Kind, journal: PassJournal) -> SyncDenmark:
+        async def read_on() -> None:
+            tally, begun_at = Tally(), self.now()
+            cursor = await sync(tally)
+            journal.done(tally, cursor, self.now() - begun_at, moved=True)
+
+        return CompaniesFirst(read_on, companies, self.writer, self.cursors)
+
+    def _denmark(self, kind: Kind) -> SyncDenmark:
         password = self.settings.cvr_password.get_secret_value()
         authorization = encode_basic_auth(self.settings.cvr_user, password)
         client = self.way_to(self.settings.cvr_url, "cvr", Authorization=authorization)
@@ -178,7 +185,7 @@ class Wiring:
             apply=self._apply,
             states=self.states,
             cursors=self.cursors,
-            prepare=self._companies_first(kind, Kind.DK_COMPANIES, journal),
+            prepare=self._companies_first(kind, Kind.DK_COMPANIES),
             overlap=self.settings.cvr_overlap,
             now=self.now,
         )

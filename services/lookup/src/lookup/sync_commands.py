@@ -45,6 +45,7 @@ STATUS: Final = {
     Outcome.DATABASE_AWAY: 4,
     Outcome.BUSY: 5,
     Outcome.SUPERSEDED: 5,
+    Outcome.CRASHED: 6,
 }
 
 #: Seconds before another round, after one with failures.
@@ -57,7 +58,8 @@ def add_sync(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "sync",
         help="bring registers up to date over their own interfaces",
         description="Exit status: 0 up to date, 1 records were refused, 2 wrong use, 3 a register "
-        "could not be read, 4 the database is away, 5 another process follows the source.",
+        "could not be read, 4 the database is away, 5 another process follows the source, 6 a pass "
+        "ended with an error of ours.",
     )
     sources = [*Kind, ALL]
     parser.add_argument(

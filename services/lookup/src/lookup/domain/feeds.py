@@ -81,6 +81,8 @@ class FeedPage:
     is_last: bool
     #: Why entries could not be read.
     faults: tuple[str, ...] = ()
+    #: How many unreadable entries the feed ends with: the position is before them.
+    standing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +221,6 @@ def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]
 
 def after_page(cursor: Cursor, page: FeedPage, asked_at: datetime) -> Cursor:
     """The cursor once a page is stored; `asked_at` is when the page was asked for."""
-    until = asked_at if page.is_last else max(cursor.until, page.position.at)
+    reached_end = page.is_last and not page.standing
+    until = asked_at if reached_end else max(cursor.until, min(page.position.at, asked_at))
     return replace(cursor, position=page.position, until=until)

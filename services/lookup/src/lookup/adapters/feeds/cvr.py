@@ -68,9 +68,12 @@ class CvrDocuments:
         """
         content = await self._ask(call)
         hits = _hits(content)
-        times = [time for hit in hits if (time := self._time(hit)) is not None]
-        items = (self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
-        return DocumentPage(tuple(items), max(times, default=None)), self._scroll(content)
+        items = tuple(self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
+        readable = (
+            hit for hit, item in zip(hits, items, strict=True) if not isinstance(item, Refused)
+        )
+        times = tuple(time for hit in readable if (time := self._time(hit)) is not None)
+        return DocumentPage(items, times), self._scroll(content)
 
     async def _ask(self, call: Call) -> Mapping[str, Any]:
         """Raises RegisterAway for a part of an answer: the cursor would pass what is missing."""
@@ -88,7 +91,6 @@ class CvrDocuments:
             return Refused(number, f"_id {hit.get('_id')}", str(refusal))
 
     def _time(self, hit: Raw) -> datetime | None:
-        """Also of a document that is refused, so that the cursor passes it."""
         source = hit.get("_source")
         document = source.get(WRAPPINGS[self._kind]) if isinstance(source, dict) else None
         try:

@@ -10,6 +10,7 @@ from tempfile import TemporaryFile
 
 from lookup.adapters.feeds.http import Answer, Call, RegisterClient
 from lookup.adapters.registers.reading import documents
+from lookup.domain.feeds import BEGINNING
 from lookup.domain.records import Kind, SourceVersion
 from lookup.usecases.sync.sources import Download, RegisterFault
 
@@ -48,17 +49,21 @@ class DownloadedFile:
                 yield None
                 return
             yield Download(
-                SourceVersion(_modified(answer) or asked_at),
+                SourceVersion(_modified(answer, asked_at)),
                 answer.headers.get("ETag"),
                 partial(documents, file, self._kind, number_from_name=False),
             )
 
 
-def _modified(answer: Answer) -> datetime | None:
+def _modified(answer: Answer, asked_at: datetime) -> datetime:
+    """When the file was made: not later than it was asked for.
+
+    A file of the future would make every change until then older than itself.
+    """
     text = answer.headers.get("Last-Modified")
     if text is None:
-        return None
+        return asked_at
     try:
-        return parsedate_to_datetime(text).astimezone(UTC)
+        return max(min(parsedate_to_datetime(text).astimezone(UTC), asked_at), BEGINNING)
     except (ValueError, OverflowError):
         raise RegisterFault(f"Last-Modified is no time: {text}") from None

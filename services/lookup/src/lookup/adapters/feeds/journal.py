@@ -1,6 +1,6 @@
 """What following the registers tells: a wide log line for each pass, and metrics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 import structlog
@@ -16,6 +16,11 @@ _AGE = Gauge(
     ["source"],
 )
 _RECORDS = Counter("sync_records_total", "Records by what came of them", ["source", "result"])
+_STANDING = Gauge(
+    "sync_unreadable_entries",
+    "Unreadable entries that the source ends with, so that its cursor stands before them",
+    ["source"],
+)
 _ERRORS = Counter("sync_feed_errors_total", "Passes that failed, by cause", ["source", "cause"])
 
 #: Reasons for refusing records that a line has room for.
@@ -25,9 +30,14 @@ log = structlog.get_logger()
 
 
 class PassJournal:
-    def __init__(self, source: Kind, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, source: Kind, now: Callable[[], datetime], *, causes: Iterable[str] = ()
+    ) -> None:
+        """`causes` are counted from 0 on: Prometheus sees no increase in a counter's beginning."""
         self._source = source
         self._now = now
+        for cause in causes:
+            _ERRORS.labels(source, cause)
 
     def stands(self, cursor: Cursor | None) -> None:
         """Takes the cursor for the metric of its age."""
@@ -53,6 +63,7 @@ class PassJournal:
     def done(self, tally: Tally, cursor: Cursor, took: timedelta, *, moved: bool) -> None:
         self._count(tally)
         self.stands(cursor)
+        _STANDING.labels(self._source).set(tally.standing)
         line = log.info if moved else log.debug
         line(
             "sync.pass", outcome="done", until=cursor.until.isoformat(), **self._facts(tally, took)
@@ -71,6 +82,16 @@ class PassJournal:
             **self._facts(tally, took),
         )
 
+    def crashed(self, tally: Tally, took: timedelta) -> None:
+        """An error that no pass is known to end with; the log line has its traceback."""
+        self._count(tally)
+        _ERRORS.labels(self._source, "crashed").inc()
+        log.exception("sync.pass", outcome="crashed", **self._facts(tally, took))
+
+    def left_to_another(self) -> None:
+        """Another process measures the source now."""
+        _STANDING.labels(self._source).set(0)
+
     def standby(self) -> None:
         log.info("sync.standby", source=self._source.value, reason="another process follows it")
 
@@ -85,6 +106,7 @@ class PassJournal:
             "read": tally.read,
             "results": {result: count for result, count in tally.results.items() if count},
             "reconciled": tally.reconciled,
+            "standing": tally.standing,
             "differences": tally.differences,
             "refusals": dict(tally.reasons.most_common(_MOST_REASONS)),
         }

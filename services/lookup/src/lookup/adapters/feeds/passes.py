@@ -37,9 +37,11 @@ class Outcome(Enum):
     REGISTER_FAULT = "register_fault"
     DATABASE_AWAY = "database_away"
     SUPERSEDED = "superseded"
+    #: An error that no pass is known to end with.
+    CRASHED = "crashed"
 
 
-_FAILURES = frozenset(Outcome) - {Outcome.DONE, Outcome.REFUSED, Outcome.BUSY}
+FAILURES = frozenset(Outcome) - {Outcome.DONE, Outcome.REFUSED, Outcome.BUSY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,13 @@ class Passes:
             await self.leases.give_up(self._job)
 
     async def _held_pass(self) -> Result:
-        """One pass under a lease, and the word on it; raises nothing that may pass by itself."""
+        """One pass under a lease, and its result: no failure of one source ends another."""
         tally, begun_at = Tally(), self.now()
         try:
             cursor = await self.cursors.read(self.source)
             self.journal.stands(cursor)
             if not await self.leases.take(self._job, span=self.span):
+                self.journal.left_to_another()
                 return Result(Outcome.BUSY)
             reached = await self._under_lease(tally)
         except RegisterAway as away:
@@ -100,6 +103,9 @@ class Passes:
             return self._failed(Outcome.DATABASE_AWAY, outage, tally, begun_at)
         except (Conflict, LeaseLost) as lost:
             return self._failed(Outcome.SUPERSEDED, lost, tally, begun_at)
+        except Exception:  # noqa: BLE001 (the other sources go on; the journal keeps the traceback)
+            self.journal.crashed(tally, self.now() - begun_at)
+            return Result(Outcome.CRASHED)
         moved = cursor is None or reached.revision != cursor.revision
         self.journal.done(tally, reached, self.now() - begun_at, moved=moved)
         return Result(Outcome.REFUSED if tally.results["refused"] else Outcome.DONE)
@@ -157,7 +163,7 @@ async def follow(
             results = {passes: await passes.again(wait=interval) for passes in lane}
             busy = _told_of(busy, results)
             wait = max(interval, *(result.wait for result in results.values()))
-            if any(result.outcome in _FAILURES for result in results.values()):
+            if any(result.outcome in FAILURES for result in results.values()):
                 wait = max(wait, timedelta(seconds=next(waits)))
             else:
                 waits = delays()

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, TypeVar
+from typing import Annotated, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,13 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lookup.adapters.registers.files import Raw
 from lookup.domain.records import RecordRefused
+
+#: What MongoDB and others who read our numbers can hold.
+MAX_INT64: Final = 2**63 - 1
+#: More than anything that is counted in people or years.
+_MAX_COUNT: Final = 2**31 - 1
+#: Digits of an amount of money, before the decimal point and after it.
+_MAX_DIGITS: Final = 24
 
 _BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
 _LINE_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -89,11 +96,13 @@ def _moment(value: object) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        # In UTC it may be before the first year or after the last.
+        moment = moment and moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
         moment = None
     if moment is None:
         raise PydanticCustomError("moment", "it is not a time")
-    return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    return moment
 
 
 def _word(value: object) -> object:
@@ -117,7 +126,7 @@ def amount_of(value: object) -> str | None:
         rounded = amount.quantize(Decimal("0.01"))
     except InvalidOperation:
         rounded = amount = Decimal("NaN")
-    if not amount.is_finite():
+    if not amount.is_finite() or abs(int(amount.as_tuple().exponent)) > _MAX_DIGITS:
         raise PydanticCustomError("amount", "it is not an amount of money")
     return f"{rounded:f}" if rounded == amount else f"{amount.normalize():f}"
 
@@ -148,7 +157,7 @@ Day = Annotated[str | None, BeforeValidator(_day)]
 #: In UTC; without an offset it is taken for UTC.
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 Flag = Annotated[bool | None, BeforeValidator(_flag)]
-Count = Annotated[int | None, Field(ge=0)]
+Count = Annotated[int | None, Field(ge=0, le=_MAX_COUNT)]
 #: A decimal number as text, with two decimals or as many as it needs.
 Amount = Annotated[str | None, BeforeValidator(amount_of)]
 #: A list that may also be null.

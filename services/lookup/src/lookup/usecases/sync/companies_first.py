@@ -4,11 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lookup.domain.feeds import Cursor
 from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, UnitRecord
 from lookup.ports import Conflict, RegisterWriter
 from lookup.usecases.sync.sources import Cursors
-from lookup.usecases.sync.tally import Tally
 
 Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
 
@@ -20,8 +18,8 @@ class CompaniesFirst:
     A company and its units are registered together, but in feeds that are read one after the other.
     """
 
-    #: One pass over the companies.
-    companies: Callable[[Tally], Awaitable[Cursor]]
+    #: One pass over the companies, with a report of its own.
+    companies: Callable[[], Awaitable[None]]
     kind: Kind
     writer: RegisterWriter
     cursors: Cursors
@@ -39,7 +37,7 @@ class CompaniesFirst:
         if missing and await self.cursors.read(self.kind) is not None:
             # Whoever else has moved their cursor has read the feed on as well.
             with suppress(Conflict):
-                await self.companies(Tally())
+                await self.companies()
 
 
 async def nothing_first(_records: Records) -> None:

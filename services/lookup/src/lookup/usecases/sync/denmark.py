@@ -18,7 +18,7 @@ from lookup.ports import LoadStates, RegisterWriter
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import Item
 from lookup.usecases.sync.companies_first import Records
-from lookup.usecases.sync.sources import Cursors, Documents
+from lookup.usecases.sync.sources import Cursors, Documents, RegisterFault
 from lookup.usecases.sync.tally import Tally
 
 #: What a document may be about.
@@ -60,15 +60,24 @@ class SyncDenmark:
                 if announces:
                     await self.prepare(records)
                 tally.judged(await self.apply(records, version, announces=announces))
-            if page.newest is not None:
-                # A document may be dated far ahead; nothing that comes before it may be passed.
-                reached = max(min(page.newest, asked_at), cursor.position.at)
-                until = max(cursor.until, min(reached, asked_at))
+            # A document may be dated far ahead; nothing that comes before it may be passed.
+            times = [time for time in page.times if time <= asked_at]
+            tally.standing = 0 if times else tally.standing + len(page.items)
+            if times:
+                reached = max(*times, cursor.position.at)
+                until = max(cursor.until, reached)
                 moved = replace(cursor, position=Position(reached), until=until)
                 cursor = await self.cursors.move(self.kind, moved)
-        if not announces:
-            await self.states.finish(self.kind, at=self.now(), counts=dict(tally.results))
-        return await self.cursors.move(self.kind, replace(cursor, until=asked_at))
+        return await self.cursors.move(self.kind, await self._ended_pass(cursor, asked_at, tally))
+
+    async def _ended_pass(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
+        """Raises RegisterFault for a register without a document, which is none that was loaded."""
+        if not await self.states.is_loaded(self.kind):
+            if cursor.position.at == BEGINNING:
+                raise RegisterFault("the register gave no document that can be read")
+            counts = {"read": tally.read, **tally.results}
+            await self.states.finish(self.kind, at=self.now(), counts=counts)
+        return cursor if tally.standing else replace(cursor, until=asked_at)
 
     async def _records(
         self, items: Iterable[Item], version: SourceVersion, tally: Tally

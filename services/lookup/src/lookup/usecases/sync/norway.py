@@ -63,6 +63,7 @@ class SyncNorway:
             tally.read += len(page.mentions) + len(page.faults)
             for fault in page.faults:
                 tally.refused(fault)
+            tally.standing = page.standing
             removed, changed = sorted_out(page.mentions)
             for number in removed:
                 await self.bring.remove(number, tally)

@@ -60,8 +60,8 @@ class DocumentPage:
     """Documents of the Danish register in the order of their changes."""
 
     items: tuple[Item, ...]
-    #: The newest of their times; all older changes were in this page or before it.
-    newest: datetime | None
+    #: The times of those that could be read.
+    times: tuple[datetime, ...] = ()
 
 
 class Documents(Protocol):

@@ -16,6 +16,8 @@ class Tally:
     results: Counter[str] = field(default_factory=Counter)
     #: Why records or entries were refused.
     reasons: Counter[str] = field(default_factory=Counter)
+    #: Unreadable entries that the feed ends with, so that its cursor stands before them.
+    standing: int = 0
     #: Whether all that is stored was compared with the register's whole file, and what differed.
     reconciled: bool = False
     differences: int = 0

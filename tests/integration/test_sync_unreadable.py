@@ -1,0 +1,169 @@
+"""Feeds with entries that cannot be read: none moves a cursor, and none hides a later change."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from prometheus_client import REGISTRY
+
+from lookup.adapters.feeds.passes import Outcome, follow
+from lookup.domain.feeds import Cursor
+from lookup.domain.records import Kind
+from lookup.usecases.sync.tally import Tally
+from tests.syncing.world import World
+
+pytestmark = pytest.mark.integration
+
+COMPANY, OTHER = "310345679", "310345806"
+SOURCE = Kind.NO_ENTITIES
+
+
+def an_entry(sequence: Any, **fields: Any) -> dict[str, Any]:
+    return {
+        "oppdateringsid": sequence,
+        "dato": "2026-11-02T09:00:00.000Z",
+        "organisasjonsnummer": OTHER,
+        "endringstype": "Endring",
+        **fields,
+    }
+
+
+def standing(source: Kind) -> float | None:
+    return REGISTRY.get_sample_value("sync_unreadable_entries", {"source": source.value})
+
+
+@pytest.fixture
+async def following(world: World) -> World:
+    """Its feed of entities was read up to an entry."""
+    await world.sync(SOURCE)
+    world.registers.no.entities.change(COMPANY, {"navn": "FØRSTE NAVN AS"})
+    await world.sync(SOURCE)
+    return world
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        an_entry(9_000_000_000_000_000_000, dato="not a time"),
+        an_entry(9_000_000_000_000_000_000),
+        an_entry(2**63),
+        an_entry(2**64 - 1),
+        an_entry(9_000_000_000_000_000_000, dato="0001-01-01T00:00:00+14:00"),
+    ],
+)
+async def test_an_unreadable_entry_moves_no_cursor_and_hides_no_later_change(
+    following: World, entry: dict[str, Any]
+) -> None:
+    entities = following.registers.no.entities
+    before = await following.cursor(SOURCE)
+    entities.updates.append(entry)
+
+    [refused] = await following.sync(SOURCE)
+    stands = await following.cursor(SOURCE)
+    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    await following.sync(SOURCE)
+
+    assert refused.outcome is Outcome.REFUSED
+    assert stands.position.sequence == before.position.sequence
+    assert (await following.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
+    last_sound = entities.updates[-1]["oppdateringsid"]
+    assert (await following.cursor(SOURCE)).position.sequence == last_sound
+
+
+async def test_a_cursor_that_stands_before_an_unreadable_entry_grows_old_until_it_is_passed(
+    following: World,
+) -> None:
+    entities = following.registers.no.entities
+    until = (await following.cursor(SOURCE)).until
+    entities.tell(OTHER, "Endring")["dato"] = "not a time"
+
+    outcomes = [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
+    old, counted = (await following.cursor(SOURCE)).until, standing(SOURCE)
+    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    outcomes += [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
+
+    assert outcomes == [Outcome.REFUSED] * 3 + [Outcome.DONE]
+    assert (old, counted) == (until, 1)
+    assert (await following.cursor(SOURCE)).until > until
+    assert standing(SOURCE) == 0
+
+
+async def test_what_an_unreadable_entry_is_about_is_fetched_where_it_has_a_number(
+    following: World,
+) -> None:
+    entities = following.registers.no.entities
+    entities.change(OTHER, {"navn": "NYTT NAVN AS"})
+    entities.updates[-1]["dato"] = "not a time"
+
+    await following.sync(SOURCE)
+
+    assert (await following.stored_company(OTHER))["name"] == "NYTT NAVN AS"
+
+
+async def test_more_unreadable_entries_than_fit_on_a_page_hold_nothing_up(
+    following: World,
+) -> None:
+    entities = following.registers.no.entities
+    for _ in range(25):
+        entities.tell("987654321", "Endring")["organisasjonsnummer"] = "no number"
+    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+
+    [result] = await following.sync(SOURCE)
+
+    assert result.outcome is Outcome.REFUSED
+    assert (await following.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
+
+
+async def test_an_error_that_nobody_foresaw_fails_the_pass_of_its_source_alone(
+    world: World,
+) -> None:
+    async def broken(_tally: Tally) -> Cursor:
+        raise OverflowError("a library's own words")
+
+    lane = [world.wiring.passes(kind) for kind in (Kind.NO_ENTITIES, Kind.NO_UNITS)]
+    lane[0] = replace(lane[0], sync=broken)
+    rounds = 0
+
+    async def wait(_seconds: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 2:
+            raise EndOfTest
+
+    with pytest.raises(EndOfTest):
+        await follow(lane, timedelta(seconds=1), lambda: iter((1.0, 2.0)), sleep=wait)
+
+    assert (await lane[0].once()).outcome is Outcome.CRASHED
+    assert await world.wiring.states.is_loaded(Kind.NO_UNITS)
+
+
+class EndOfTest(Exception):
+    """Seen enough."""
+
+
+async def test_a_danish_document_that_is_refused_moves_no_cursor(world: World) -> None:
+    companies = world.registers.dk.companies
+    await world.sync(Kind.DK_COMPANIES)
+    before = await world.cursor(Kind.DK_COMPANIES)
+    number = next(iter(companies.documents))
+    companies.change(number, lambda content: content.update(navne="no list"))
+
+    [refused] = await world.sync(Kind.DK_COMPANIES)
+
+    assert refused.outcome is Outcome.REFUSED
+    assert (await world.cursor(Kind.DK_COMPANIES)).position == before.position
+
+
+async def test_a_danish_register_without_documents_is_not_loaded(world: World) -> None:
+    sound = dict(world.registers.dk.companies.documents)
+    world.registers.dk.companies.documents.clear()
+
+    [empty] = await world.sync(Kind.DK_COMPANIES)
+    loaded = await world.wiring.states.is_loaded(Kind.DK_COMPANIES)
+    world.registers.dk.companies.documents.update(sound)
+    [full] = await world.sync(Kind.DK_COMPANIES)
+
+    assert (empty.outcome, loaded) == (Outcome.REGISTER_FAULT, False)
+    assert full.outcome is Outcome.DONE
+    assert await world.events() == []
