@@ -71,7 +71,7 @@ def test_an_entity_is_a_company_without_owners_or_version() -> None:
     assert record.key == "no:310345679"
     assert record.company.name == "PRØVEFABRIKKEN NORGE AS"
     assert record.company.form == CodedText(code="AS", description="Aksjeselskap")
-    assert record.company.founded == "2003-04-14"
+    assert record.company.registered == "2003-04-14"
 
 
 def test_the_shape_of_2022_says_the_same() -> None:
@@ -96,12 +96,14 @@ def test_a_csv_row_says_the_same() -> None:
         "forretningsadresse.land": "Norge",
         "forretningsadresse.landkode": "NO",
         "registreringsdatoenhetsregisteret": "2003-04-14",
+        "registrertIMvaRegisteret": "true",
         "konkurs": "false",
         "underAvvikling": "J",
     }
 
     assert parse(Kind.NO_ENTITIES, from_row(row)) == company_record(
         antallAnsatte=12,
+        registrertIMvaregisteret=True,
         forretningsadresse=a_norwegian_address("c/o Testesen", "Prøveveien 12"),
         underAvvikling=True,
     )
@@ -150,8 +152,27 @@ def test_a_deleted_entity_ends_on_its_day() -> None:
     assert company(slettedato="2026-01-01").ended == "2026-01-01"
 
 
-def test_the_founding_counts_before_the_registration() -> None:
-    assert company(stiftelsesdato="1999-01-02").founded == "1999-01-02"
+def test_the_registration_is_not_taken_for_the_founding() -> None:
+    founded = company(stiftelsesdato="1999-01-02")
+    unknown = company(stiftelsesdato=None)
+
+    assert (founded.founded, founded.registered) == ("1999-01-02", "2003-04-14")
+    assert (unknown.founded, unknown.registered) == (None, "2003-04-14")
+
+
+def test_the_register_does_not_say_who_is_protected_from_advertising() -> None:
+    assert company().advertising_protected is None
+
+
+def test_vat_registration_accounts_and_parent_are_read_and_else_unknown() -> None:
+    given = company(
+        registrertIMvaregisteret=False,
+        sisteInnsendteAarsregnskap="2024",
+        overordnetEnhet="310345687",
+    )
+
+    assert (given.vat_registered, given.accounts, given.parent) == (False, "2024", "310345687")
+    assert (company().vat_registered, company().accounts, company().parent) == (None, None, None)
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ from lookup.domain.changes import (
     removal,
     unit_occurrences,
 )
+from lookup.domain.trees import dump
+from lookup.domain.upgrading import completed, is_outdated
 from tests.builders.companies import a_company, a_unit, an_address, an_owner
 
 HOME = CompanyKey("dk:12345674")
@@ -63,10 +65,14 @@ COMPANY_FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "secondary_industries": st.lists(codes, max_size=2).map(tuple),
     "employees": employees,
     "founded": st.none() | days,
+    "registered": st.none() | days,
     "ended": st.none() | days,
+    "vat_registered": st.none() | st.booleans(),
+    "accounts": maybe,
+    "parent": maybe,
     "capital": st.none() | st.builds(Capital, amount=texts, currency=texts),
     "purpose": maybe,
-    "advertising_protected": st.booleans(),
+    "advertising_protected": st.none() | st.booleans(),
 }
 UNIT_FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "name": texts,
@@ -182,20 +188,56 @@ def test_a_list_is_given_whole() -> None:
     )
 
 
-def test_against_nothing_every_filled_field_differs() -> None:
-    fields = [change.field for change in diff(None, a_company())]
-
-    assert fields == ["country", "vat", "name", "status", "address"]
-
-
-def test_a_field_that_an_older_release_did_not_store_is_no_change_while_it_is_empty() -> None:
+def test_a_field_that_an_earlier_release_did_not_store_is_no_change() -> None:
     stored = tree(a_company())
-    del stored["purpose"], stored["trade_names"], stored["advertising_protected"]
+    del stored["purpose"], stored["trade_names"]
+    del stored["address"]["district"]
+
+    read = a_company(purpose="Salg", trade_names=("Prøven",), phone="12345678")
 
     assert diff(orjson.dumps(stored), a_company()) == ()
-    assert diff(orjson.dumps(stored), a_company(purpose="Salg")) == (
-        Change(field="purpose", old=None, new="Salg"),
-    )
+    assert diff(orjson.dumps(stored), read) == (Change(field="phone", old=None, new="12345678"),)
+
+
+def stored_by_an_earlier_release(**fields: Any) -> bytes:
+    stored = tree(a_company(country="no", vat="310345679", advertising_protected=False, **fields))
+    for name in ("registered", "vat_registered", "accounts", "parent"):
+        del stored[name]
+    return orjson.dumps(stored)
+
+
+def read_now(**fields: Any) -> Company:
+    given = {"registered": "2003-04-14", "vat_registered": True, "accounts": "2024", **fields}
+    return a_company(country="no", vat="310345679", advertising_protected=None, **given)
+
+
+def test_a_value_that_an_earlier_release_read_otherwise_is_no_change() -> None:
+    stored = stored_by_an_earlier_release(founded="2003-04-14")
+
+    assert diff(stored, read_now(founded=None)) == ()
+
+
+def test_what_really_changed_is_reported_though_an_earlier_release_stored_it() -> None:
+    stored = stored_by_an_earlier_release(founded="2003-04-14")
+
+    changes = diff(stored, read_now(founded="1999-01-02", name="Prøvefabrikken AS"))
+
+    assert [change.field for change in changes] == ["name", "founded"]
+
+
+def test_a_value_that_becomes_unknown_is_a_change_once_this_release_stored_it() -> None:
+    changes = diff(read_now(founded="2003-04-14"), read_now(founded=None))
+
+    assert changes == (Change(field="founded", old="2003-04-14", new=None),)
+
+
+def test_a_company_of_an_earlier_release_is_outdated_until_it_is_completed() -> None:
+    stored = stored_by_an_earlier_release()
+
+    assert is_outdated(stored)
+    assert orjson.loads(completed(stored)).keys() == Company.model_fields.keys()
+    assert not is_outdated(completed(stored))
+    assert completed(dump(read_now())) == dump(read_now())
 
 
 def test_a_company_that_was_not_known_is_created() -> None:

@@ -3,6 +3,8 @@
 import dataclasses
 from datetime import UTC, datetime
 
+import orjson
+
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from lookup.domain.planning.companies import plan_companies, plan_owners
 from lookup.domain.planning.participants import plan_participants
@@ -85,6 +87,48 @@ def test_an_older_or_equally_old_record_that_differs_is_stale() -> None:
 
         assert plan.verdicts == (Verdict.STALE,)
         assert not plan.writes
+
+
+def stored_by_an_earlier_release(version: SourceVersion) -> Known:
+    """Of the company as it is read now, before it had all of its fields."""
+    known = after(plan_companies([a_company_record(version=version)], Known(), as_of(MONDAY)))
+    state = known.companies[KEY]
+    core = orjson.loads(state.core or b"")
+    del core["registered"], core["accounts"]
+    return Known(companies={KEY: dataclasses.replace(state, core=orjson.dumps(core))})
+
+
+def test_what_an_earlier_release_stored_is_read_anew_from_the_same_document() -> None:
+    stored = stored_by_an_earlier_release(TUESDAY)
+    same = a_company_record(a_company(accounts="2024"), version=TUESDAY)
+
+    plan = plan_companies([same], stored, as_of(TUESDAY, announces=True))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+    (write,) = plan.companies
+    assert (write.state.core, write.state.revision) == (same.core, 2)
+    assert write.updated_at is None, "the register changed nothing"
+    assert plan.announcements == ()
+
+
+def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
+    stored = stored_by_an_earlier_release(MONDAY)
+    renamed = a_company_record(a_company(accounts="2024", name="Nyt Navn ApS"), version=TUESDAY)
+
+    plan = plan_companies([renamed], stored, as_of(TUESDAY, announces=True))
+
+    (event,) = plan.announcements
+    changes = orjson.loads(event.body)["data"]["changes"]
+    assert [change["field"] for change in changes] == ["name"]
+    assert plan.companies[0].updated_at == TUESDAY.at
+
+
+def test_an_older_document_never_replaces_what_an_earlier_release_stored() -> None:
+    older = a_company_record(a_company(name="Gammelt Navn ApS"), version=MONDAY)
+
+    plan = plan_companies([older], stored_by_an_earlier_release(TUESDAY), as_of(TUESDAY))
+
+    assert plan.verdicts == (Verdict.STALE,)
 
 
 def test_of_two_versions_of_one_moment_the_higher_sequence_is_newer() -> None:

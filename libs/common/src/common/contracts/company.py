@@ -103,10 +103,19 @@ class Company(Contract):
     secondary_industries: tuple[CodedText, ...] = ()
     employees: Employees | None = None
     founded: str | None = None
+    #: The day it was entered in its register, which may be long after it was founded.
+    registered: str | None = None
     ended: str | None = None
     capital: Capital | None = None
     purpose: str | None = None
-    advertising_protected: bool = False
+    #: Absent where the register does not say, as in Denmark.
+    vat_registered: bool | None = None
+    #: The year of the last annual accounts that were filed.
+    accounts: str | None = None
+    #: The registration number of the entity that it is a part of.
+    parent: str | None = None
+    #: Absent where the register does not say, as in Norway.
+    advertising_protected: bool | None = None
 
 
 class Share(Contract):

@@ -11,12 +11,13 @@ import orjson
 
 from common.contracts.company import REGISTER_OF, Country, Include
 from common.contracts.lookup import LookupReply, SearchType
+from lookup.domain.upgrading import completed
 
 #: How times are written: in UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the same stored company is shown in another way, so that no cached answer survives.
-_SHAPE = "2"
+_SHAPE = "3"
 
 
 class Found(NamedTuple):
@@ -44,7 +45,7 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
     """The reply of spec/decisions.md section 3, its keys in the order shown there."""
     score = orjson.dumps(shown(found.score))
     parts = [
-        found.core[:-1],
+        completed(found.core)[:-1],
         b',"revision":%d,"match":{"type":"%s","score":%s},"source":{"register":"%s","updated_at":%s}'
         % (
             found.revision,

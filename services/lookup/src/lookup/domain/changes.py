@@ -20,6 +20,7 @@ from common.contracts.company import (
 )
 from common.contracts.contract import Contract
 from common.contracts.events import Change, EventType
+from lookup.domain.upgrading import as_read_now
 
 #: A version as it is at hand: a model, or the stored JSON of one.
 Version = Company | ProductionUnit | bytes
@@ -47,14 +48,14 @@ class PlacedUnit:
     company: CompanyKey | None
 
 
-def diff(old: Version | None, new: Version) -> tuple[Change, ...]:
+def diff(old: Version, new: Version) -> tuple[Change, ...]:
     """The fields whose values differ, in the order of the record.
 
     Objects are compared field by field under dotted paths; a list, or an object that comes or goes,
-    is given whole. A field that the old version did not know yet counts as empty.
+    is given whole. A difference in what an earlier release read is no change (`upgrading`).
     """
-    before = {} if old is None else _tree(old)
-    return tuple(_differences(before, _tree(new), ""))
+    after = _tree(new)
+    return tuple(_differences(as_read_now(_tree(old), after), after, ""))
 
 
 def _tree(version: Version) -> dict[str, Any]:
@@ -66,10 +67,10 @@ def _tree(version: Version) -> dict[str, Any]:
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
     for name, value in new.items():
-        before = old.get(name)
+        before = old.get(name, value)
         if isinstance(before, dict) and isinstance(value, dict):
             yield from _differences(before, value, f"{path}{name}.")
-        elif before != value and (value or name in old):
+        elif before != value:
             yield Change(field=f"{path}{name}", old=before, new=value)
 
 

@@ -119,7 +119,7 @@ def indexed_core(core: bytes) -> IndexedCompany:
         rank=Rank(
             status=_STATUSES[company["status"]],
             employees=_known_employees(employees.get("exact"), employees.get("min")),
-            founded=_day(company.get("founded")),
+            founded=_day(company.get("founded") or company.get("registered")),
             number=int(company["vat"]),
         ),
     )
@@ -130,7 +130,7 @@ def rank_of(company: Company) -> Rank:
     return Rank(
         status=company.status,
         employees=_known_employees(employees.exact, employees.min) if employees else 0,
-        founded=_day(company.founded),
+        founded=_day(company.founded or company.registered),
         number=int(company.vat),
     )
 

@@ -11,6 +11,7 @@ from lookup.adapters.registers.brreg_documents import (
     BrregAddress,
     BrregDocument,
     Coded,
+    OrganisationNumber,
     TextLines,
     coded,
     employees_of,
@@ -24,6 +25,7 @@ from lookup.adapters.registers.documents import (
     Flag,
     Many,
     Text,
+    Word,
     first,
     read_document,
     required,
@@ -52,6 +54,7 @@ class Entity(BrregDocument):
     naeringskode3: Coded | None = None
     hjelpeenhetskode: Coded | None = None
     kapital: ShareCapital | None = None
+    overordnet_enhet: OrganisationNumber | None = None
     vedtektsfestet_formaal: TextLines = ()
     stiftelsesdato: Day = None
     #: The CSV files write it without capitals inside.
@@ -63,6 +66,13 @@ class Entity(BrregDocument):
             )
         ),
     ] = None
+    registrert_i_mvaregisteret: Annotated[
+        Flag,
+        Field(
+            validation_alias=AliasChoices("registrertIMvaregisteret", "registrertIMvaRegisteret")
+        ),
+    ] = None
+    siste_innsendte_aarsregnskap: Word = None
     konkurs: Flag = None
     under_avvikling: Flag = None
     under_tvangsavvikling_eller_tvangsopplosning: Flag = None
@@ -160,10 +170,14 @@ def _company(entity: Entity, form: CodedText | None, phones: tuple[str, ...]) ->
         industry=coded(entity.naeringskode1),
         secondary_industries=_secondary_industries(entity),
         employees=employees_of(entity),
-        founded=entity.stiftelsesdato or entity.registreringsdato,
+        founded=entity.stiftelsesdato,
+        registered=entity.registreringsdato,
         ended=entity.slettedato,
         capital=_capital(entity.kapital),
         purpose=" ".join(line for line in entity.vedtektsfestet_formaal if line) or None,
+        vat_registered=entity.registrert_i_mvaregisteret,
+        accounts=entity.siste_innsendte_aarsregnskap,
+        parent=entity.overordnet_enhet,
     )
 
 

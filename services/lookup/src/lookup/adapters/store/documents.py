@@ -35,7 +35,9 @@ def company_document(
         "owners_digest": state.owners_digest,
     }
     if rank is not None:
-        document |= {"rank": rank, "updated_at": updated_at}
+        document["rank"] = rank
+    if updated_at is not None:
+        document["updated_at"] = updated_at
     return document
 
 

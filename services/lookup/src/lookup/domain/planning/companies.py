@@ -19,6 +19,7 @@ from lookup.domain.planning.states import (
     renewal,
 )
 from lookup.domain.records import CompanyRecord, OwnersRecord, read_owners
+from lookup.domain.upgrading import is_outdated
 
 #: A verdict, and what it writes and tells.
 _Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
@@ -61,15 +62,17 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     stored = known.companies.get(record.key)
     core, owners = record.core, record.owner_list
     version = record.version or given.file_version
-    if stored is None or not stored.is_known:
+    outdated = False
+    if stored is None or stored.core is None:
         verdict = Verdict.NEW
     else:
+        outdated = is_outdated(stored.core)
         same = (
             core == stored.core
             and (record.phones, record.units) == (stored.phones, stored.units)
             and (owners is None or owners == stored.owners)
         )
-        verdict = judge(same=same, stored=stored.version, read=version)
+        verdict = judge(same=same, stored=stored.version, read=version, outdated=outdated)
         if verdict is Verdict.UNCHANGED:
             again = renewal(
                 Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
@@ -89,14 +92,15 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
     )
+    occurrences = tuple(_occurrences(base, record))
     write = CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
         state,
         record.rank,
-        record.updated_at or version.at,
+        None if outdated and not occurrences else record.updated_at or version.at,
     )
-    return verdict, write, _told(record.key, state, _occurrences(base, record), given)
+    return verdict, write, _told(record.key, state, occurrences, given)
 
 
 def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:

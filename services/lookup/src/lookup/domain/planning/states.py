@@ -71,8 +71,9 @@ class CompanyWrite:
     key: CompanyKey
     expected: int | None
     state: CompanyState
-    #: Absent where only the owners change: both are then kept as they were.
+    #: Absent where only the owners change: it is then kept as it was.
     rank: str | None
+    #: Absent where the register changed nothing of the company itself.
     updated_at: datetime | None
 
 
@@ -202,10 +203,15 @@ def renewal(
     return None if read is None or read == stored else Renewal(part, key, revision, read)
 
 
-def judge(*, same: bool, stored: SourceVersion | None, read: SourceVersion) -> Verdict:
-    """What becomes of a record whose like is stored already."""
+def judge(
+    *, same: bool, stored: SourceVersion | None, read: SourceVersion, outdated: bool = False
+) -> Verdict:
+    """What becomes of a record whose like is stored already.
+
+    What an earlier release stored (`outdated`) is read anew from a document of the same version.
+    """
     if same:
         return Verdict.UNCHANGED
-    if stored is not None and read <= stored:
+    if stored is not None and (read < stored or (read == stored and not outdated)):
         return Verdict.STALE
     return Verdict.CHANGED

@@ -21,10 +21,30 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     ("Company", "trade_names"): {"description": "Names it also trades under (binavne)."},
     ("Company", "former_names"): {"description": "Names it had before."},
     ("Company", "status_text"): {"description": "The register's own word for the status."},
-    ("Company", "founded"): {"format": "date"},
+    ("Company", "founded"): {
+        "description": "Null where the register has no date of foundation; see `registered`.",
+        "format": "date",
+    },
+    ("Company", "registered"): {
+        "description": "The day it was entered in the Norwegian register; null in Denmark.",
+        "format": "date",
+    },
+    ("Company", "vat_registered"): {
+        "description": "Whether it is in Norway's VAT register; null in Denmark, whose register "
+        "does not say."
+    },
+    ("Company", "accounts"): {
+        "description": "The year of the last annual accounts that were filed, in Norway.",
+        "examples": ["2024"],
+    },
+    ("Company", "parent"): {
+        "description": "Registration number of the entity that it is a part of, such as a "
+        "ministry; given in Norway only.",
+    },
     ("Company", "ended"): {"format": "date"},
     ("Company", "advertising_protected"): {
-        "description": "Whether it has asked not to be sent advertising."
+        "description": "Whether it has asked not to be sent advertising; null in Norway, whose "
+        "register does not say."
     },
     ("Company", "revision"): {"description": "Counts the stored changes of the company from 1."},
     ("Company", "owners"): {"description": "Only with `include=owners`."},

@@ -1,0 +1,37 @@
+"""Companies that an earlier release stored.
+
+A release may read more out of a document than the one before, or read the same value otherwise.
+What is stored follows when the document is next read, with a new revision and without an event:
+nothing happened to the company (ADR 0020).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from common.contracts.company import Company
+from lookup.domain.trees import dump
+
+_FIELDS: Final = tuple(f'"{name}":'.encode() for name in Company.model_fields)
+
+
+def is_outdated(core: bytes) -> bool:
+    """Whether an earlier release stored the company: a field of this release is missing."""
+    return not all(field in core for field in _FIELDS)
+
+
+def completed(core: bytes) -> bytes:
+    """The stored company with every field of this release; those it lacks are null."""
+    return dump(Company.model_validate_json(core)) if is_outdated(core) else core
+
+
+def as_read_now(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The old version as this release would have read it, as far as the new one tells."""
+    if "registered" in old or "registered" not in new:
+        return old
+    changed: dict[str, Any] = {}
+    if new["founded"] is None and old.get("founded") == new["registered"]:
+        # Norway's date of registration stood in for a missing date of foundation.
+        changed["founded"] = None
+    if new["advertising_protected"] is None:
+        changed["advertising_protected"] = None
+    return {**old, **changed}
