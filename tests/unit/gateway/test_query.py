@@ -62,6 +62,15 @@ def test_includes_come_once_each_and_in_a_fixed_order() -> None:
     assert query.request.include == (Include.OWNERS, Include.EINVOICING)
 
 
+@pytest.mark.parametrize(
+    "include", ["include=einvoicing&include=owners", "include=owners,+einvoicing+"]
+)
+def test_include_may_be_repeated_and_spaced(include: str) -> None:
+    query = parsed(f"country=dk&vat=12345674&{include}")
+
+    assert query.request.include == (Include.OWNERS, Include.EINVOICING)
+
+
 def test_unknown_parameters_are_ignored() -> None:
     query = parsed("country=dk&vat=12345674&q=x&q=y&_=1&callback=&VAT=9")
 
@@ -87,7 +96,8 @@ def test_unknown_parameters_are_ignored() -> None:
         ("country=dk&vat=12345674&include=", "invalid_parameter", ["include"]),
         ("country=dk&vat=12345674&include=owners,", "invalid_parameter", ["include"]),
         ("country=dk&vat=12345674&include=Owners", "invalid_parameter", ["include"]),
-        ("country=dk&vat=12345674&include=a&include=b", "invalid_parameter", ["include"]),
+        ("country=dk&vat=12345674&include=owners&include=b", "invalid_parameter", ["include"]),
+        ("country=dk&vat=12345674&include=owners&include=", "invalid_parameter", ["include"]),
         ("country=dk&vat=12345674&format=", "invalid_parameter", ["format"]),
         ("country=dk&vat=12345674&format=XML", "invalid_parameter", ["format"]),
         ("country=dk&name=K%F8benhavn", "invalid_parameter", ["name"]),

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from common.contracts.company import EinvoicingEntry
+from lookup.adapters.registers.peppol import holder_on_card
 from lookup.adapters.registers.reading import ReadRecord, parse, read
 from lookup.domain.records import Elsewhere, Kind, ParticipantRecord, RecordRefused, Refused
 from tests.builders.registers import a_business_card
@@ -90,6 +91,28 @@ def test_participants_of_other_countries_are_none_of_ours(country: str | None) -
         assert isinstance(parse(Kind.PEPPOL, card), Elsewhere)
 
 
+@pytest.mark.parametrize(
+    "scheme,value,holder",
+    [
+        ("DK:CVR", "DK12345674", "dk:12345674"),
+        ("0184", "12345674", "dk:12345674"),
+        ("NO:ORGNR", "310 345 679", "no:310345679"),
+        ("0192", "0192:310345679", "no:310345679"),
+        ("iso6523-actorid-upis", "0096:1012345670", "dk:1012345670"),
+        ("VAT", "NO310345679MVA", "no:310345679"),
+        ("VAT", "DK12345674", "dk:12345674"),
+        ("VAT", "SE123", None),
+        ("GLN", "5790000000005", None),
+        ("0237", "0101700000", None),
+        ("", "", None),
+    ],
+)
+def test_an_identifier_on_a_card_names_a_holder_in_many_spellings(
+    scheme: str, value: str, holder: str | None
+) -> None:
+    assert holder_on_card(scheme, value) == holder
+
+
 def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
     national = {"pid": "iso6523-actorid-upis::0192:310345679"}
     international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
@@ -102,8 +125,10 @@ def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
     "card,reason",
     [
         ({}, "pid: it is missing"),
-        ({"pid": "hello"}, "pid: it is not of the form <scheme>:<value>"),
-        (a_business_card("0192:12"), "pid: a value of scheme 0192 is 9 digits"),
+        ({"pid": "hello"}, "pid: an identifier is <scheme>:<value>, such as 0184:12345674"),
+        (a_business_card("0192:12"), "pid: an identifier of scheme 0192 has 9 digits"),
+        (a_business_card("9908:DK310345679"), "pid: an identifier of scheme 9908 has 9 digits"),
+        (a_business_card("0184:12345674MVA"), "pid: an identifier of scheme 0184 has 8 digits"),
         (a_business_card(regdate="i går"), "entities[0].regdate: it is not a date"),
         (
             a_business_card("0237:0101700000"),

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from common.contracts.company import Country, company_key
 from common.contracts.outage import Outage
+from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.mongo import Client, Database, connected, database
 from common.runtime.backoff import delays
 from common.runtime.service import run
@@ -27,7 +28,6 @@ from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.loads import StoredLoadStates
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.app import build
-from lookup.domain.identifiers import VAT_DIGITS, is_digits
 from lookup.domain.records import Kind, Refused, SourceVersion
 from lookup.settings import Settings, StoreSettings
 from lookup.sync_commands import add_sync, run_sync
@@ -154,12 +154,13 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
 
 
 async def _remove(client: Client, register: Database, chosen: argparse.Namespace) -> int:
-    digits = VAT_DIGITS[chosen.country]
-    if not is_digits(chosen.number, digits):
+    try:
+        number = parse_registration_number(chosen.number, chosen.country)
+    except InvalidIdentifier as invalid:
         # Anything else would leave a tombstone that keeps nothing out, and look like success.
-        _say(f"{chosen.number}: a registration number of {chosen.country} is {digits} digits")
+        _say(f"{chosen.number}: {invalid}")
         return MISUSED
-    key = company_key(chosen.country, chosen.number)
+    key = company_key(chosen.country, number)
     writer = StoredRegisterWriter(client, register)
     was_known = await RemoveCompany(writer, StoredLoadStates(register), _now)(key)
     _say("removed" if was_known else "it was not known; it will stay out")

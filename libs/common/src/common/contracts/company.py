@@ -6,22 +6,16 @@ and the JSON Schemas of events are made from them. Identifiers are strings of di
 """
 
 from enum import StrEnum
-from typing import Literal, NewType
+from typing import Literal
 
 from pydantic import Field
 
 from common.contracts.contract import Contract
-
-#: `<country>:<registration number>`, e.g. `dk:25052943`. Names one company across both registers.
-CompanyKey = NewType("CompanyKey", str)
-
-#: `<country>:<unit number>`: ten digits in Denmark, nine in Norway.
-UnitKey = NewType("UnitKey", str)
-
-
-class Country(StrEnum):
-    DK = "dk"
-    NO = "no"
+from common.domain.countries import Country as Country
+from common.domain.keys import CompanyKey as CompanyKey
+from common.domain.keys import UnitKey as UnitKey
+from common.domain.keys import company_key as company_key
+from common.domain.keys import unit_key as unit_key
 
 
 class Status(StrEnum):
@@ -36,14 +30,6 @@ class Include(StrEnum):
     OWNERS = "owners"
     PRODUCTION_UNITS = "production_units"
     EINVOICING = "einvoicing"
-
-
-def company_key(country: Country, vat: str) -> CompanyKey:
-    return CompanyKey(f"{country}:{vat}")
-
-
-def unit_key(country: Country, number: str) -> UnitKey:
-    return UnitKey(f"{country}:{number}")
 
 
 class CodedText(Contract):

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
-from gateway.domain.numbers import Unfit
+from gateway.domain.inference import infer
 from gateway.domain.reading import Parameters, Rank, Reading
-from gateway.domain.search import infer, normalise
+from gateway.domain.search import InvalidTerm, normalise
 
 INCLUDE, FORMAT, SEARCH, TERM = "include", "format", "search", "q"
 
@@ -62,10 +62,8 @@ class _LookupReading(Reading):
         self.named = [name for name in SEARCH_PARAMETERS if name in parameters]
 
     def include(self) -> tuple[Include, ...]:
-        value = self.single(INCLUDE)
-        if value is None:
-            return ()
-        wanted = set(value.split(","))
+        values = self.parameters.get(INCLUDE, ())
+        wanted = {part.strip() for value in values for part in value.split(",")}
         if not wanted <= _INCLUDES:
             self.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(Include))
         return tuple(part for part in Include if part in wanted)
@@ -110,8 +108,8 @@ class _LookupReading(Reading):
         for each in countries:
             try:
                 return _questions(kind, term, each)
-            except Unfit as unfit:
-                refusals.append(str(unfit))
+            except InvalidTerm as invalid:
+                refusals.append(str(invalid))
         self.invalid(name, "; ".join(dict.fromkeys(refusals)))
         return ()
 

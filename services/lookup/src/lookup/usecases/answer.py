@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from common.contracts.company import CompanyKey, Country, Include, UnitKey, company_key, unit_key
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
+from common.domain.numbers import InvalidIdentifier
+from common.domain.participants import parse_participant
 from lookup.domain.answers import Extras, Found, answer
-from lookup.domain.identifiers import InvalidParticipant, participant
 from lookup.ports import CompanyRow, Register, Searches, SearchHit
 
 NOT_FOUND = Failure(code=FailureCode.COMPANY_NOT_FOUND, detail="no company in the register matches")
@@ -143,8 +144,8 @@ class AnswerLookups:
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
     """The company or unit whose number the identifier itself is."""
     try:
-        return participant(identifier).holder
-    except InvalidParticipant:
+        return parse_participant(identifier).holder
+    except InvalidIdentifier:
         return None
 
 

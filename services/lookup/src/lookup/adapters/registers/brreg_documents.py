@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from common.contracts.company import Address, CodedText, Country, Employees
+from common.domain.countries import FORMATS
+from common.domain.numbers import registered_phone
 from lookup.adapters.registers.addresses import care_of, on_one_line, town_line
 from lookup.adapters.registers.documents import (
     Count,
@@ -23,7 +25,6 @@ from lookup.adapters.registers.documents import (
 )
 from lookup.adapters.registers.file_csv import Dialect
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import phone_number
 from lookup.domain.records import RecordRefused
 
 DIALECT = Dialect(
@@ -44,7 +45,7 @@ def _split(value: object) -> object:
     return re.split(r"\n|, ", value) if isinstance(value, str) else value
 
 
-OrganisationNumber = Annotated[str, digits(9)]
+OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator(none_as_empty)]
 
 
@@ -141,7 +142,7 @@ def employees_of(document: BrregDocument) -> Employees | None:
 def phones_of(document: BrregDocument) -> tuple[str, ...]:
     """The landline before the mobile."""
     given = (document.telefon, document.mobil)
-    numbers = (phone_number(text, Country.NO) for text in given if text)
+    numbers = (registered_phone(text, Country.NO) for text in given if text)
     return tuple(dict.fromkeys(number for number in numbers if number))
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AliasChoices, Field
 
 from common.contracts.company import Capital, CodedText, Company, Country, Status
+from common.domain.numbers import searchable_phones
 from lookup.adapters.registers.brreg_documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -31,7 +32,6 @@ from lookup.adapters.registers.documents import (
     required,
 )
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import national_phones
 from lookup.domain.records import CompanyRecord, RecordRefused
 
 
@@ -144,7 +144,7 @@ def company_record(raw: Raw) -> CompanyRecord:
     phones = phones_of(entity)
     return CompanyRecord.of(
         _company(entity, form, phones),
-        phones=national_phones(phones),
+        phones=searchable_phones(phones, Country.NO),
         units=(),
         owners=None,
         version=None,

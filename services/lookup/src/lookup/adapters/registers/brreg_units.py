@@ -1,6 +1,7 @@
 """Places of business out of the units (`underenheter`) of the Norwegian register."""
 
 from common.contracts.company import Country, ProductionUnit, Status
+from common.domain.numbers import searchable_phones
 from lookup.adapters.registers.brreg_documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -13,7 +14,6 @@ from lookup.adapters.registers.brreg_documents import (
 )
 from lookup.adapters.registers.documents import Day, first, read_document, required
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import national_phones
 from lookup.domain.records import RecordRefused, UnitRecord
 
 
@@ -35,7 +35,7 @@ def unit_record(raw: Raw) -> UnitRecord:
         _production_unit(unit, phones),
         Country.NO,
         company=unit.overordnet_enhet,
-        phones=national_phones(phones),
+        phones=searchable_phones(phones, Country.NO),
         version=None,
     )
 

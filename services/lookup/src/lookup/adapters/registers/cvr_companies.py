@@ -12,6 +12,8 @@ from common.contracts.company import (
     company_key,
     unit_key,
 )
+from common.domain.countries import FORMATS
+from common.domain.numbers import registered_phone, searchable_phones
 from lookup.adapters.registers.cvr_addresses import public_address
 from lookup.adapters.registers.cvr_documents import (
     Contact,
@@ -42,7 +44,6 @@ from lookup.adapters.registers.documents import (
     required,
 )
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import VAT_DIGITS, national_phones, phone_number
 from lookup.domain.records import CompanyRecord, MistakeRecord, RecordRefused
 
 
@@ -85,7 +86,7 @@ class CompanyMetadata(Document):
 
 
 class CvrCompany(CvrDocument):
-    cvr_nummer: Annotated[str, digits(VAT_DIGITS[Country.DK])]
+    cvr_nummer: Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
     binavne: Many[Name] = ()
     postadresse: Many[CvrAddress] = ()
     telefax_nummer: Many[Contact] = ()
@@ -120,7 +121,7 @@ def company_record(raw: Raw) -> CompanyRecord | MistakeRecord:
     relations = company.deltager_relation
     return CompanyRecord.of(
         _company(company, company.virksomhed_metadata or CompanyMetadata()),
-        phones=national_phones(company.phones),
+        phones=searchable_phones(company.phones, Country.DK),
         units=_units(company.penheder),
         owners=None if relations is None else owners_of(relations),
         version=company.version,
@@ -192,7 +193,7 @@ def _form(given: CompanyForm | None) -> CodedText | None:
 
 def _fax(company: CvrCompany) -> str | None:
     text = first(company.contacts(company.telefax_nummer, company.sekundaert_telefax_nummer))
-    return None if text is None else phone_number(text, Country.DK)
+    return None if text is None else registered_phone(text, Country.DK)
 
 
 def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:

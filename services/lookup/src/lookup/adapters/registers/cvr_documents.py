@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator
 
 from common.contracts.company import CodedText, Country, Status
+from common.domain.numbers import registered_phone
 from lookup.adapters.registers.cvr_status import status_of
 from lookup.adapters.registers.documents import (
     Count,
@@ -24,7 +25,6 @@ from lookup.adapters.registers.documents import (
     Word,
 )
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import phone_number
 from lookup.domain.records import RecordRefused, SourceVersion
 
 
@@ -182,7 +182,7 @@ class CvrDocument(Document):
     @cached_property
     def phones(self) -> tuple[str, ...]:
         texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
-        numbers = (phone_number(text, Country.DK) for text in texts)
+        numbers = (registered_phone(text, Country.DK) for text in texts)
         return tuple(dict.fromkeys(number for number in numbers if number))
 
 

@@ -9,10 +9,11 @@ from decimal import Decimal, InvalidOperation
 from typing import Final, Literal
 
 from common.contracts.company import Country, Owner, Share
+from common.domain.countries import FORMATS
+from common.domain.numbers import is_digits
 from lookup.adapters.registers.cvr_documents import Dated, Name, current, latest
 from lookup.adapters.registers.cvr_status import fold_word
 from lookup.adapters.registers.documents import Document, Lines, Many, Text, Word
-from lookup.domain.identifiers import VAT_DIGITS
 from lookup.domain.records import RecordRefused
 
 #: The register tells a share by the lower bound of its class, in percent.
@@ -136,8 +137,9 @@ def _named(
 
 def _cvr_number(participant: Participant) -> str | None:
     key = participant.forretningsnoegle
-    digits = VAT_DIGITS[Country.DK]
-    return key.zfill(digits) if key and key.isdigit() and len(key) <= digits else None
+    digits = FORMATS[Country.DK].vat_digits
+    number = (key or "").zfill(digits)
+    return number if key and is_digits(number, digits) else None
 
 
 def _current(member: Member, attribute: str) -> AttributeValue | None:

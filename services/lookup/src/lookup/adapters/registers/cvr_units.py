@@ -3,6 +3,8 @@
 from typing import Annotated
 
 from common.contracts.company import Country, ProductionUnit, unit_key
+from common.domain.countries import FORMATS
+from common.domain.numbers import searchable_phones
 from lookup.adapters.registers.cvr_addresses import public_address
 from lookup.adapters.registers.cvr_documents import (
     CvrAddress,
@@ -26,10 +28,9 @@ from lookup.adapters.registers.documents import (
     required,
 )
 from lookup.adapters.registers.files import Raw
-from lookup.domain.identifiers import UNIT_DIGITS, VAT_DIGITS, national_phones
 from lookup.domain.records import MistakeRecord, UnitRecord
 
-CvrNumber = Annotated[str, digits(VAT_DIGITS[Country.DK])]
+CvrNumber = Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
 
 
 class CompanyRelation(Dated):
@@ -60,7 +61,7 @@ class UnitMetadata(Document):
 
 
 class CvrUnit(CvrDocument):
-    p_nummer: Annotated[str, digits(UNIT_DIGITS[Country.DK])]
+    p_nummer: Annotated[str, digits(FORMATS[Country.DK].unit_digits)]
     virksomhedsrelation: Many[CompanyRelation] = ()
     produktions_enhed_metadata: UnitMetadata | None = None
 
@@ -82,7 +83,7 @@ def unit_record(raw: Raw) -> UnitRecord | MistakeRecord:
         _production_unit(unit, newest),
         Country.DK,
         company=owner,
-        phones=national_phones(unit.phones),
+        phones=searchable_phones(unit.phones, Country.DK),
         version=unit.version,
     )
 

@@ -8,6 +8,7 @@ import orjson
 import pydantic
 
 from common import contracts
+from common import domain as kernel
 from lookup import domain
 from lookup.adapters import registers
 
@@ -30,4 +31,6 @@ def rules_of(*folders: Path) -> bytes:
     return rules.digest()
 
 
-_RULES: Final = rules_of(*(Path(package.__path__[0]) for package in (registers, domain, contracts)))
+_RULES: Final = rules_of(
+    *(Path(package.__path__[0]) for package in (registers, domain, contracts, kernel))
+)

@@ -6,8 +6,11 @@ The export is JSON, or CSV with a row for each entity on a card.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
+from common.domain.numbers import InvalidIdentifier
+from common.domain.participants import Participant, parse_participant
 from lookup.adapters.registers.documents import (
     Day,
     Document,
@@ -19,12 +22,6 @@ from lookup.adapters.registers.documents import (
 )
 from lookup.adapters.registers.file_csv import Dialect
 from lookup.adapters.registers.files import Raw, RawRecord
-from lookup.domain.identifiers import (
-    InvalidParticipant,
-    Participant,
-    holder_on_card,
-    participant,
-)
 from lookup.domain.records import Elsewhere, ParticipantRecord, RecordRefused, Refused
 
 DIALECT = Dialect(
@@ -32,6 +29,22 @@ DIALECT = Dialect(
     first_column=b"Participant ID",
     row_start=re.compile(rb'"?iso6523-actorid-upis::', re.IGNORECASE),
 )
+
+#: What business cards call the schemes, without punctuation.
+_SCHEMES_BY_NAME: Final = {
+    "DKCVR": "0184",
+    "CVR": "0184",
+    "DKDIGST": "0184",
+    "DKVAT": "0184",
+    "DKP": "0096",
+    "DKPNR": "0096",
+    "PNR": "0096",
+    "NOORG": "0192",
+    "NOORGNR": "0192",
+    "ORGNR": "0192",
+    "NOVAT": "0192",
+}
+_PUNCTUATION = re.compile(r"[\W_]+")
 
 _OURS = frozenset(Country)
 _ELSEWHERE = Elsewhere("a participant of another country")
@@ -63,8 +76,8 @@ def participant_record(raw: Raw) -> ParticipantRecord | Elsewhere:
     """Raises RecordRefused; its message never holds a personal number."""
     card = read_document(BusinessCard, raw)
     try:
-        identifier = participant(required(card.pid, "pid"))
-    except InvalidParticipant as fault:
+        identifier = parse_participant(required(card.pid, "pid"))
+    except InvalidIdentifier as fault:
         raise RecordRefused(f"pid: {fault}") from None
     if not _is_ours(identifier, card):
         return _ELSEWHERE
@@ -96,6 +109,24 @@ def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
         if identifier.value
     )
     return min((holder for holder in holders if holder is not None), key=len, default=None)
+
+
+def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
+    """The company or unit that an identifier on a business card names; None if it is not readable.
+
+    Cards are written by many hands: the scheme may be a code or a name such as `DK:CVR`, the value
+    may repeat the scheme or carry the country's letters.
+    """
+    name = _PUNCTUATION.sub("", scheme).upper()
+    if name == "VAT":
+        name = value.strip()[:2].upper() + name
+    code = _SCHEMES_BY_NAME.get(name, name)
+    for text in (value, f"{code}:{value}"):
+        try:
+            return parse_participant(text).holder
+        except InvalidIdentifier:
+            continue
+    return None
 
 
 def _document_types(card: BusinessCard) -> tuple[str, ...]:

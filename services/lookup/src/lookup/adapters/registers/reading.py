@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from common.contracts.company import Country
+from common.domain.numbers import InvalidIdentifier, registration_number_checks
+from common.domain.participants import parse_participant
 from lookup.adapters.registers import (
     brreg_documents,
     brreg_entities,
@@ -22,7 +24,6 @@ from lookup.adapters.registers.file_csv import Dialect
 from lookup.adapters.registers.file_json import decode, encode
 from lookup.adapters.registers.file_streams import OnBytes, ignore_progress
 from lookup.adapters.registers.files import Raw, RawRecord, raw_records
-from lookup.domain.identifiers import InvalidParticipant, organisation_number_checks, participant
 from lookup.domain.records import (
     CompanyRecord,
     Elsewhere,
@@ -166,12 +167,14 @@ def _numbered(country: Country, number: object) -> str | None:
 
 def _participant(identifier: object) -> str | None:
     try:
-        return str(participant(identifier)) if isinstance(identifier, str) else None
-    except InvalidParticipant:
+        return str(parse_participant(identifier)) if isinstance(identifier, str) else None
+    except InvalidIdentifier:
         return None
 
 
 def _number_in_name(path: Path) -> str | None:
     """The one organisation number that a file's name contains."""
-    numbers = [n for n in _NINE_DIGITS.findall(path.name) if organisation_number_checks(n)]
+    numbers = [
+        n for n in _NINE_DIGITS.findall(path.name) if registration_number_checks(n, Country.NO)
+    ]
     return numbers[0] if len(numbers) == 1 else None

@@ -104,7 +104,7 @@ def _parameters() -> Schema:
     texts = {
         COUNTRY: "The register to search: `dk` or `no`.",
         **searches,
-        SEARCH: "Any of the above but an address or e-invoicing identifier.",
+        SEARCH: "Any of the above; its type is inferred.",
     }
     include = "What else to answer with: " + ", ".join(f"`{each}`" for each in Include) + "."
     return {

@@ -14,7 +14,7 @@ Node = dict[str, Any]
 TERMS: dict[SearchType, tuple[str, str]] = {
     SearchType.VAT: (
         "Registration number: 8 digits in Denmark, 9 in Norway. Spaces, dots, dashes and the "
-        "country's letters (`DK`, `NO`) may stand in it.",
+        "country's letters (`DK`, `NO`, `MVA`) may stand in it.",
         "12345674",
     ),
     SearchType.NAME: (
@@ -72,9 +72,12 @@ def _any_search() -> list[Node]:
     search = {
         "name": SEARCH,
         "in": "query",
-        "description": "Any of the above but an address or e-invoicing identifier. Digits of a "
-        "registration number's length are one, ten digits in Denmark a production-unit number, "
-        "eight digits a phone number, anything else is a name. Give exactly one of the seven.",
+        "description": "Any of the above. Digits of a registration number's length are one, ten "
+        "digits in Denmark a production-unit number, eight digits a phone number. Then come a "
+        "registration number with letters (`DK12345674`, `NO 310 345 679 MVA`), a phone number "
+        "with `+45` or `0047`, a GLN with a right check digit, `<scheme>:<value>`, and a street "
+        "with a house number and a postal code. Anything else is a name. Give exactly one of the "
+        "seven.",
         "schema": {"type": "string"},
         "example": "12345674",
     }
@@ -118,7 +121,7 @@ def lookup_parameters() -> Node:
         INCLUDE: {
             "name": INCLUDE,
             "in": "query",
-            "description": "What else to answer with, separated by commas.",
+            "description": "What else to answer with, separated by commas; may be repeated.",
             "schema": {
                 "type": "array",
                 "minItems": 1,

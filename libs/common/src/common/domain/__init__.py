@@ -1,0 +1,1 @@
+"""The kernel: identifiers that every service must read alike; standard library only."""

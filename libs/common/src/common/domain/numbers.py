@@ -1,0 +1,115 @@
+"""Registration, unit and phone numbers: parsing, normalisation and check digits.
+
+A number is read as people write it, grouped by spaces, dots or dashes, and stored as digits.
+A number of the right form is never refused for its check digit: both registers have some that
+break the rule.
+"""
+
+import re
+from collections.abc import Sequence
+
+from common.domain.countries import FORMATS, Country, NumberFormats
+
+GLN_DIGITS = 13
+_GLN_WEIGHTS = (1, 3) * 6 + (1,)
+
+#: Any blank (a copied number often holds a no-break space), full stop, hyphen and dashes.
+_SEPARATORS = re.compile(r"[\s.\-‐-―]+")
+_PHONE_SEPARATORS = re.compile(r"[\s.\-‐-―()/]+")
+_NOT_A_DIGIT = re.compile(r"[^0-9]+")
+
+
+class InvalidIdentifier(ValueError):
+    """The text has not the form of the identifier; the message states the right form."""
+
+
+def is_digits(text: str, count: int) -> bool:
+    """Whether the text is that many ASCII digits and nothing else."""
+    return len(text) == count and text.isascii() and text.isdecimal()
+
+
+def bare_number(text: str, formats: NumberFormats | None = None) -> str:
+    """ASCII digits without separators and the country's letters; empty if anything else is left."""
+    bare = _SEPARATORS.sub("", text)
+    if formats is not None:
+        if bare[: len(formats.letters)].upper() == formats.letters:
+            bare = bare[len(formats.letters) :]
+        if formats.suffix and bare[-len(formats.suffix) :].upper() == formats.suffix:
+            bare = bare[: -len(formats.suffix)]
+    return bare if bare.isascii() and bare.isdecimal() else ""
+
+
+def parse_registration_number(text: str, country: Country) -> str:
+    """Read `12345674`, `DK 12 34 56 74` or `NO 310 345 679 MVA`; raises InvalidIdentifier."""
+    formats = FORMATS[country]
+    digits = bare_number(text, formats)
+    if len(digits) != formats.vat_digits:
+        raise InvalidIdentifier(
+            f"a {formats.nation} registration number is {formats.vat_digits} digits"
+        )
+    return digits
+
+
+def parse_unit_number(text: str, country: Country) -> str:
+    """Raises InvalidIdentifier."""
+    formats = FORMATS[country]
+    digits = bare_number(text)
+    if len(digits) != formats.unit_digits:
+        raise InvalidIdentifier(
+            f"a {formats.nation} production-unit number is {formats.unit_digits} digits"
+        )
+    return digits
+
+
+def parse_phone_number(text: str, country: Country) -> str:
+    """Read `33 36 96 96`, `+45 33369696` or `(0045) 33-36-96-96`; raises InvalidIdentifier."""
+    formats = FORMATS[country]
+    number = _PHONE_SEPARATORS.sub("", text)
+    for prefix in (f"+{formats.calling_code}", f"00{formats.calling_code}"):
+        if number.startswith(prefix) and len(number) == len(prefix) + formats.phone_digits:
+            number = number.removeprefix(prefix)
+    if not is_digits(number, formats.phone_digits):
+        raise InvalidIdentifier(
+            f"a {formats.nation} phone number is {formats.phone_digits} digits, "
+            f"with or without +{formats.calling_code}"
+        )
+    return number
+
+
+def registered_phone(text: str, country: Country) -> str | None:
+    """The phone number in a register's free text: national digits, or foreign ones after `+`.
+
+    None where the text has no digit.
+    """
+    digits = _NOT_A_DIGIT.sub("", text)
+    foreign = text.lstrip(" (").startswith("+")
+    if digits.startswith("00"):
+        digits, foreign = digits[2:], True
+    formats = FORMATS[country]
+    code = formats.calling_code
+    if len(digits) == len(code) + formats.phone_digits and digits.startswith(code):
+        digits, foreign = digits[len(code) :], False
+    if foreign and digits:
+        return f"+{digits}"
+    return digits or None
+
+
+def searchable_phones(phones: Sequence[str], country: Country) -> tuple[str, ...]:
+    """The numbers that a lookup can ask for; foreign and short numbers have another form."""
+    return tuple(phone for phone in phones if is_digits(phone, FORMATS[country].phone_digits))
+
+
+def registration_number_checks(number: str, country: Country) -> bool:
+    """Whether the check digit is right."""
+    formats = FORMATS[country]
+    return is_digits(number, formats.vat_digits) and _weighs(number, formats.vat_weights, 11)
+
+
+def gln_checks(number: str) -> bool:
+    """Whether the check digit of a global location number is right (GS1)."""
+    return is_digits(number, GLN_DIGITS) and _weighs(number, _GLN_WEIGHTS, 10)
+
+
+def _weighs(number: str, weights: Sequence[int], modulus: int) -> bool:
+    total = sum(int(digit) * weight for digit, weight in zip(number, weights, strict=True))
+    return total % modulus == 0
