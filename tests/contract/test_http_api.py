@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from common.contracts.lookup import LookupReply
 from gateway.adapters.http.openapi.examples import COMPANY
-from gateway.domain.keys import Scope
+from gateway.domain.keys import Scope, write_key
 from gateway.domain.problems import (
     CompanyNotFound,
     InternalError,
@@ -21,7 +21,7 @@ from gateway.domain.problems import (
     ServiceUnavailable,
 )
 from gateway.domain.rates import Rate
-from tests.builders.keys import NOON
+from tests.builders.keys import NOON, a_presented_key
 from tests.fakes.gateway import A_REPLY, Gateway, database_away
 from tests.fakes.gateway import gateway as a_gateway
 
@@ -275,6 +275,11 @@ class TestRequestIds:
         assert "aiohttp" not in answer.headers["Server"]
 
 
+def made_up_key(number: int) -> dict[str, str]:
+    """A key of the right form, that was never issued."""
+    return {"X-API-Key": write_key(a_presented_key(1_000_000 + number))}
+
+
 class TestKeys:
     @pytest.mark.parametrize("scheme", ["Bearer", "bearer"])
     async def test_a_key_may_be_sent_as_bearer_or_in_a_header_of_its_own(
@@ -407,6 +412,60 @@ class TestRates:
 
             assert statuses == [401, 401, 429]
             assert good.status == 200
+
+    async def test_made_up_keys_are_not_read_beyond_the_rate(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(3, 60)) as gateway:
+            answers = [
+                await gateway.get(LOOKUP, headers=made_up_key(number)) for number in range(10)
+            ]
+
+            assert [answer.status for answer in answers] == [401] * 3 + [429] * 7
+            assert len(gateway.keys.reads) == 3
+
+    async def test_made_up_keys_are_counted_before_they_are_read(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(3, 60)) as gateway:
+            gateway.keys.gate.clear()
+
+            async with asyncio.TaskGroup() as group:
+                asked = [
+                    group.create_task(gateway.get(LOOKUP, headers=made_up_key(number)))
+                    for number in range(10)
+                ]
+                refused = asyncio.as_completed(asked)
+                statuses = [(await next(refused)).status for _ in range(7)]
+                gateway.keys.gate.set()
+
+            assert statuses == [429] * 7
+            assert len(gateway.keys.reads) == 3
+
+    async def test_a_good_key_works_where_the_anonymous_rate_is_used_up(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            await gateway.get(LOOKUP)
+
+            assert (await gateway.get(LOOKUP, headers=gateway.issue())).status == 200
+
+    async def test_a_key_that_was_good_works_where_made_up_keys_used_up_their_rate(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            key = gateway.issue()
+            await gateway.get(LOOKUP, headers=key)
+            for number in range(2):
+                await gateway.get(LOOKUP, headers=made_up_key(number))
+
+            known = await gateway.get(LOOKUP, headers=key)
+            other = await gateway.get(LOOKUP, headers=gateway.issue())
+
+            assert (known.status, other.status) == (200, 429)
+            assert other.headers["RateLimit"] == '"unproven-key";r=0;t=60'
+
+    async def test_a_key_that_cannot_be_checked_is_not_counted(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            key = gateway.issue()
+            gateway.keys.fault = database_away()
+            failed = [(await gateway.get(LOOKUP, headers=key)).status for _ in range(3)]
+            gateway.keys.fault = None
+
+            assert failed == [503] * 3
+            assert (await gateway.get(LOOKUP, headers=key)).status == 200
 
     async def test_faulty_and_misdirected_requests_count_too(self) -> None:
         async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:

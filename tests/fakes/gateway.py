@@ -110,14 +110,19 @@ class FakeWebhooks:
 
 @dataclass
 class FakeKeyStore:
-    """`KeyStore` in memory; `fault` is raised instead of finding, and reads are counted."""
+    """`KeyStore` in memory; `fault` is raised instead of finding, and reads are counted.
+
+    Reads wait while `gate` is clear.
+    """
 
     keys: dict[str, ApiKey] = field(default_factory=dict)
     fault: Exception | None = None
     reads: list[str] = field(default_factory=list)
+    gate: asyncio.Event = field(default_factory=_open_gate)
 
     async def find(self, key_id: str) -> ApiKey | None:
         self.reads.append(key_id)
+        await self.gate.wait()
         if self.fault is not None:
             raise self.fault
         return self.keys.get(key_id)

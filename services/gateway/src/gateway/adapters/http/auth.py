@@ -1,5 +1,6 @@
 """Who sends a request, and whether one more of theirs may pass."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from aiohttp import hdrs, web
 
 from gateway.adapters.http.limits import Allowance, Limiter
 from gateway.domain.clients import Network, client_of
-from gateway.domain.keys import ApiKey, Scope, parse_key
+from gateway.domain.keys import ApiKey, PresentedKey, Scope, parse_key
 from gateway.domain.problems import (
     Forbidden,
     InternalError,
@@ -21,6 +22,12 @@ from gateway.domain.problems import (
 from gateway.ports import ApiKeys
 
 KEY_HEADER = "X-API-Key"
+
+#: Keys remembered as good, about 2 MB.
+MAX_PROVEN = 10_000
+
+#: Refusals because the key could not be checked.
+_CHECK_FAILED = (ServiceUnavailable, InternalError)
 
 log = structlog.get_logger()
 
@@ -54,11 +61,15 @@ class Gate:
         *,
         anonymous: Limiter,
         keyed: Limiter,
+        unproven: Limiter,
         trusted_proxies: Sequence[Network],
     ) -> None:
         self._keys = keys
         self._anonymous = anonymous
         self._keyed = keyed
+        self._unproven = unproven
+        #: Ids of keys that were good here, the most recently used last.
+        self._proven: OrderedDict[str, None] = OrderedDict()
         self._trusted_proxies = tuple(trusted_proxies)
 
     async def admit(self, request: web.BaseRequest, access: Access) -> Admission:
@@ -68,14 +79,12 @@ class Gate:
         if text is None:
             refusal = None if access.anonymous else Unauthorized("an API key is needed")
             return self._without_key(request, refusal)
-        try:
-            key = await self._good_key(text)
-        except Problem as problem:
-            return Admission(self._anonymous.look(self._client(request)), refusal=problem)
-        if key is None:
-            # Counted like no key at all, so nobody can guess keys faster than that.
-            return self._without_key(request, Unauthorized("the API key is unknown or revoked"))
-        return self._with_key(key, access)
+        presented = parse_key(text)
+        if presented is None:
+            return self._without_key(request, _bad_key())
+        if presented.id in self._proven:
+            return await self._with_presented(request, presented, access)
+        return await self._with_unproven(request, presented, access)
 
     def charge(self, key: ApiKey, requests: int) -> Allowance:
         """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
@@ -88,10 +97,39 @@ class Gate:
             )
         return allowance
 
-    async def _good_key(self, text: str) -> ApiKey | None:
-        presented = parse_key(text)
-        if presented is None:
-            return None
+    async def _with_unproven(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> Admission:
+        """Counts the key before it is read, and not if it is good: made-up keys are seldom read."""
+        client = self._client(request)
+        allowance = self._unproven.take(client)
+        if not allowance.allowed:
+            return Admission(allowance, refusal=_too_many(allowance))
+        admission = await self._with_presented(request, presented, access)
+        if admission.key is not None or isinstance(admission.refusal, _CHECK_FAILED):
+            self._unproven.give_back(client)
+        return admission
+
+    async def _with_presented(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> Admission:
+        try:
+            key = await self._good_key(presented)
+        except Problem as problem:
+            return Admission(self._anonymous.look(self._client(request)), refusal=problem)
+        if key is None:
+            # Counted like no key at all, so nobody can guess keys faster than that.
+            return self._without_key(request, _bad_key())
+        self._remember(key)
+        return self._with_key(key, access)
+
+    def _remember(self, key: ApiKey) -> None:
+        self._proven[key.id] = None
+        self._proven.move_to_end(key.id)
+        if len(self._proven) > MAX_PROVEN:
+            self._proven.popitem(last=False)
+
+    async def _good_key(self, presented: PresentedKey) -> ApiKey | None:
         try:
             key = await self._keys.find(presented.id)
         except ServiceUnavailable:
@@ -118,6 +156,10 @@ class Gate:
         elif access.scope is not None and access.scope not in key.scopes:
             refusal = Forbidden(f"the API key lacks the scope {access.scope}")
         return Admission(allowance, key, refusal)
+
+
+def _bad_key() -> Unauthorized:
+    return Unauthorized("the API key is unknown or revoked")
 
 
 def presented_text(request: web.BaseRequest) -> str | None:

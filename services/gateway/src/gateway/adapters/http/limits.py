@@ -61,6 +61,12 @@ class Limiter:
             window.used += cost
         return self._allowance(window, now, allowed=allowed)
 
+    def give_back(self, client: str) -> None:
+        """Takes back the count of one request, if its window is not over."""
+        window = self._windows.get(client)
+        if window is not None and window.used:
+            window.used -= 1
+
     def look(self, client: str) -> Allowance:
         """What a request would find, without counting it."""
         now = self._clock()

@@ -108,6 +108,7 @@ def _gate(surroundings: Surroundings, policy: Policy) -> Gate:
         surroundings.keys,
         anonymous=Limiter("anonymous", policy.anonymous_rate, clock=clock),
         keyed=Limiter("key", policy.key_rate, clock=clock),
+        unproven=Limiter("unproven-key", policy.anonymous_rate, clock=clock),
         trusted_proxies=policy.trusted_proxies,
     )
 
