@@ -52,3 +52,10 @@ def test_an_address_holds_no_password_since_it_is_logged(
     told = capsys.readouterr().err
     assert told.startswith(f"setting {name}: leave user and password out")
     assert "hunter2" not in told
+
+
+def test_hosts_of_files_are_listed_with_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MONGO_URL", "mongodb://mongo.example.com")
+    monkeypatch.setenv("REGISTER_FILE_HOSTS", "Files.example.com, cdn.example.com")
+
+    assert load(SyncSettings).register_file_hosts == ("files.example.com", "cdn.example.com")

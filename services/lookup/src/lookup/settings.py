@@ -14,6 +14,11 @@ def _listed(value: object) -> object:
     return tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else value
 
 
+def _hosts(value: object) -> object:
+    hosts = value.lower().replace(",", " ").split() if isinstance(value, str) else value
+    return tuple(hosts) if isinstance(hosts, list) else hosts
+
+
 Countries = Annotated[tuple[Country, ...], NoDecode, BeforeValidator(_listed)]
 
 
@@ -88,6 +93,10 @@ class SyncSettings(ProcessSettings):
     )
     register_ca_file: Path | None = Field(
         default=None, description="certificates (PEM) to trust beside the system's"
+    )
+    register_file_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_hosts)] = Field(
+        default=(),
+        description="other hosts that a register may redirect a whole file to, with commas between",
     )
     register_user_agent: str = Field(
         default="company-registry-lookup/0.1",

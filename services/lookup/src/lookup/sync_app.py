@@ -67,6 +67,7 @@ async def connect(
         partial(delays, random, first=settings.register_delay.total_seconds(), most=60.0),
         settings.register_timeout,
         settings.register_tries,
+        file_hosts=settings.register_file_hosts,
     )
     url = settings.mongo_url.get_secret_value()
     client = await stack.enter_async_context(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from lookup.adapters.feeds.bodies import PAGE
 from lookup.adapters.feeds.http import Answer, Call, RegisterClient
 from lookup.adapters.registers.brreg_documents import OrganisationNumber
 from lookup.adapters.registers.documents import Day, Document, read_document
@@ -62,7 +63,7 @@ class BrregEntities:
         """What the register has of them in one answer; nothing where it refuses the list."""
         asked = {_NUMBER: ",".join(numbers), "size": str(len(numbers))}
         url = self._client.url(self._resource, asked)
-        answer = await self._client.ask(Call("GET", url, accepted=(200, 400)))
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
         if answer.status == 400:
             # It does not tell which number it refuses, and the others are wanted.
             return {}

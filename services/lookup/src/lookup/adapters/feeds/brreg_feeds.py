@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from lookup.adapters.feeds.bodies import PAGE
 from lookup.adapters.feeds.brreg import RESOURCES, Subject, embedded, listed
 from lookup.adapters.feeds.http import Call, RegisterClient
 from lookup.adapters.registers.brreg_documents import OrganisationNumber
@@ -91,7 +92,7 @@ class UpdateFeed:
             else {"dato": _rfc3339(after.at)}
         )
         url = self._client.url(f"oppdateringer/{self._resource}", {**start, "size": str(size)})
-        answer = await self._client.ask(Call("GET", url))
+        answer = await self._client.ask(Call("GET", url, limit=PAGE))
         entries = embedded(answer, f"oppdaterte{self._resource.capitalize()}")
         return _credible([_read(Update, entry) for entry in entries], after)
 
@@ -127,7 +128,7 @@ class RoleFeed:
     async def _entries(self, after: Position, size: int) -> list[RoleEvent | _Unreadable]:
         asked = {"afterTime": _rfc3339(after.at - _JUST_BEFORE), "size": str(size)}
         url = self._client.url("oppdateringer/roller", asked)
-        entries = listed((await self._client.ask(Call("GET", url))).content)
+        entries = listed((await self._client.ask(Call("GET", url, limit=PAGE))).content)
         return [_read(RoleEvent, entry) for entry in entries]
 
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from lookup.adapters.feeds.bodies import SCROLL
 from lookup.adapters.feeds.http import Call, RegisterClient
 from lookup.adapters.registers.documents import Document, Moment, read_document
 from lookup.adapters.registers.files import Raw
@@ -55,11 +56,12 @@ class CvrDocuments:
             "sort": [{self._field: "asc"}],
             "size": self._size,
         }
-        return Call("POST", self._client.url(f"{index}/_search", {"scroll": _KEPT}), json=body)
+        url = self._client.url(f"{index}/_search", {"scroll": _KEPT})
+        return Call("POST", url, json=body, limit=SCROLL)
 
     def _scroll(self, content: Mapping[str, Any]) -> Call:
         body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
-        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False)
+        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
 
     async def _page(self, call: Call, before: int) -> tuple[DocumentPage, Call]:
         """What the answer says, and how to ask for the rest.

@@ -3,29 +3,38 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import aiohttp
-import orjson
 from prometheus_client import Counter
 from yarl import URL
 
+from lookup.adapters.feeds.bodies import (
+    ENTITY,
+    BodyLimit,
+    Passing,
+    is_gzip,
+    read_json,
+    write,
+)
 from lookup.usecases.sync.sources import RegisterAway, RegisterFault
 
-#: The bytes of a download that are written at once.
-_PART = 1 << 18
 #: However long a register wants to be left alone, it is asked again after this.
 _MOST_WAIT: Final = timedelta(days=1)
 #: A number of seconds with more digits is over that, and may be more than can be counted.
 _MOST_DIGITS: Final = 9
 
-T = TypeVar("T")
+#: Redirects of one download.
+_MAX_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: An answer may take this many times the limit of a single wait, a file this long.
+_WAITS_OF_AN_ANSWER: Final = 10
+_MAX_DOWNLOAD: Final = timedelta(hours=6)
 
 #: Answers after which asking again may help.
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -50,6 +59,8 @@ class Manners:
     tries: int = 5
     #: A register that wants to be left alone for longer than this is asked at the next pass.
     patience: timedelta = timedelta(minutes=5)
+    #: Other hosts that a file may be redirected to.
+    file_hosts: Collection[str] = ()
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -72,20 +83,8 @@ class Call:
     accepted: Collection[int] = (200,)
     #: Whether to ask again where nobody knows if the register has done what was asked.
     repeatable: bool = True
-
-
-class _Passing(Exception):
-    """It may go better the next time."""
-
-    def __init__(
-        self, reason: str, *, result: str, wait: timedelta | None = None, done: bool = True
-    ) -> None:
-        super().__init__(reason)
-        self.result = result
-        #: How long the register wants to be left alone.
-        self.wait = wait
-        #: Whether the register may have done what it was asked.
-        self.done = done
+    #: Of the answer's JSON.
+    limit: BodyLimit = ENTITY
 
 
 @asynccontextmanager
@@ -96,11 +95,9 @@ async def sessions(
     context = ssl.create_default_context()
     if ca_file is not None:
         context.load_verify_locations(cafile=ca_file)
-    seconds = manners.timeout.total_seconds()
     async with aiohttp.ClientSession(
         headers={"User-Agent": manners.user_agent},
         connector=aiohttp.TCPConnector(ssl=context),
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=seconds, sock_read=seconds),
     ) as session:
         yield session
 
@@ -138,7 +135,7 @@ class RegisterClient:
 
         async def once() -> Answer:
             async with self._response(call) as response:
-                content = _read_json(await response.read())
+                content = await read_json(response, call.limit)
                 return Answer(response.status, response.headers, content)
 
         return await self._trying(call, once)
@@ -152,7 +149,8 @@ class RegisterClient:
         async def once() -> Answer:
             async with self._response(call, is_file=True) as response:
                 if response.status == 200:
-                    await _write(response.content, target)
+                    is_gzip(response)
+                    await write(response.content, target)
                 return Answer(response.status, response.headers)
 
         return await self._trying(call, once)
@@ -162,7 +160,7 @@ class RegisterClient:
             try:
                 async with self._one_at_a_time:
                     answer = await once()
-            except _Passing as fault:
+            except Passing as fault:
                 _REQUESTS.labels(self._register, fault.result).inc()
                 given_up = number >= self._manners.tries or (fault.done and not call.repeatable)
                 asked_for = fault.wait or timedelta()
@@ -179,29 +177,62 @@ class RegisterClient:
     async def _response(
         self, call: Call, *, is_file: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One try; turns what may pass into _Passing and what will not into RegisterFault."""
+        """One try; turns what may pass into Passing and what will not into RegisterFault."""
+        url = call.url
         try:
-            async with self._session.request(
-                call.method,
-                call.url,
-                json=call.json,
-                headers={**self._headers, **call.headers},
-                # Files may lie elsewhere; nothing else has a reason to.
-                allow_redirects=is_file,
-                # Files stay as they are packed, so that a truncated one is known for it.
-                auto_decompress=not is_file,
-            ) as response:
-                _check_way(call.url, response.url)
-                self._check_status(call, response)
-                yield response
+            for _ in range(_MAX_REDIRECTS + 1):
+                async with self._request(call, url, is_file=is_file) as response:
+                    if is_file and response.status in _REDIRECTS:
+                        url = self._redirected(call.url, url, response)
+                        continue
+                    self._check_status(call, response)
+                    yield response
+                    return
+            raise RegisterFault(f"{call.url.path}: it redirects more than {_MAX_REDIRECTS} times")
         except aiohttp.ClientConnectorCertificateError as error:
             raise RegisterFault(f"its certificate is not trusted: {error}") from None
         except aiohttp.ClientConnectorError as error:
-            raise _Passing(f"no connection ({error})", result="no_connection", done=False) from None
+            raise Passing(f"no connection ({error})", result="no_connection", done=False) from None
         except TimeoutError:
-            raise _Passing("no answer in time", result="timeout") from None
+            raise Passing("no answer in time", result="timeout") from None
         except aiohttp.ClientError as error:
-            raise _Passing(f"the answer broke off ({error})", result="broken_off") from None
+            raise Passing(f"the answer broke off ({error})", result="broken_off") from None
+
+    def _request(
+        self, call: Call, url: URL, *, is_file: bool
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        # What the register's own host is told, such as a password, is for nobody else.
+        own = self._headers if url.origin() == call.url.origin() else {}
+        wait = self._manners.timeout
+        whole = _MAX_DOWNLOAD if is_file else wait * _WAITS_OF_AN_ANSWER
+        seconds = wait.total_seconds()
+        return self._session.request(
+            call.method,
+            url,
+            json=call.json,
+            headers={"Accept-Encoding": "gzip", **own, **call.headers},
+            allow_redirects=False,
+            # Answers are unpacked up to their limit. Files stay as they are packed, so that a
+            # truncated one is known for it.
+            auto_decompress=False,
+            timeout=aiohttp.ClientTimeout(
+                total=whole.total_seconds(), sock_connect=seconds, sock_read=seconds
+            ),
+        )
+
+    def _redirected(self, asked: URL, url: URL, response: aiohttp.ClientResponse) -> URL:
+        """Where a file lies: on the register's host, or one that is allowed beside it."""
+        try:
+            target = url.join(URL(response.headers.get("Location", "")))
+        except ValueError:
+            raise RegisterFault(f"{asked.path}: it redirects to no address") from None
+        if target.scheme not in ("https", url.scheme):
+            raise RegisterFault(f"{asked.path}: it leads from HTTPS to {target.scheme}")
+        if target.host is None or target.host not in (asked.host, *self._manners.file_hosts):
+            raise RegisterFault(
+                f"{asked.path}: it redirects to {target.host}, which REGISTER_FILE_HOSTS lacks"
+            )
+        return target
 
     def _check_status(self, call: Call, response: aiohttp.ClientResponse) -> None:
         status = response.status
@@ -210,7 +241,7 @@ class RegisterClient:
         what = f"it answered {status}"
         if status in _PASSING:
             wait = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-            raise _Passing(what, result=str(status), wait=wait, done=status != 429)
+            raise Passing(what, result=str(status), wait=wait, done=status != 429)
         _REQUESTS.labels(self._register, str(status)).inc()
         raise RegisterFault(f"{call.method} {call.url.path}: {what}")
 
@@ -232,36 +263,3 @@ def retry_after(text: str | None, now: datetime) -> timedelta | None:
         return None
     wait = until.replace(tzinfo=until.tzinfo or UTC) - now
     return min(max(wait, timedelta()), _MOST_WAIT)
-
-
-def _check_way(asked: URL, answered: URL) -> None:
-    if asked.scheme == "https" and answered.scheme != "https":
-        raise RegisterFault(f"it leads from HTTPS to {answered.scheme}")
-
-
-def _read_json(body: bytes) -> Any:
-    """What is no JSON counts as cut off: proxies that fail answer with pages of their own."""
-    try:
-        return orjson.loads(body) if body else None
-    except orjson.JSONDecodeError:
-        raise _Passing("the answer is no JSON", result="broken_off") from None
-
-
-async def _write(content: aiohttp.StreamReader, target: Path) -> None:
-    file = await _on_disk(lambda: target.open("wb"))
-    try:
-        async for part in content.iter_chunked(_PART):
-            await _on_disk(partial(file.write, part))
-    finally:
-        await _on_disk(file.close)
-
-
-async def _on_disk(work: Callable[[], T]) -> T:
-    """Raises RegisterAway where the disk is full or broken: that may pass, as a register's does.
-
-    Connections fail with OSErrors too, so reading the answer is no part of the work.
-    """
-    try:
-        return await asyncio.to_thread(work)
-    except OSError as error:
-        raise RegisterAway(f"what it sends cannot be kept: {error}") from None
