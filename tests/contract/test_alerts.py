@@ -36,6 +36,7 @@ def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -
         "sync_feed_errors_total",
         "sync_unreadable_entries",
         "outbox_oldest_seconds",
+        "outbox_unconfirmed_oldest_seconds",
     }
 
 

@@ -134,6 +134,19 @@ class FakeRow:
 
 
 @dataclass
+class FakeReceipts:
+    """`Receipts` in memory."""
+
+    received: set[str] = field(default_factory=set)
+
+    async def has(self, event_id: str) -> bool:
+        return event_id in self.received
+
+    async def add(self, event_id: str) -> None:
+        self.received.add(event_id)
+
+
+@dataclass
 class FakeRows:
     """`Rows` and `OverdueRows` in memory."""
 

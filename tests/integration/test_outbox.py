@@ -20,12 +20,17 @@ from common.messaging.topology import Binding, Queue, Topology
 from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.tasks import beside
-from lookup.adapters.outbox import BrokerBus, NobodyListens, OutboxWorker
+from lookup.adapters.outbox import BrokerBus, NobodyListens, OutboxWorker, StoredEvents
 from lookup.adapters.store.documents import OUTBOX
 from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.leases import Leases
-from lookup.adapters.store.outbox import StoredOutbox
+from lookup.adapters.store.outbox import (
+    StoredOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
 from lookup.ports import WaitingEvent
+from lookup.usecases.confirm import ConfirmEvents
 from lookup.usecases.publish import PublishOutbox
 from tests.conftest import DatabaseNames
 
@@ -34,6 +39,7 @@ pytestmark = pytest.mark.integration
 SOON = 10.0
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 RETENTION = timedelta(days=30)
+TIMEOUT = timedelta(minutes=2)
 EXCHANGE = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
 EVERYTHING = Topology(
     topic_exchanges=(EVENTS_EXCHANGE,),
@@ -82,7 +88,30 @@ async def stored(register: Database, *events: tuple[str, str, int]) -> None:
 
 def publishing(register: Database, bus: object) -> PublishOutbox:
     outbox = StoredOutbox(register, retention=RETENTION)
-    return PublishOutbox(outbox, bus, lambda: NOON)  # type: ignore[arg-type]
+    return PublishOutbox(outbox, bus, lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
+
+
+def working(register: Database, bus: object, leases: object, *, number: int = 1) -> OutboxWorker:
+    stored = StoredEvents(
+        StoredOutbox(register, retention=RETENTION),
+        StoredUnconfirmedEvents(register, receipt_timeout=TIMEOUT),
+    )
+    confirm = ConfirmEvents(
+        stored.unconfirmed,
+        StoredReceipts(register),
+        bus,  # type: ignore[arg-type]
+        bus,  # type: ignore[arg-type]
+        lambda: NOON,
+        TIMEOUT,
+    )
+    return OutboxWorker(
+        publishing(register, bus),
+        confirm,
+        stored,
+        leases,  # type: ignore[arg-type]
+        random=Random(number),
+        now=lambda: NOON,
+    )
 
 
 async def unpublished(register: Database) -> list[str]:
@@ -172,14 +201,8 @@ async def test_events_wait_in_the_outbox_until_somebody_listens(
 
 async def test_of_two_processes_one_publishes_and_the_other_takes_over(register: Database) -> None:
     buses = [RecordingBus(), RecordingBus()]
-    outbox = StoredOutbox(register, retention=RETENTION)
     workers = [
-        OutboxWorker(
-            publishing(register, bus),
-            outbox,
-            Leases(register, holder=f"process-{number}"),
-            random=Random(number),
-        )
+        working(register, bus, Leases(register, holder=f"process-{number}"), number=number)
         for number, bus in enumerate(buses)
     ]
     async with beside(workers[1].run()):
@@ -217,12 +240,7 @@ async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: 
     await stored(register, ("a", "dk:1", 1))
     lease = ShortLease()
     # An outage is what a lease may run out in.
-    worker = OutboxWorker(
-        publishing(register, RecordingBus(refused=frozenset({"dk:1"}))),
-        StoredOutbox(register, retention=RETENTION),
-        lease,  # type: ignore[arg-type]
-        random=Random(1),
-    )
+    worker = working(register, RecordingBus(refused=frozenset({"dk:1"})), lease)
 
     async with beside(worker.run()), asyncio.timeout(SOON):
         await lease.lost.wait()

@@ -9,9 +9,9 @@ from common.contracts.webhooks import WebhookId, encode_for
 from common.runtime.outage import Outage
 from dispatcher.usecases.fan_out import FanOut, NotAnEvent
 from tests.builders.deliveries import VAT, a_match, an_event
-from tests.fakes.dispatcher import FakeEvents, FakeMatches, FakeRows, FakeWakes
+from tests.fakes.dispatcher import FakeEvents, FakeMatches, FakeReceipts, FakeRows, FakeWakes
 from webhook_store.delivery_models import CancelReason, DeliveryState
-from webhook_store.models import delivery_id
+from webhook_store.models import Match, delivery_id
 
 WH1, WH2 = WebhookId("wh_1"), WebhookId("wh_2")
 
@@ -24,7 +24,8 @@ class Fanning:
         self.events = FakeEvents()
         self.rows = FakeRows()
         self.wakes = FakeWakes()
-        self.fan_out = FanOut(self.matches, self.events, self.rows, self.wakes)
+        self.receipts = FakeReceipts()
+        self.fan_out = FanOut(self.matches, self.events, self.receipts, self.rows, self.wakes)
 
     async def happens(self, event: RegistryEvent) -> None:
         await self.fan_out(encode_event(event))
@@ -54,6 +55,37 @@ async def test_an_event_that_comes_again_makes_nothing_twice() -> None:
 
     assert len(fanning.rows.rows) == 2
     assert len(fanning.events.stored) == 1
+
+
+async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_later() -> None:
+    fanning, event = Fanning(), an_event()
+    fanning.matches.matches = []
+    await fanning.happens(event)
+    fanning.matches.matches = [a_match(WH1)]
+
+    await fanning.happens(event)
+
+    assert fanning.rows.rows == {}
+
+
+@pytest.mark.parametrize("matches", [[], [a_match(WH1)]])
+async def test_every_event_gets_a_receipt(matches: list[Match]) -> None:
+    fanning, event = Fanning(), an_event()
+    fanning.matches.matches = matches
+
+    await fanning.happens(event)
+
+    assert fanning.receipts.received == {event.id}
+
+
+async def test_an_event_whose_deliveries_could_not_be_woken_has_no_receipt() -> None:
+    fanning = Fanning()
+    fanning.wakes.broker.away = True
+
+    with pytest.raises(Outage):
+        await fanning.happens(an_event())
+
+    assert fanning.receipts.received == set()
 
 
 async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept() -> None:
@@ -147,6 +179,7 @@ class TestAfterACompanyWasRemoved:
         await fanning.happens(late)
 
         assert list(fanning.events.stored) == [removal.id]
+        assert fanning.receipts.received == {removal.id, late.id}
         assert {row.new.event_id for row in fanning.rows.rows.values()} == {removal.id}
 
     async def test_a_removal_that_nobody_subscribes_to_is_remembered(self) -> None:

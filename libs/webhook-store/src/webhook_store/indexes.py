@@ -2,6 +2,7 @@
 
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
+from common.contracts.events import RECEIPTS
 from common.mongo import Database, outages
 from webhook_store.delivery_documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
 from webhook_store.delivery_models import DeliveryState
@@ -66,6 +67,9 @@ INDEXES = {
     ],
     # What is unfinished has no such field; finding it uses this index, too.
     RECOVERIES: [
+        IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
+    ],
+    RECEIPTS: [
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
     EVENTS: [

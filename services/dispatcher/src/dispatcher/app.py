@@ -26,6 +26,7 @@ from dispatcher.adapters.journal import OVER_CAP, LoggingJournal
 from dispatcher.adapters.store import (
     StoredEvents,
     StoredMatches,
+    StoredReceipts,
     StoredRows,
     StoredWebhooks,
     Surroundings,
@@ -42,6 +43,7 @@ from dispatcher.usecases.slots import Slots
 from dispatcher.usecases.sweep import Sweep
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.events import Events
+from webhook_store.receipts import Receipts
 from webhook_store.recording import Recorder
 from webhook_store.secrets import SecretKeys
 from webhook_store.webhooks import Webhooks
@@ -95,6 +97,7 @@ class _Store:
     matches: StoredMatches
     webhooks: StoredWebhooks
     events: StoredEvents
+    receipts: StoredReceipts
     rows: StoredRows
 
 
@@ -111,6 +114,7 @@ async def _store(
     webhooks = Webhooks(webhooks_db, keys)
     deliveries = Deliveries(webhooks_db, times)
     events = Events(webhooks_db, retention=settings.webhook_retention)
+    receipts = Receipts(webhooks_db, retention=settings.webhook_retention)
     recorder = Recorder(webhooks_db, webhooks, times)
     store = _Store(
         deliveries=deliveries,
@@ -118,9 +122,10 @@ async def _store(
         matches=StoredMatches(webhooks),
         webhooks=StoredWebhooks(webhooks, around),
         events=StoredEvents(events, around),
+        receipts=StoredReceipts(receipts, around),
         rows=StoredRows(deliveries, recorder, around),
     )
-    for part in (store.matches, store.webhooks, store.events, store.rows):
+    for part in (store.matches, store.webhooks, store.events, store.receipts, store.rows):
         await stack.enter_async_context(part.running())
     return store
 
@@ -194,7 +199,13 @@ def _use_cases(
         lanes=lanes,
         journal=journal,
     )
-    fan_out = FanOut(matches=store.matches, events=store.events, rows=store.rows, wakes=wakes)
+    fan_out = FanOut(
+        matches=store.matches,
+        events=store.events,
+        receipts=store.receipts,
+        rows=store.rows,
+        wakes=wakes,
+    )
     return Work(fan_out, deliver, lanes.finish), lanes
 
 

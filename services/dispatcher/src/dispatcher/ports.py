@@ -59,6 +59,16 @@ class Events(Protocol):
         """What is posted; None when it was purged. However long the database is away."""
 
 
+class Receipts(Protocol):
+    """The events whose deliveries are stored. Every method may raise `Outage`."""
+
+    async def has(self, event_id: str) -> bool:
+        """Whether the event was fanned out before."""
+
+    async def add(self, event_id: str) -> None:
+        """Notes that everything that follows from the event is stored."""
+
+
 class Rows(Protocol):
     """The deliveries. `record` and `claim_next` wait out an outage, the others raise `Outage`."""
 

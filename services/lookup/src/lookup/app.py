@@ -14,19 +14,27 @@ from common.contracts.topology import (
     suggest_queue,
 )
 from common.messaging.connection import Link, linked
+from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
 from common.messaging.topology import Topology
 from common.mongo import Client, Database, connected, database, ping
 from common.runtime.health import Health
-from lookup.adapters.outbox import BrokerBus, OutboxWorker, publishing_outbox
+from lookup.adapters.outbox import (
+    BrokerBus,
+    BrokerQueue,
+    OutboxWorker,
+    StoredEvents,
+    publishing_outbox,
+)
 from lookup.adapters.rpc import Reads, SearchReads
 from lookup.adapters.searching import IndexSearches, followed_indexes
 from lookup.adapters.store.leases import Leases
-from lookup.adapters.store.outbox import StoredOutbox
+from lookup.adapters.store.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
 from lookup.adapters.store.reads import StoredRegister
 from lookup.settings import Settings
 from lookup.usecases.answer import AnswerLookups
+from lookup.usecases.confirm import ConfirmEvents
 from lookup.usecases.publish import PublishOutbox
 from lookup.usecases.suggest import AnswerSuggestions
 
@@ -87,16 +95,31 @@ async def _publish_events(
     )
     health.add("events", link.health)
     publisher = Publisher(link, topology=EVENTS, new_id=_new_id, limit=PUBLISH_LIMIT)
-    await link.add(publisher)
+    probe = QueueProbe()
+    for attachment in (publisher, probe):
+        await link.add(attachment)
+    worker = _outbox_worker(settings, mongo, BrokerBus(publisher), BrokerQueue(probe), random)
+    await stack.enter_async_context(publishing_outbox(worker))
+
+
+def _outbox_worker(
+    settings: Settings, mongo: Client, bus: BrokerBus, queue: BrokerQueue, random: Random
+) -> OutboxWorker:
     register = database(mongo, settings.register_db)
-    outbox = StoredOutbox(register, retention=settings.outbox_retention)
-    worker = OutboxWorker(
-        PublishOutbox(outbox, BrokerBus(publisher), _now),
-        outbox,
+    timeout = settings.event_receipt_timeout
+    stored = StoredEvents(
+        StoredOutbox(register, retention=settings.outbox_retention),
+        StoredUnconfirmedEvents(register, receipt_timeout=timeout),
+    )
+    receipts = StoredReceipts(database(mongo, settings.webhooks_db))
+    return OutboxWorker(
+        PublishOutbox(stored.outbox, bus, _now, timeout),
+        ConfirmEvents(stored.unconfirmed, receipts, bus, queue, _now, timeout),
+        stored,
         Leases(register, holder=_new_id()),
         random=random,
+        now=_now,
     )
-    await stack.enter_async_context(publishing_outbox(worker))
 
 
 async def _serve(

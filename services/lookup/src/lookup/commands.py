@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 
@@ -26,6 +26,7 @@ from lookup.adapters.registers.reading import documents
 from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.loads import StoredLoadStates
+from lookup.adapters.store.outbox import StoredUnconfirmedEvents
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.app import build
 from lookup.domain.records import Kind, Refused, SourceVersion
@@ -95,6 +96,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     remove.add_argument("country", type=Country, choices=list(Country), metavar="country")
     remove.add_argument("number", help="its registration number")
+    republish = commands.add_parser(
+        "republish",
+        help="publish events again that the dispatcher has no receipt of",
+        description="For lost receipts: after the webhooks database was restored from a backup. "
+        "The serving process publishes them, at the pace of the dispatcher.",
+    )
+    republish.add_argument(
+        "--since", type=_moment, required=True, metavar="TIME", help="RFC 3339, with its zone"
+    )
     add_sync(commands)
     return parser
 
@@ -149,6 +159,8 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
                 return SOUND
             case "remove":
                 return await _remove(client, register, chosen)
+            case "republish":
+                return await _republish(register, chosen.since)
             case _:
                 return await _import(client, register, chosen)
 
@@ -164,6 +176,14 @@ async def _remove(client: Client, register: Database, chosen: argparse.Namespace
     writer = StoredRegisterWriter(client, register)
     was_known = await RemoveCompany(writer, StoredLoadStates(register), _now)(key)
     _say("removed" if was_known else "it was not known; it will stay out")
+    return SOUND
+
+
+async def _republish(register: Database, since: datetime) -> int:
+    # The timeout plays no part in what the command does.
+    events = StoredUnconfirmedEvents(register, receipt_timeout=timedelta(0))
+    count = await events.republish(since=since, at=_now())
+    _say(f"{count:,} events: those without a receipt of the dispatcher are published again")
     return SOUND
 
 

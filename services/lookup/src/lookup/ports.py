@@ -133,16 +133,58 @@ class WaitingEvent:
 
 
 class Outbox(Protocol):
+    """Events that were never published. Every method may raise `Outage`."""
+
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
         """The first events to publish, those of one company together and by revision."""
 
-    async def mark(self, events: Collection[str], *, at: datetime) -> None:
-        """Notes that these were published."""
+    async def mark(self, events: Collection[str], *, at: datetime, again_at: datetime) -> None:
+        """Notes that these were published, and are due again unless they are confirmed."""
+
+
+class Unconfirmed(NamedTuple):
+    """An event that was published and has no receipt yet."""
+
+    id: str
+    publications: int
+
+
+class UnconfirmedEvents(Protocol):
+    """Events that were published and have no receipt yet. Every method may raise `Outage`."""
+
+    async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
+        """The events that should have a receipt by now, in the order of their publication."""
+
+    async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
+        """The events with these ids, in the order in which they are published."""
+
+    async def confirm(self, ids: Collection[str]) -> None:
+        """Notes that these have a receipt: they are never published again by themselves."""
+
+    async def postpone(self, ids: Collection[str], *, again_at: datetime) -> None:
+        """Notes that these were published once more."""
+
+
+class Receipts(Protocol):
+    """The dispatcher's notes of the events that it has turned into deliveries."""
+
+    async def of(self, event_ids: Collection[str]) -> Collection[str]:
+        """The ids that have a receipt; raises `Outage`."""
 
 
 class EventBus(Protocol):
     async def publish(self, event: WaitingEvent) -> None:
         """Returns when the broker has it; raises `Outage` when it has not."""
+
+
+class EventQueue(Protocol):
+    """The dispatcher's queue of events."""
+
+    async def takes_repeats(self) -> bool:
+        """Whether a dispatcher consumes events and few wait for it; raises `Outage`.
+
+        An event that still waits in the queue must not be added to it again and again.
+        """
 
 
 class LoadStates(Protocol):

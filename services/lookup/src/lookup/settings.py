@@ -51,6 +51,15 @@ class Settings(ServiceSettings):
         validate_default=True,
         description="how long an event is kept after it was published",
     )
+    event_receipt_timeout: Duration = Field(
+        default="PT2M",
+        validate_default=True,
+        description="how long the dispatcher's receipt of an event may take before the event is "
+        "published again",
+    )
+    webhooks_db: str = Field(
+        default="webhooks", description="the dispatcher's database; its receipts are read"
+    )
     stop_limit: Duration = Field(
         default="PT5S", validate_default=True, description="how long a stop waits for running work"
     )

@@ -12,6 +12,10 @@ from common.contracts.contract import Contract
 #: The namespace of event ids. Never change it: the same change must keep its id.
 EVENT_NAMESPACE = UUID("6f1c2c0e-5a1b-5e0f-9a52-8d3f4f1f7c11")
 
+#: Collection of the webhooks database with one document per event that became deliveries; `_id` is
+#: the event's id. The dispatcher writes it, and the outbox reads it (ADR 0018).
+RECEIPTS = "receipts"
+
 
 class EventType(StrEnum):
     COMPANY_CREATED = "company.created"

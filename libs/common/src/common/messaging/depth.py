@@ -1,6 +1,9 @@
 """How many messages wait in a queue."""
 
+from dataclasses import dataclass
+
 from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.exceptions import ChannelNotFoundEntity
 
 from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
 from common.messaging.topology import Topology, declare
@@ -32,3 +35,42 @@ class QueueDepths:
                 queue, durable=True, passive=True, timeout=CONNECT_LIMIT
             )
         return declared.declaration_result.message_count or 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    #: Messages that no consumer has taken yet.
+    ready: int
+    consumers: int
+
+
+class QueueProbe:
+    """Inspects queues that other services declare; it declares none itself."""
+
+    def __init__(self) -> None:
+        self._connection: AbstractConnection | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        self._connection = connection
+
+    def detach(self) -> None:
+        self._connection = None
+
+    async def state(self, queue: str) -> QueueState | None:
+        """The state of a queue; None when it does not exist. Raises BrokerAway."""
+        if self._connection is None:
+            raise BrokerAway("the broker cannot be reached")
+        # A channel of its own: the broker closes it when the queue does not exist.
+        channel = self._connection.channel(publisher_confirms=False)
+        with broker_calls():
+            await channel.initialize(timeout=CONNECT_LIMIT)
+            try:
+                declared = await channel.declare_queue(
+                    queue, durable=True, passive=True, timeout=CONNECT_LIMIT
+                )
+            except ChannelNotFoundEntity:
+                return None
+            finally:
+                await channel.close()
+        result = declared.declaration_result
+        return QueueState(result.message_count or 0, result.consumer_count or 0)

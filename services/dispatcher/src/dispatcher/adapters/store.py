@@ -22,6 +22,7 @@ from webhook_store.delivery_models import Claimed, NewDelivery, Result, StoredEv
 from webhook_store.events import Events
 from webhook_store.matching import Subject
 from webhook_store.models import Match, Sendable
+from webhook_store.receipts import Receipts
 from webhook_store.recording import Recorder
 from webhook_store.webhooks import Webhooks
 
@@ -140,6 +141,35 @@ class StoredEvents:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         async with running(self._new), running(self._removed), running(self._bodies):
+            yield
+
+
+class StoredReceipts:
+    """`Receipts`."""
+
+    def __init__(self, receipts: Receipts, around: Surroundings) -> None:
+        self._receipts = receipts
+        self._around = around
+        self._looked_up = Lists(self._has_all, longest=LONGEST)
+        self._new = Lists(self._add_all, longest=LONGEST)
+
+    async def has(self, event_id: str) -> bool:
+        return await self._looked_up(event_id)
+
+    async def add(self, event_id: str) -> None:
+        await self._new(event_id)
+
+    async def _has_all(self, ids: Sequence[str]) -> Sequence[bool]:
+        received = await self._receipts.of(ids)
+        return [event_id in received for event_id in ids]
+
+    async def _add_all(self, ids: Sequence[str]) -> Sequence[None]:
+        await self._receipts.add(ids, at=self._around.now())
+        return [None] * len(ids)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with running(self._looked_up), running(self._new):
             yield
 
 

@@ -9,7 +9,7 @@ from common.contracts.company import CompanyKey, company_key
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
-from dispatcher.ports import Events, Matches, Rows, Wakes
+from dispatcher.ports import Events, Matches, Receipts, Rows, Wakes
 from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.models import Match, delivery_id
 
@@ -23,16 +23,24 @@ class NotAnEvent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FanOut:
-    """Done again after a fault of any kind it does nothing twice: ids are made of the event."""
+    """Safe to repeat at any point: ids derive from the event, and a receipt ends its fan-out."""
 
     matches: Matches
     events: Events
+    receipts: Receipts
     rows: Rows
     wakes: Wakes
 
     async def __call__(self, message: bytes) -> None:
         """Raises NotAnEvent, or `Outage` when it has to be done again."""
         event, body = _read(message)
+        if await self.receipts.has(event.id):
+            return
+        await self._fan_out(event, body)
+        # Last of all: from here on the outbox does not publish the event again.
+        await self.receipts.add(event.id)
+
+    async def _fan_out(self, event: AddressedEvent, body: bytes) -> None:
         matches = await self._matches(event)
         is_removal = event.type is EventType.COMPANY_REMOVED
         if not matches and not is_removal:

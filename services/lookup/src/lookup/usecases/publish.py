@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from common.contracts.outage import Outage
@@ -20,34 +20,45 @@ class PublishOutbox:
     outbox: Outbox
     bus: EventBus
     now: Callable[[], datetime]
+    #: How long the dispatcher's receipt may take before an event is published again.
+    receipt_timeout: timedelta
 
     async def __call__(self) -> int:
         """One pass; how many events went out. Raises `Outage` when none could.
 
-        An event is marked after the broker has confirmed it. Whoever dies between the two
-        publishes it again, with the same id, which consumers take for what it is.
+        An event is marked after the broker has confirmed it. After a crash between the two it is
+        published again with the same id, and the dispatcher ignores the repeat.
         """
-        events = await self.outbox.waiting(BATCH)
-        room = asyncio.Semaphore(AT_ONCE)
-
-        async def publish(of_company: Sequence[WaitingEvent]) -> tuple[list[str], Outage | None]:
-            done: list[str] = []
-            async with room:
-                for event in of_company:
-                    try:
-                        await self.bus.publish(event)
-                    except Outage as outage:
-                        # What follows of this company waits too, so that nothing overtakes.
-                        return done, outage
-                    done.append(event.id)
-            return done, None
-
-        companies = [list(group) for _, group in groupby(events, lambda event: event.company)]
-        results = await asyncio.gather(*(publish(of_company) for of_company in companies))
-        published = [event for done, _ in results for event in done]
+        published = await publish_in_order(self.bus, await self.outbox.waiting(BATCH))
         if published:
-            await self.outbox.mark(published, at=self.now())
-        outages = [outage for _, outage in results if outage is not None]
-        if outages and not published:
-            raise outages[0]
+            now = self.now()
+            await self.outbox.mark(published, at=now, again_at=now + self.receipt_timeout)
         return len(published)
+
+
+async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> list[str]:
+    """Publishes events, which come ordered by company; gives the ids that the broker has.
+
+    Raises `Outage` when the broker took none.
+    """
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def publish(of_company: Sequence[WaitingEvent]) -> tuple[list[str], Outage | None]:
+        done: list[str] = []
+        async with room:
+            for event in of_company:
+                try:
+                    await bus.publish(event)
+                except Outage as outage:
+                    # The company's later events wait too, so that none overtakes this one.
+                    return done, outage
+                done.append(event.id)
+        return done, None
+
+    companies = [list(group) for _, group in groupby(events, lambda event: event.company)]
+    results = await asyncio.gather(*(publish(of_company) for of_company in companies))
+    published = [event for done, _ in results for event in done]
+    outages = [outage for _, outage in results if outage is not None]
+    if outages and not published:
+        raise outages[0]
+    return published

@@ -23,6 +23,12 @@ INDEXES = {
             name="to_publish",
             partialFilterExpression={"published_at": None},
         ),
+        # What was published and has no receipt, the oldest first; it empties as receipts come.
+        IndexModel(
+            [("published_at", ASCENDING), ("again_at", ASCENDING)],
+            name="unconfirmed",
+            partialFilterExpression={"again_at": {"$exists": True}},
+        ),
         IndexModel([("company", ASCENDING)], name="company"),
         IndexModel([("expires_at", ASCENDING)], name="expiry", expireAfterSeconds=0),
     ],

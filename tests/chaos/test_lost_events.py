@@ -1,0 +1,123 @@
+"""The broker loses events that no dispatcher has received: they are published again."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from common.contracts.company import Country, company_key
+from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.topology import EVENTS_QUEUE
+from common.mongo import Database, connected, database
+from local_stack.management import Management
+from lookup.adapters.store.documents import OUTBOX
+from lookup.adapters.store.indexes import make_indexes
+from tests.conftest import DatabaseNames
+from tests.delivery.pipeline import Pipeline, an_event, pipeline
+from tests.delivery.waiting import eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+
+def replace_the_broker(management: Management, vhost: str) -> None:
+    """By an empty one: exchanges, queues and connections are gone."""
+    management.delete_vhost(vhost)
+    management.create_vhost(vhost)
+
+
+@pytest.fixture
+async def pipe(
+    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
+) -> AsyncIterator[Pipeline]:
+    async with pipeline(
+        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
+    ) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def outbox(
+    pipe: Pipeline, mongo_url: str, database_names: DatabaseNames
+) -> AsyncIterator["Outbox"]:
+    """The outbox of a lookup service."""
+    async with connected(mongo_url, name="test") as client:
+        register = database(client, database_names.register)
+        await make_indexes(register)
+        service = pipe.system.start(
+            "lookup", register_db=database_names.register, event_receipt_timeout="PT0.5S"
+        )
+        await asyncio.to_thread(service.wait_until_ready)
+        yield Outbox(register)
+
+
+class Outbox:
+    def __init__(self, register: Database) -> None:
+        self._events = register[OUTBOX]
+
+    async def add(self, events: Sequence[RegistryEvent]) -> None:
+        await self._events.insert_many([document(event) for event in events])
+
+    async def publish(self, events: Sequence[RegistryEvent]) -> None:
+        """Returns when the broker has them."""
+        await self.add(events)
+        await self.until(published_at=None)
+
+    async def until(self, **condition: object) -> None:
+        """Returns when no event fulfils the condition any more."""
+
+        async def count() -> int:
+            return await self._events.count_documents(condition)
+
+        await eventually(count, lambda left: left == 0)
+
+
+def document(event: RegistryEvent) -> dict[str, object]:
+    return {
+        "_id": event.id,
+        "company": company_key(Country.DK, event.vat or ""),
+        "revision": event.revision,
+        "type": event.type.value,
+        "unit": None,
+        "occurred_at": datetime.fromisoformat(event.occurred_at),
+        "body": encode_event(event),
+        "published_at": None,
+    }
+
+
+async def test_events_that_the_broker_lost_before_a_dispatcher_came_arrive_once(
+    pipe: Pipeline, outbox: Outbox, management: Management, vhost: str
+) -> None:
+    await pipe.webhook("/a")
+    purged, replaced, deleted = (
+        [an_event(number) for number in range(first, first + 20)] for first in (1, 21, 41)
+    )
+
+    await outbox.publish(purged)
+    await asyncio.to_thread(management.purge, vhost, EVENTS_QUEUE)
+    await outbox.publish(replaced)
+    await asyncio.to_thread(replace_the_broker, management, vhost)
+    await outbox.publish(deleted)
+    await asyncio.to_thread(management.delete_queue, vhost, EVENTS_QUEUE)
+    await pipe.dispatcher()
+
+    await pipe.receiver.until_count(60)
+    await outbox.until(again_at={"$exists": True})
+    assert pipe.receiver.counted() == {event.id: 1 for event in (*purged, *replaced, *deleted)}
+
+
+async def test_events_arrive_once_when_the_broker_is_replaced_while_they_are_sent(
+    pipe: Pipeline, outbox: Outbox, management: Management, vhost: str
+) -> None:
+    await pipe.webhook("/a")
+    await pipe.dispatcher()
+    events = [an_event(number) for number in range(1, 201)]
+    await outbox.add(events)
+    await pipe.receiver.until_count(20)
+
+    await asyncio.to_thread(replace_the_broker, management, vhost)
+
+    await pipe.receiver.until_count(len(events), seconds=40)
+    await outbox.until(again_at={"$exists": True})
+    assert pipe.receiver.counted() == {event.id: 1 for event in events}

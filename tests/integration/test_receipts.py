@@ -1,0 +1,280 @@
+"""Events without the dispatcher's receipt are published again, at its pace."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import aio_pika
+import pytest
+
+from common.contracts.topology import EVENTS_QUEUE
+from common.messaging.connection import linked
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.depth import QueueProbe
+from common.messaging.publisher import Publisher
+from common.mongo import Database, connected
+from common.mongo import database as named_database
+from lookup.adapters.outbox import LONG_QUEUE, BrokerQueue
+from lookup.adapters.store.documents import OUTBOX
+from lookup.adapters.store.indexes import make_indexes
+from lookup.adapters.store.outbox import (
+    StoredOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
+from lookup.commands import main
+from lookup.ports import WaitingEvent
+from lookup.usecases.confirm import Confirmed, ConfirmEvents
+from lookup.usecases.publish import PublishOutbox
+from tests.conftest import DatabaseNames
+from tests.delivery.waiting import eventually
+from webhook_store.indexes import make_indexes as make_webhook_indexes
+from webhook_store.receipts import Receipts
+
+pytestmark = pytest.mark.integration
+
+SOON = 10.0
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+RETENTION = timedelta(days=30)
+TIMEOUT = timedelta(minutes=2)
+
+
+@dataclass
+class Dispatcher:
+    """The bus and the queue: notes what was published, and how much it takes."""
+
+    taken: list[str] = field(default_factory=list)
+    takes_more: bool = True
+
+    async def publish(self, event: WaitingEvent) -> None:
+        self.taken.append(event.id)
+
+    async def takes_repeats(self) -> bool:
+        return self.takes_more
+
+
+@dataclass
+class Outbox:
+    """An outbox whose clock the test moves, and the dispatcher that it publishes to."""
+
+    register: Database
+    receipts: Receipts
+    webhooks: Database
+    dispatcher: Dispatcher = field(default_factory=Dispatcher)
+    now: datetime = NOON
+
+    def __post_init__(self) -> None:
+        self.stored = StoredOutbox(self.register, retention=RETENTION)
+        self.unconfirmed = StoredUnconfirmedEvents(self.register, receipt_timeout=TIMEOUT)
+        self.publish = PublishOutbox(self.stored, self.dispatcher, self.clock, TIMEOUT)
+        self.confirm = ConfirmEvents(
+            self.unconfirmed,
+            StoredReceipts(self.webhooks),
+            self.dispatcher,
+            self.dispatcher,
+            self.clock,
+            TIMEOUT,
+        )
+
+    def clock(self) -> datetime:
+        return self.now
+
+    async def published(self, *ids: str, company: str = "dk:1") -> None:
+        """Stores events and publishes them."""
+        documents = [
+            {
+                "_id": one,
+                "company": company,
+                "revision": number,
+                "type": "company.updated",
+                "occurred_at": self.now,
+                "body": one.encode(),
+                "published_at": None,
+            }
+            for number, one in enumerate(ids)
+        ]
+        await self.register[OUTBOX].insert_many(documents)
+        await self.publish()
+        self.dispatcher.taken.clear()
+
+    async def received(self, *ids: str) -> None:
+        await self.receipts.add(ids, at=self.now)
+
+    async def after(self, passed: timedelta) -> Sequence[str]:
+        """What a pass at this time publishes again."""
+        self.now += passed
+        self.dispatcher.taken.clear()
+        await self.confirm()
+        return self.dispatcher.taken
+
+
+@pytest.fixture
+async def outbox(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Outbox]:
+    async with connected(mongo_url, name="test") as client:
+        register = named_database(client, database_names.register)
+        webhooks = named_database(client, database_names.webhooks)
+        await make_indexes(register)
+        await make_webhook_indexes(webhooks)
+        yield Outbox(register, Receipts(webhooks, retention=RETENTION), webhooks)
+
+
+async def test_only_events_without_a_receipt_are_published_again(outbox: Outbox) -> None:
+    await outbox.published("a", "b", "c")
+    await outbox.received("b")
+
+    again = await outbox.after(TIMEOUT)
+
+    assert again == ["a", "c"]
+
+
+async def test_an_event_is_not_published_again_before_its_receipt_is_due(outbox: Outbox) -> None:
+    await outbox.published("a")
+
+    again = await outbox.after(TIMEOUT - timedelta(milliseconds=1))
+
+    assert again == []
+
+
+async def test_a_confirmed_event_is_never_due_again(outbox: Outbox) -> None:
+    await outbox.published("a")
+    await outbox.received("a")
+    await outbox.confirm()
+
+    await outbox.after(TIMEOUT)
+    await outbox.webhooks["receipts"].delete_many({})
+    again = await outbox.after(timedelta(days=1))
+
+    assert again == []
+    assert await outbox.unconfirmed.depth(at=outbox.now) == (0, None)
+
+
+async def test_each_repeat_waits_twice_as_long_as_the_one_before(outbox: Outbox) -> None:
+    await outbox.published("a")
+    await outbox.after(TIMEOUT)
+
+    early = list(await outbox.after(2 * TIMEOUT - timedelta(milliseconds=1)))
+    again = await outbox.after(timedelta(milliseconds=1))
+
+    assert (early, again) == ([], ["a"])
+
+
+async def test_while_events_wait_for_the_dispatcher_none_is_published_again(
+    outbox: Outbox,
+) -> None:
+    await outbox.published("a")
+    outbox.dispatcher.takes_more = False
+
+    during = list(await outbox.after(timedelta(hours=2)))
+    outbox.dispatcher.takes_more = True
+    after = await outbox.after(timedelta(0))
+
+    assert (during, after) == ([], ["a"])
+
+
+async def test_receipts_are_noted_while_events_wait_for_the_dispatcher(outbox: Outbox) -> None:
+    await outbox.published("a", "b")
+    await outbox.received("a")
+    outbox.dispatcher.takes_more = False
+    outbox.now += TIMEOUT
+
+    result = await outbox.confirm()
+
+    assert result == Confirmed(confirmed=1)
+    assert await outbox.unconfirmed.depth(at=outbox.now) == (1, NOON)
+
+
+async def test_events_of_a_company_that_was_removed_meanwhile_are_not_published_again(
+    outbox: Outbox,
+) -> None:
+    await outbox.published("a")
+    await outbox.register[OUTBOX].delete_many({"company": "dk:1"})
+
+    assert await outbox.after(TIMEOUT) == []
+
+
+async def test_an_event_that_could_not_be_published_is_dropped_after_the_retention(
+    outbox: Outbox,
+) -> None:
+    await outbox.published("published")
+    await outbox.register[OUTBOX].insert_one(
+        {"_id": "a", "company": "dk:1", "occurred_at": NOON, "published_at": None}
+    )
+
+    early = await outbox.stored.drop_expired(at=NOON + RETENTION - timedelta(milliseconds=1))
+    late = await outbox.stored.drop_expired(at=NOON + RETENTION)
+
+    assert (early, late) == (0, 1)
+    assert [one["_id"] async for one in outbox.register[OUTBOX].find()] == ["published"]
+
+
+async def test_republishing_by_hand_brings_back_events_whose_receipts_were_lost(
+    outbox: Outbox,
+    mongo_url: str,
+    database_names: DatabaseNames,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outbox.now = NOON - timedelta(hours=1)
+    await outbox.published("older")
+    outbox.now = NOON
+    await outbox.published("lost", "kept")
+    await outbox.received("older", "lost", "kept")
+    await outbox.after(TIMEOUT)
+    await outbox.webhooks["receipts"].delete_many({"_id": {"$in": ["older", "lost"]}})
+    monkeypatch.setenv("MONGO_URL", mongo_url)
+    monkeypatch.setenv("REGISTER_DB", database_names.register)
+
+    with pytest.raises(SystemExit) as ended:
+        await asyncio.to_thread(main, ["republish", "--since", NOON.isoformat()])
+    outbox.now = datetime.now(UTC) + timedelta(minutes=1)
+    again = await outbox.after(timedelta(0))
+
+    assert ended.value.code == 0
+    assert again == ["lost"]
+
+
+async def test_events_are_found_by_an_index(outbox: Outbox) -> None:
+    await outbox.published("a")
+    query = {"published_at": {"$lte": NOON}, "again_at": {"$lte": NOON}}
+
+    plan = await outbox.register[OUTBOX].find(query, sort=[("published_at", 1)]).explain()
+
+    assert "unconfirmed" in str(plan["queryPlanner"]["winningPlan"])
+
+
+async def keep(_message: object) -> None:
+    """Leaves a message unacked."""
+
+
+async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url: str) -> None:
+    async with AsyncExitStack() as stack:
+        link = await stack.enter_async_context(linked(amqp_url, name="test", random=Random(1)))
+        probe = QueueProbe()
+        publisher = Publisher(
+            link,
+            topology=delivery_topology(),
+            new_id=lambda: uuid.uuid4().hex,
+            limit=timedelta(seconds=SOON),
+        )
+        await link.add(probe)
+        await link.until_ready(SOON)
+        queue = BrokerQueue(probe)
+        without_queue = await queue.takes_repeats()
+        await link.add(publisher)
+        without_dispatcher = await queue.takes_repeats()
+        connection = await stack.enter_async_context(await aio_pika.connect(amqp_url))
+        channel = await connection.channel()
+        await channel.set_qos(1)
+        consumed = await channel.get_queue(EVENTS_QUEUE)
+        await consumed.consume(keep)
+        with_dispatcher = await eventually(queue.takes_repeats, bool)
+        # One of them is in the consumer's hands, which takes no second one.
+        for _ in range(LONG_QUEUE + 1):
+            await publisher.publish(b"{}", routing_key=EVENTS_QUEUE)
+        with_backlog = await eventually(queue.takes_repeats, lambda takes: not takes)
+
+    assert (without_queue, without_dispatcher) == (False, False)
+    assert (with_dispatcher, with_backlog) == (True, False)
