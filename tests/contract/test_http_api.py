@@ -26,6 +26,7 @@ from tests.fakes.gateway import A_REPLY, Gateway, database_away
 from tests.fakes.gateway import gateway as a_gateway
 
 LOOKUP = "/api?country=dk&vat=12345674"
+DOCUMENTS = ["/docs", "/openapi.json"]
 TYPED = ["vat", "name", "produ", "phone", "ean", "address"]
 
 
@@ -473,13 +474,20 @@ class TestRates:
 
             assert [(await gateway.get(path)).status for path in paths] == [400, 404, 429]
 
-    async def test_documentation_and_preflights_do_not_count(self) -> None:
+    async def test_preflights_do_not_count(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            for path in ("/", "/docs", "/openapi.json", "/docs/style.css"):
-                await gateway.get(path)
             await gateway.client.options(LOOKUP)
 
             assert (await gateway.get(LOOKUP)).status == 200
+
+    @pytest.mark.parametrize("path", DOCUMENTS)
+    async def test_the_documentation_counts(self, path: str) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60), key_rate=Rate(1, 60)) as gateway:
+            key = gateway.issue()
+            statuses = [(await gateway.get(path)).status for _ in range(2)]
+            with_key = [(await gateway.get(path, headers=key)).status for _ in range(2)]
+
+            assert statuses == with_key == [200, 429]
 
     async def test_a_limited_lookup_in_xml_is_a_problem_in_xml(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
@@ -562,6 +570,41 @@ class TestDocumentation:
         assert answer.status == 302
         assert answer.headers["Location"] == "docs"
         assert (await gateway.client.get("/")).url.path == "/docs"
+
+    @pytest.mark.parametrize("path", DOCUMENTS)
+    async def test_it_is_compressed_for_clients_that_accept_that(
+        self, gateway: Gateway, path: str
+    ) -> None:
+        plain = await gateway.get(path, headers={"Accept-Encoding": "identity"})
+        packed = await gateway.get(path, headers={"Accept-Encoding": "br, gzip"})
+
+        assert "Content-Encoding" not in plain.headers
+        assert packed.headers["Content-Encoding"] == "gzip"
+        assert int(packed.headers["Content-Length"]) < int(plain.headers["Content-Length"]) / 2
+        assert await packed.read() == await plain.read()
+        assert [answer.headers["Vary"] for answer in (plain, packed)] == ["Accept-Encoding"] * 2
+
+    @pytest.mark.parametrize("path", DOCUMENTS)
+    @pytest.mark.parametrize("coding", ["gzip", "identity"])
+    async def test_it_is_not_sent_again_to_a_client_that_has_it(
+        self, gateway: Gateway, path: str, coding: str
+    ) -> None:
+        accepted = {"Accept-Encoding": coding}
+        tag = (await gateway.get(path, headers=accepted)).headers["ETag"]
+
+        again = await gateway.get(path, headers={**accepted, "If-None-Match": tag})
+        other = {"Accept-Encoding": "identity" if coding == "gzip" else "gzip"}
+        differently = await gateway.get(path, headers={**other, "If-None-Match": tag})
+
+        assert (again.status, await again.read()) == (304, b"")
+        assert (again.headers["ETag"], again.headers["Vary"]) == (tag, "Accept-Encoding")
+        assert differently.status == 200
+
+    async def test_it_varies_with_the_origin_too_where_scripts_of_one_may_read_it(self) -> None:
+        async with a_gateway(cors_origin="https://a.example") as gateway:
+            answer = await gateway.get("/openapi.json")
+
+            assert answer.headers["Vary"] == "Origin, Accept-Encoding"
 
     async def test_it_needs_no_other_host(self, gateway: Gateway) -> None:
         answer = await gateway.get("/docs")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.conditional import entity_tag, is_known
+from gateway.domain.conditional import accepts_gzip, entity_tag, is_known
 from gateway.domain.query import Format
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)
@@ -27,3 +27,27 @@ def test_any_other_is_not(header: str | None) -> None:
 def test_a_comma_inside_a_tag_does_not_end_it() -> None:
     assert is_known('"a,b"', '"x", "a,b"')
     assert not is_known('"b"', '"a,"b')
+
+
+@pytest.mark.parametrize(
+    "accept_encoding, accepted",
+    [
+        ("gzip", True),
+        ("deflate, gzip;q=0.5, br", True),
+        ("GZIP ; Q=0.001", True),
+        ("x-gzip", True),
+        ("*", True),
+        ("br;q=1.0, *;q=0.1", True),
+        ("", False),
+        ("identity", False),
+        ("br", False),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000, *", False),
+        ("*;q=0", False),
+        ("gzip;q=much", False),
+        ("gzip;q=2", False),
+        (";,;;", False),
+    ],
+)
+def test_gzip_is_sent_only_to_those_who_accept_it(accept_encoding: str, *, accepted: bool) -> None:
+    assert accepts_gzip(accept_encoding) is accepted

@@ -1,10 +1,13 @@
-"""Entity tags and conditional requests (RFC 9110 sections 8.8.3 and 13.1.2)."""
+"""Which representation a client wants, and has (RFC 9110 sections 8.8.3, 12.5.3 and 13.1.2)."""
 
 import re
 
 from gateway.domain.query import Format
 
 _TAG = re.compile(r'(?:W/)?("[!#-~\x80-\uffff]*")')
+
+#: A weight of a coding that is acceptable: not 0.
+_WEIGHT = re.compile(r"1(\.0{0,3})?|0\.(?=0*[1-9])[0-9]{1,3}")
 
 
 def entity_tag(tag: str, format_: Format) -> str:
@@ -17,3 +20,15 @@ def is_known(entity: str, if_none_match: str | None) -> bool:
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or entity in _TAG.findall(if_none_match)
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether the client takes gzip; it does not when it does not say so."""
+    weights = dict(_weighted(coding) for coding in accept_encoding.lower().split(","))
+    weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
+    return bool(_WEIGHT.fullmatch(weight))
+
+
+def _weighted(coding: str) -> tuple[str, str]:
+    name, _, parameter = coding.partition(";")
+    return name.strip(), parameter.strip().removeprefix("q=") or "1"

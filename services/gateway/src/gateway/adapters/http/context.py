@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from gateway.adapters.http.limits import Allowance
 from gateway.domain.keys import ApiKey
+
+#: As it is written everywhere; aiohttp's own constant is "Etag".
+ETAG = "ETag"
 
 
 @dataclass(slots=True)
@@ -30,3 +33,10 @@ def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
     for name, value in request.query.items():
         parameters.setdefault(name, []).append(value)
     return parameters
+
+
+def if_none_match(request: web.BaseRequest) -> str | None:
+    """The entity tags that the client has, of all such headers."""
+    if hdrs.IF_NONE_MATCH not in request.headers:
+        return None
+    return ",".join(request.headers.getall(hdrs.IF_NONE_MATCH))

@@ -5,16 +5,13 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.context import PASSING, parameters_of
+from gateway.adapters.http.context import ETAG, PASSING, if_none_match, parameters_of
 from gateway.domain.conditional import entity_tag, is_known
 from gateway.domain.query import Format, parse_lookup
 from gateway.ports import Lookups, Renderer
 
 #: A company may be shown again for a minute, by the client that asked for it.
 CACHE_CONTROL = "private, max-age=60"
-
-#: As it is written everywhere; aiohttp's own constant is "Etag".
-ETAG = "ETag"
 
 MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; charset=utf-8"}
 
@@ -33,7 +30,7 @@ def lookup_handler(
             ETAG: entity_tag(reply.tag, query.format),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
         }
-        if is_known(headers[ETAG], _if_none_match(request)):
+        if is_known(headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=headers)
         headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[query.format]
         is_xml = query.format is Format.XML
@@ -41,9 +38,3 @@ def lookup_handler(
         return web.Response(body=body, headers=headers)
 
     return look_up
-
-
-def _if_none_match(request: web.Request) -> str | None:
-    if hdrs.IF_NONE_MATCH not in request.headers:
-        return None
-    return ",".join(request.headers.getall(hdrs.IF_NONE_MATCH))

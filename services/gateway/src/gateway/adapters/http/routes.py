@@ -1,10 +1,10 @@
 """The public paths, who may use them, and the application that serves them."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.lookup import SearchType
@@ -113,6 +113,12 @@ def _gate(surroundings: Surroundings, policy: Policy) -> Gate:
     )
 
 
+def _varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
+    """The headers of answers that also depend on the request header `name`."""
+    names = [headers[hdrs.VARY], name] if hdrs.VARY in headers else [name]
+    return {**headers, hdrs.VARY: ", ".join(names)}
+
+
 def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     lookup = RouteFacts(
         access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
@@ -122,7 +128,7 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     suggestions = RouteFacts(access=lookup.access, headers=lookup.headers)
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
-    page = RouteFacts(access=Access(counted=False), headers=lookup.headers)
+    page = RouteFacts(Access(), headers=_varying(lookup.headers, hdrs.ACCEPT_ENCODING))
     return {
         **dict.fromkeys(LOOKUP_PATHS, lookup),
         SUGGEST_PATH: suggestions,

@@ -1,13 +1,18 @@
-"""What is served beside the lookups: the documentation page, its parts and the OpenAPI document."""
+"""The documentation page, its parts and the OpenAPI document, each compressed once."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import gzip
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import sha256
 from importlib.resources import files
 
 import orjson
 from aiohttp import hdrs, web
 
+from gateway.adapters.http.context import ETAG, if_none_match
 from gateway.adapters.http.docs.page import page
 from gateway.adapters.http.openapi.document import openapi_document
+from gateway.domain.conditional import accepts_gzip, is_known
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -41,16 +46,37 @@ def documentation() -> dict[str, Handler]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _Representation:
+    """One form of a document, with an entity tag of its own (RFC 9110, 8.8.3.3)."""
+
+    body: bytes
+    headers: dict[str, str]
+
+    def answer(self, request: web.Request) -> web.Response:
+        if is_known(self.headers[ETAG], if_none_match(request)):
+            return web.Response(status=304, headers=self.headers)
+        return web.Response(body=self.body, headers=self.headers)
+
+
 def _fixed(body: bytes, media_type: str) -> Handler:
-    headers: Mapping[str, str] = {
+    headers: dict[str, str] = {
         hdrs.CONTENT_TYPE: media_type,
         hdrs.CACHE_CONTROL: "public, max-age=300",
         hdrs.CONTENT_SECURITY_POLICY: CONTENT_SECURITY_POLICY,
         hdrs.REFERRER_POLICY: "no-referrer",
     }
+    tag = sha256(body).hexdigest()[:16]
+    plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
+    # Without a time in it, all processes make the same bytes.
+    compressed = _Representation(
+        gzip.compress(body, mtime=0),
+        {**headers, ETAG: f'"{tag}.gzip"', hdrs.CONTENT_ENCODING: "gzip"},
+    )
 
-    async def answer(_request: web.Request) -> web.Response:
-        return web.Response(body=body, headers=headers)
+    async def answer(request: web.Request) -> web.Response:
+        accepted = ",".join(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
+        return (compressed if accepts_gzip(accepted) else plain).answer(request)
 
     return answer
 

@@ -7,13 +7,27 @@ from gateway.adapters.http.openapi.batch import batch_paths, batch_schemas
 from gateway.adapters.http.openapi.delivery import delivery
 from gateway.adapters.http.openapi.guide import introduction
 from gateway.adapters.http.openapi.lookups import lookup_parameters, lookup_paths
-from gateway.adapters.http.openapi.responses import HEADERS, headers, responses
+from gateway.adapters.http.openapi.responses import (
+    HEADERS,
+    ON_STATUS,
+    headers,
+    problem_answers,
+    responses,
+)
 from gateway.adapters.http.openapi.schemas import schemas
 from gateway.adapters.http.openapi.suggesting import suggestion_paths, suggestion_schemas
 from gateway.adapters.http.openapi.webhook_schemas import webhook_schemas
 from gateway.adapters.http.openapi.webhooks import webhook_parameters, webhook_paths
+from gateway.domain import problems
 
 Node = dict[str, Any]
+
+PAGE_PROBLEMS = (
+    problems.Unauthorized,
+    problems.RateLimited,
+    problems.InternalError,
+    problems.ServiceUnavailable,
+)
 
 
 def openapi_document() -> Node:
@@ -52,13 +66,17 @@ def _page(operation: str, summary: str, media_type: str) -> Node:
         "operationId": operation,
         "summary": summary,
         "tags": ["Documentation"],
-        "security": [{}],
         "responses": {
             "200": {
-                "description": summary,
-                "headers": headers(),
+                "description": f"{summary}. It is compressed for clients that accept gzip.",
+                "headers": headers(*ON_STATUS[200]),
                 "content": {media_type: {}},
-            }
+            },
+            "304": {
+                "description": "The document has not changed since the given `ETag`.",
+                "headers": headers(*ON_STATUS[304]),
+            },
+            **problem_answers(*PAGE_PROBLEMS),
         },
     }
 
