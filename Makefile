@@ -13,6 +13,14 @@ STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# .venv is made anew where its interpreter is gone, or PYTHON names another one.
+WHICH := -c 'import sys; print(sys.base_prefix, sys.version)'
+PRESENT := $(shell $(BIN)/python $(WHICH) 2>/dev/null)
+WANTED := $(if $(PYTHON),$(shell $(PYTHON) $(WHICH)),$(PRESENT))
+ifneq ($(PRESENT),$(or $(WANTED),some))
+.PHONY: .venv/installed
+endif
+
 install: .venv/installed ## .venv with the pinned packages and ours; redone when a list of them changes
 
 .venv/installed: constraints.txt $(PACKAGES) deploy/local/install

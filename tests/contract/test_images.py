@@ -70,6 +70,7 @@ def test_what_an_image_copies_is_sent_to_the_build(service: Service) -> None:
 
 def test_an_image_runs_the_module_as_a_user_without_rights(service: Service) -> None:
     assert f'["python", "-m", "{service.module}"]' in instructions(service, "ENTRYPOINT")
+    assert instructions(service, "CMD")[0] == '["serve"]'
     assert service.is_runnable
     assert instructions(service, "USER") == ["10001:10001"]
 

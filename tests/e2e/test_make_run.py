@@ -77,8 +77,8 @@ class Run:
         return self._popen("stop").wait(ENDED)
 
     def env(self) -> dict[str, str]:
-        lines = shlex.split((self.folder / "env").read_text())
-        return dict(line.split("=", 1) for line in lines)
+        words = shlex.split((self.folder / "env").read_text())
+        return dict(word.split("=", 1) for word in words if word != "export")
 
     def children(self) -> list[int]:
         lines = (self.folder / "children").read_text().splitlines()

@@ -142,13 +142,13 @@ def test_stop_says_when_nothing_was_running(tmp_path: Path) -> None:
     assert not alone.stop(tmp_path)
 
 
-def test_a_shell_reads_back_what_the_env_file_says(tmp_path: Path) -> None:
+def test_the_env_file_gives_its_variables_to_every_command_of_a_shell(tmp_path: Path) -> None:
     url = "mongodb://127.0.0.1:1/?a=1&b='two words'"
     path = tmp_path / "env"
 
     with env_file(tmp_path, {"MONGO_URL": url}):
-        read = complete(["sh", "-c", f'. {path} && printf %s "$MONGO_URL"'], {}, seconds=SOON)
-        assert read == url
+        read = complete(["sh", "-c", f". {path} && printenv MONGO_URL"], {}, seconds=SOON)
+        assert read == f"{url}\n"
         assert path.stat().st_mode & 0o777 == 0o600
 
     assert not path.exists()
@@ -184,6 +184,20 @@ def test_a_port_of_a_server_that_is_given_is_not_needed() -> None:
     given = StackSettings(mongo_url=SecretStr("mongodb://db/"), amqp_url=SecretStr("amqp://mq/"))
 
     assert not [name for name in given.run_ports if name.startswith(("AMQP", "MONGO"))]
+
+
+def test_the_servers_of_an_earlier_run_are_not_given_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PORT_OFFSET", "600")
+    monkeypatch.setenv("AMQP_URL", "amqp://guest:guest@127.0.0.1:6282/")
+    monkeypatch.setenv("MONGO_URL", "mongodb://127.0.0.1:27627/?replicaSet=rs0")
+    same = StackSettings()
+    monkeypatch.setenv("PORT_OFFSET", "0")
+
+    other = StackSettings()
+
+    assert (same.amqp_url, same.mongo_url) == (None, None)
+    assert other.amqp_url is not None
+    assert other.mongo_url is not None
 
 
 def test_docker_answers_when_its_socket_does(tmp_path: Path) -> None:

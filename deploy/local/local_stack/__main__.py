@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 
+from common.runtime.settings import load
 from local_stack import alone, mongodb, rabbitmq
 from local_stack.errors import SetupError
 from local_stack.receiver import receive
@@ -36,12 +37,12 @@ def _parser() -> argparse.ArgumentParser:
 def _obey(chosen: argparse.Namespace) -> None:
     match chosen.command:
         case "run":
-            run(StackSettings())
+            run(load(StackSettings))
         case "stop":
-            stopped = alone.stop(StackSettings().run_dir)
+            stopped = alone.stop(load(StackSettings).run_dir)
             print("Stopped." if stopped else "Nothing was running.")
         case "receiver":
-            settings = StackSettings()
+            settings = load(StackSettings)
             port = settings.receiver_port if chosen.port is None else chosen.port
             receive(receiver_certificates(settings), port=port, secret=chosen.secret)
         case _:

@@ -1,4 +1,4 @@
-"""`.run/env`: where everything is, for scripts. It is there only while everything is ready."""
+"""`.run/env`: addresses and the key of a run, for shells; it exists only while all is ready."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ _NAME = "env"
 
 
 def remove(run_dir: Path) -> None:
-    """Takes away the file that a killed run has left."""
+    """Removes the file that a killed run has left."""
     (run_dir / _NAME).unlink(missing_ok=True)
 
 
@@ -19,7 +19,7 @@ def remove(run_dir: Path) -> None:
 def env_file(run_dir: Path, values: Mapping[str, str]) -> Iterator[None]:
     """The file in shell syntax, whole from its first moment to the end of the body."""
     path = run_dir / _NAME
-    lines = [f"{name}={shlex.quote(value)}\n" for name, value in values.items()]
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in values.items()]
     write_private(path, "".join(lines))
     try:
         yield

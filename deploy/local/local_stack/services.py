@@ -12,7 +12,7 @@ from local_stack.settings import StackSettings
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    #: Runs with `python -m <module>`.
+    #: Runs with `python -m <module> <command>`.
     module: str
     #: The setting that says where its operational port is.
     admin_port: str
@@ -20,13 +20,13 @@ class Service:
     environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
     #: Whether its command `indexes` prepares the database; the dispatcher's is the registry's.
     has_indexes: bool = True
-    #: The command of the module, where it is not the module itself that serves.
-    command: tuple[str, ...] = ()
+    command: tuple[str, ...] = ("serve",)
 
     @property
     def name(self) -> str:
-        """Such as `lookup`, or `lookup-sync` for its command."""
-        return "-".join([self.module, *self.command[:1]])
+        """Such as `lookup`, or `lookup-sync` for another command than `serve`."""
+        command = self.command[0]
+        return self.module if command == "serve" else f"{self.module}-{command}"
 
     @property
     def admin_url_name(self) -> str:

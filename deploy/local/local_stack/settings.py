@@ -2,8 +2,9 @@
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _LAST_PORT = 65_535
@@ -33,9 +34,6 @@ class StackSettings(BaseSettings):
     sample_companies: int = Field(
         default=2000, ge=1, description="how many invented companies each register has"
     )
-
-    amqp_url: SecretStr | None = Field(default=None, description="a RabbitMQ to use instead")
-    mongo_url: SecretStr | None = Field(default=None, description="a replica set to use instead")
 
     webhook_secret_keys: SecretStr | None = Field(
         default=None, description="sealing keys to use instead of the one that is made here"
@@ -71,6 +69,18 @@ class StackSettings(BaseSettings):
     amqp_management_port: int = _port(15682, "RabbitMQ's management API")
     amqp_distribution_port: int = _port(25682, "Erlang's distribution")
     mongo_port: int = _port(_MONGO_PORT, "MongoDB")
+
+    # After the ports, which their validators read.
+    amqp_url: SecretStr | None = Field(default=None, description="a RabbitMQ to use instead")
+    mongo_url: SecretStr | None = Field(default=None, description="a replica set to use instead")
+
+    @field_validator("amqp_url", "mongo_url")
+    @classmethod
+    def _not_our_own(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
+        """No server is given where `.run/env` of an earlier run names the run's own."""
+        own = info.data.get("amqp_port" if info.field_name == "amqp_url" else "mongo_port")
+        place = urlsplit(url.get_secret_value()).netloc.rpartition("@")[2] if url else None
+        return None if place == f"127.0.0.1:{own}" else url
 
     @property
     def run_ports(self) -> dict[str, int]:

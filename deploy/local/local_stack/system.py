@@ -50,7 +50,12 @@ class System:
         return f"http://127.0.0.1:{self.base_port}"
 
     def start(
-        self, module: str, *, name: str | None = None, command: Sequence[str] = (), **settings: str
+        self,
+        module: str,
+        *,
+        name: str | None = None,
+        command: Sequence[str] = ("serve",),
+        **settings: str,
     ) -> Service:
         """Starts a service, or one of its commands that serve, without waiting for it.
 

@@ -70,4 +70,7 @@ def test_a_bad_url_is_not_repeated_for_it_may_hold_a_password(
     with pytest.raises(SystemExit):
         load(Settings)
 
-    assert capsys.readouterr().err == "setting AMQP_URL: write it as amqp://<host>/…\n"
+    line = (
+        "setting AMQP_URL: write it as amqp://<host>/…, with / @ ? of a password as %2F %40 %3F\n"
+    )
+    assert capsys.readouterr().err == line

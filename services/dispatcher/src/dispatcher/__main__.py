@@ -1,4 +1,4 @@
-"""`python -m dispatcher` serves; `python -m dispatcher <command>` does one thing and ends."""
+"""`python -m dispatcher <command>`: `serve`, or a command that does one thing and ends."""
 
 from dispatcher.commands import main
 

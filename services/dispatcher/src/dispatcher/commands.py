@@ -1,4 +1,4 @@
-"""`python -m dispatcher` serves; with a command it does one thing and ends."""
+"""`python -m dispatcher serve` runs the service; other commands do one thing and end."""
 
 import argparse
 import asyncio
@@ -9,7 +9,8 @@ from common.contracts.outage import Outage
 from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
 from common.messaging.dead_letters import DeadLetter, DeadLetters, dead_letters
 from common.messaging.topology import Queue
-from common.runtime.service import run
+from common.runtime import logs
+from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from dispatcher.app import build
 from dispatcher.settings import BrokerSettings, Settings
@@ -20,19 +21,23 @@ _SHOWN = 200
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.command is None:
+    chosen = chosen_command(_parser(), arguments)
+    if chosen.command == "serve":
         run("dispatcher", load(Settings), build)
         return
+    settings = load(BrokerSettings)
+    # Standard output is for the letters; an outage is one sentence below.
+    logs.configure("ERROR", service="dispatcher")
     try:
-        asyncio.run(_dead_letters(chosen, load(BrokerSettings)))
+        asyncio.run(_dead_letters(chosen, settings))
     except Outage as outage:
         sys.exit(str(outage))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dispatcher", description="Without a command: serve.")
-    commands = parser.add_subparsers(dest="command", metavar="command")
+    parser = argparse.ArgumentParser(prog="python -m dispatcher")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     letters = commands.add_parser(
         "dead-letters", help="messages that failed again and again: list, requeue, drop"
     )

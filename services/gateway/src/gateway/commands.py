@@ -1,4 +1,4 @@
-"""`python -m gateway` serves; with a command it does one thing and ends."""
+"""`python -m gateway serve` runs the service; other commands do one thing and end."""
 
 import argparse
 import asyncio
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from common.contracts.outage import Outage
-from common.mongo import connected, database
-from common.runtime.service import run
+from common.mongo import connected, database, outages
+from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.adapters.keys import MongoKeys
 from gateway.app import build
@@ -20,12 +20,13 @@ from gateway.usecases import IssueKey, RevokeKey
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.command is None:
+    chosen = chosen_command(_parser(), arguments)
+    if chosen.command == "serve":
         run("gateway", load(Settings), build)
         return
     try:
-        failure = asyncio.run(_command(chosen, load(KeySettings)))
+        with outages():
+            failure = asyncio.run(_command(chosen, load(KeySettings)))
     except Outage as outage:
         failure = str(outage)
     if failure is not None:
@@ -33,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gateway", description="Without a command: serve.")
-    commands = parser.add_subparsers(dest="command", metavar="command")
+    parser = argparse.ArgumentParser(prog="python -m gateway")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     commands.add_parser("indexes", help="make the indexes that the gateway's collections need")
     keys = commands.add_parser("keys", help="issue, list and revoke API keys")
     actions = keys.add_subparsers(dest="action", metavar="action", required=True)

@@ -1,4 +1,4 @@
-"""`python -m lookup` serves; `python -m lookup <command>` does one thing and ends."""
+"""`python -m lookup <command>`: `serve`, or a command that does one thing and ends."""
 
 if __name__ == "__main__":
     # Not above: the processes that work for this one load this module, too, and nothing of that.

@@ -1,4 +1,4 @@
-"""`python -m lookup` serves; with a command it does one thing and ends."""
+"""`python -m lookup serve` runs the service; other commands do one thing and end."""
 
 import argparse
 import asyncio
@@ -17,9 +17,9 @@ from tqdm import tqdm
 from common.contracts.company import Country, company_key
 from common.contracts.outage import Outage
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
-from common.mongo import Client, Database, connected, database
+from common.mongo import Client, Database, connected, database, outages
 from common.runtime.backoff import delays
-from common.runtime.service import run
+from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.adapters.registers.processes import reading_processes
 from lookup.adapters.registers.reading import documents
@@ -43,14 +43,15 @@ SOUND, REFUSED, MISUSED, BROKEN, AWAY = 0, 1, 2, 3, 4
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves or runs a command, and exits with its status."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.command is None:
+    chosen = chosen_command(_parser(), arguments)
+    if chosen.command == "serve":
         run("lookup", load(Settings), build)
         return
     if chosen.command == "sync":
         sys.exit(run_sync(chosen))
     try:
-        status = asyncio.run(_command(chosen, load(StoreSettings)))
+        with outages():
+            status = asyncio.run(_command(chosen, load(StoreSettings)))
     except Outage as outage:
         _say(f"{outage}; run the same command again when it is back, it goes on where it stopped")
         status = AWAY
@@ -58,8 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="lookup", description="Without a command: serve.")
-    commands = parser.add_subparsers(dest="command", metavar="command")
+    parser = argparse.ArgumentParser(prog="python -m lookup")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     commands.add_parser("indexes", help="make the indexes that the register's collections need")
     load_files = commands.add_parser(
         "import",

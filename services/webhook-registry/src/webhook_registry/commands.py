@@ -1,4 +1,4 @@
-"""`python -m webhook_registry` serves; with a command it does one thing and ends."""
+"""`python -m webhook_registry serve` runs the service; other commands do one thing and end."""
 
 import argparse
 import asyncio
@@ -10,8 +10,8 @@ from random import Random
 from typing import Protocol
 
 from common.contracts.outage import Outage
-from common.mongo import Database, connected, database
-from common.runtime.service import run
+from common.mongo import Database, connected, database, outages
+from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build, now
 from webhook_registry.domain.changes import enabled, stopped_by_operator
@@ -29,12 +29,13 @@ class Decide(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
-    chosen = _parser().parse_args(arguments)
-    if chosen.command is None:
+    chosen = chosen_command(_parser(), arguments)
+    if chosen.command == "serve":
         run("webhook-registry", load(Settings), build)
         return
     try:
-        failure = asyncio.run(_command(chosen))
+        with outages():
+            failure = asyncio.run(_command(chosen))
     except Outage as outage:
         failure = str(outage)
     if failure is not None:
@@ -42,10 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="webhook_registry", description="Without a command: serve."
-    )
-    commands = parser.add_subparsers(dest="command", metavar="command")
+    parser = argparse.ArgumentParser(prog="python -m webhook_registry")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     commands.add_parser("indexes", help="make the indexes that the webhooks' collections need")
     commands.add_parser("reseal", help="seal every secret with the newest key")
     disable = commands.add_parser(

@@ -1,11 +1,12 @@
 """Start and stop of a service process."""
 
+import argparse
 import asyncio
 import gc
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
@@ -26,10 +27,29 @@ S = TypeVar("S", bound=ProcessSettings)
 Build = Callable[[S, AsyncExitStack, Health], Awaitable[None]]
 
 
+class _CannotStart(Exception):
+    """A port is taken or a folder cannot be used; the message is the system's."""
+
+
+def chosen_command(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None
+) -> argparse.Namespace:
+    """Parses a command line, `sys.argv` when None; an empty one shows the help and exits with 2."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if not given:
+        parser.print_help(sys.stderr)
+        sys.exit(2)
+    return parser.parse_args(given)
+
+
 def run(name: str, settings: S, build: Build[S]) -> None:
     """Runs a service until SIGTERM or SIGINT; one is enough at any stage, more change nothing."""
     write_out_lines = logs.configure(settings.log_level, service=name)
-    uvloop.run(_main(name, settings, build))
+    try:
+        uvloop.run(_main(name, settings, build))
+    except _CannotStart as fault:
+        write_out_lines()
+        sys.exit(f"{name} cannot start: {fault}")
     # Python itself would first wait for every thread, and one that asks a name server which never
     # answers has half a minute to go. All there was to close is closed.
     write_out_lines()
@@ -61,10 +81,13 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
     log.info("service.starting", name=name, settings=shown(settings))
     health = Health()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(
-            admin_port(health, host=settings.admin_host, port=settings.admin_port)
-        )
-        await build(settings, stack, health)
+        try:
+            await stack.enter_async_context(
+                admin_port(health, host=settings.admin_host, port=settings.admin_port)
+            )
+            await build(settings, stack, health)
+        except OSError as error:
+            raise _CannotStart(str(error)) from error
         _spare_the_collector()
         health.serving = True
         log.info("service.started")

@@ -3,11 +3,11 @@
 Durations are ISO 8601 (`PT5S`); a bare number is refused, since nobody can tell its unit.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -21,12 +21,24 @@ def _with_unit(value: object) -> object:
     raise ValueError("give a duration in ISO 8601, such as PT5S or PT1M")
 
 
+_HOST = r"[^\s@/?:,\[\]]+|\[[0-9A-Fa-f:.]+\]"
+_PORT = r"6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4}"
+_SERVER = rf"({_HOST})(:({_PORT}))?"
+
+
 def _url_of(*schemes: str) -> Callable[[SecretStr], SecretStr]:
+    """A check of the form of a URL, which may name several servers."""
+    written = re.compile(
+        rf"({'|'.join(map(re.escape, schemes))})://([^\s@/?]*@)?"
+        rf"{_SERVER}(,{_SERVER})*(/[^\s@?]*)?(\?\S*)?"
+    )
+
     def checked(url: SecretStr) -> SecretStr:
-        parts = urlsplit(url.get_secret_value())
-        if parts.scheme not in schemes or not parts.hostname:
+        if written.fullmatch(url.get_secret_value()) is None:
             # The URL itself may hold a password and is not repeated.
-            raise ValueError(f"write it as {schemes[0]}://<host>/…")
+            raise ValueError(
+                f"write it as {schemes[0]}://<host>/…, with / @ ? of a password as %2F %40 %3F"
+            )
         return url
 
     return checked
@@ -74,7 +86,9 @@ def load(settings: type[S]) -> S:
         faults: dict[str, str] = {}
         for fault in error.errors(include_url=False, include_input=False):
             name = str(fault["loc"][0]).upper() if fault["loc"] else ""
-            faults.setdefault(name, fault["msg"].removeprefix("Value error, "))
+            missing = fault["type"] == "missing"
+            message = "is not set" if missing else fault["msg"].removeprefix("Value error, ")
+            faults.setdefault(name, message)
         for name, message in faults.items():
             # A fault of several settings together names them itself.
             where = f"setting {name}" if name else "settings"

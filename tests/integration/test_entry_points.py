@@ -1,0 +1,108 @@
+"""The command line of each service, as a person meets it first."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+SERVICES = ("gateway", "lookup", "webhook_registry", "dispatcher")
+#: Nothing listens there, and nothing is asked before the port is opened.
+SETTINGS = {
+    "AMQP_URL": "amqp://127.0.0.1:1/",
+    "MONGO_URL": "mongodb://127.0.0.1:1/",
+    "INDEX_DIR": "/nonexistent",
+    "WEBHOOK_SECRET_KEYS": "k:" + "A" * 43 + "=",
+}
+LIMIT = 60
+
+
+def call(
+    module: str, *arguments: str, settings: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        env={"PATH": os.environ["PATH"], **settings},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("settings", [{}, SETTINGS], ids=["unset", "set"])
+@pytest.mark.parametrize("module", SERVICES)
+def test_a_service_alone_lists_its_commands(module: str, settings: Mapping[str, str]) -> None:
+    called = call(module, settings=settings)
+
+    assert called.returncode == 2
+    assert called.stderr.startswith(f"usage: python -m {module} ")
+    assert "    serve " in called.stderr
+
+
+@pytest.mark.parametrize("module", SERVICES)
+def test_each_setting_that_is_missing_is_one_line(module: str) -> None:
+    called = call(module, "serve", settings={})
+
+    assert called.returncode == 2
+    assert {"setting AMQP_URL: is not set", "setting MONGO_URL: is not set"} <= set(
+        called.stderr.splitlines()
+    )
+    assert all(line.startswith("setting ") for line in called.stderr.splitlines())
+
+
+def test_a_port_that_is_taken_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+
+        called = call("gateway", "serve", settings={**SETTINGS, "ADMIN_PORT": port})
+
+    assert called.returncode == 1
+    [line] = called.stderr.splitlines()
+    assert line.startswith("gateway cannot start: ")
+    assert port in line
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("gateway", "indexes"),
+        ("gateway", "keys", "list"),
+        ("lookup", "indexes"),
+        ("webhook_registry", "indexes"),
+        ("dispatcher", "dead-letters", "list"),
+    ],
+    ids=" ".join,
+)
+def test_an_outage_is_one_line(arguments: tuple[str, ...]) -> None:
+    called = call(*arguments, settings=SETTINGS)
+
+    assert called.returncode in {1, 4}
+    assert called.stdout == ""
+    [line] = called.stderr.splitlines()
+    assert "cannot be reached" in line
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mongodb://host:99999",
+        "mongodb://a host/",
+        "mongodb://user:pass/word@host/",
+        "host:27017",
+        "mongodb:///",
+    ],
+)
+def test_a_url_that_cannot_be_used_is_one_line_without_the_url(url: str) -> None:
+    called = call("lookup", "indexes", settings={"MONGO_URL": url})
+
+    assert called.returncode == 2
+    [line] = called.stderr.splitlines()
+    assert line.startswith("setting MONGO_URL: write it as mongodb://<host>/")
+    assert "word@" not in line
