@@ -43,6 +43,7 @@ from tests.builders.companies import (
     an_owners_record,
 )
 from tests.conftest import DatabaseNames
+from tests.fakes.lookup import FakeSearches
 
 pytestmark = pytest.mark.integration
 
@@ -55,15 +56,6 @@ EINVOICING_OF_THE_COMPANY = LookupRequest(
     questions=(Question(type=SearchType.VAT, term="12345674"),),
     include=(Include.EINVOICING,),
 )
-
-
-class NoSearches:
-    """`Searches` that find nothing."""
-
-    async def by_name(self, _country: Country, _name: str, _limit: int = 1) -> tuple[()]:
-        return ()
-
-    async def by_address(self, _country: Country, _address: str) -> None: ...
 
 
 def a_document(record: Stored, digest: bytes | None = None) -> Unread:
@@ -272,7 +264,26 @@ async def test_a_phone_number_finds_the_best_of_those_who_share_it(store: Store)
 
     found = await store.register.companies_of_phones(Country.DK, ["33112233", "44556677"])
 
-    assert found == {"33112233": "dk:10000017"}
+    assert found == {"33112233": ["dk:10000017"], "44556677": []}
+
+
+async def test_companies_with_a_phone_number_come_before_those_that_have_it_by_a_unit(
+    store: Store,
+) -> None:
+    ended = a_company(vat="10000009", status=Status.ENDED)
+    active = a_company(vat="10000017")
+    await store.load(
+        a_company_record(),
+        a_company_record(ended, phones=("33112233",)),
+        a_company_record(active, phones=("33112233",)),
+    )
+    await store.load(a_unit_record(phones=("33112233",)), kind=Kind.DK_UNITS)
+
+    three = await store.register.companies_of_phones(Country.DK, ["33112233"], 3)
+    two = await store.register.companies_of_phones(Country.DK, ["33112233"], 2)
+
+    assert three == {"33112233": ["dk:10000017", "dk:10000009", KEY]}
+    assert two == {"33112233": ["dk:10000017", "dk:10000009"]}
 
 
 async def test_a_units_phone_number_finds_its_company_when_no_company_has_it(store: Store) -> None:
@@ -281,7 +292,7 @@ async def test_a_units_phone_number_finds_its_company_when_no_company_has_it(sto
 
     found = await store.register.companies_of_phones(Country.DK, ["33112233"])
 
-    assert found == {"33112233": KEY}
+    assert found == {"33112233": [KEY]}
 
 
 async def test_owners_loaded_before_their_company_show_with_it(store: Store) -> None:
@@ -370,7 +381,7 @@ async def test_an_answer_lists_identifiers_as_events_do_whatever_order_they_came
     for identifier, holder in held.items():
         await store.load(a_participant_record(identifier, holder=holder), kind=Kind.PEPPOL)
 
-    [reply] = await AnswerLookups(store.register, NoSearches())([EINVOICING_OF_THE_COMPANY])
+    [reply] = await AnswerLookups(store.register, FakeSearches())([EINVOICING_OF_THE_COMPANY])
 
     events = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
     newest = max((orjson.loads(event["body"]) for event in events), key=itemgetter("revision"))

@@ -47,6 +47,8 @@ def test_an_inferred_search_is_known_as_such() -> None:
 
     assert questions(query) == [("vat", "987654321"), ("produ", "987654321")]
     assert query.search_type == "search"
+    assert query.request.inferred
+    assert not parsed("country=no&vat=987654321").request.inferred
 
 
 def test_a_typed_endpoint_infers_nothing() -> None:

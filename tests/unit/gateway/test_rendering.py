@@ -31,6 +31,7 @@ def test_a_company_is_written_as_decided() -> None:
                 "advertising_protected": True,
                 "match": {"type": "vat", "score": 99.5},
                 "einvoicing": [{"identifier": "0184:12345674", "document_types": ["a", "b"]}],
+                "alternatives": [{"vat": "87654325", "city": None}],
             }
         )
     )
@@ -47,7 +48,8 @@ def test_a_company_is_written_as_decided() -> None:
         "<match><type>vat</type><score>99.5</score></match>"
         "<einvoicing><entry><identifier>0184:12345674</identifier>"
         "<document_types><document_type>a</document_type><document_type>b</document_type>"
-        "</document_types></entry></einvoicing></company>"
+        "</document_types></entry></einvoicing><alternatives><alternative>"
+        '<vat>87654325</vat><city nil="true"/></alternative></alternatives></company>'
     )
 
 

@@ -32,7 +32,7 @@ def test_the_body_is_the_company_with_revision_match_and_source() -> None:
 
     assert body["vat"] == "12345674"
     assert body["revision"] == 3
-    assert body["match"] == {"type": "vat", "score": 100}
+    assert body["match"] == {"type": "vat", "score": 100, "matched_name": None}
     assert body["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
 
 
@@ -49,8 +49,8 @@ def test_without_an_include_its_key_is_absent_and_with_it_never_null() -> None:
     bare = orjson.loads(answer(a_found_company(), (), Extras()).body)
     full = orjson.loads(answer(a_found_company(owners=b"[]"), tuple(Include), Extras()).body)
 
-    assert not {"owners", "production_units", "einvoicing"} & bare.keys()
-    assert (full["owners"], full["production_units"], full["einvoicing"]) == ([], [], [])
+    assert not {*Include} & bare.keys()
+    assert [full[include] for include in Include] == [[] for _ in Include]
 
 
 def test_a_fuzzy_score_has_one_decimal() -> None:
@@ -67,6 +67,16 @@ def test_the_tag_changes_with_the_revision_the_match_and_what_is_included() -> N
     }
 
     assert len(tags) == 9
+
+
+def test_the_tag_changes_with_the_alternatives() -> None:
+    one, other = dump(a_company(vat="10000009")), dump(a_company(vat="10000017"))
+    tags = {
+        answer(a_found_company(), (Include.ALTERNATIVES,), Extras(alternatives=alternatives)).tag
+        for alternatives in ([], [(90.0, one)], [(90.0, other)], [(80.0, one)])
+    }
+
+    assert len(tags) == 4
 
 
 def test_the_registers_own_time_is_no_change_of_the_tag() -> None:

@@ -167,6 +167,23 @@ def test_an_address_abroad_is_found_by_its_text(index: SearchIndex) -> None:
     assert found(index, "Harbour House, Dundee") is None
 
 
+def test_the_companies_of_a_house_are_ranked_each_once(index: SearchIndex) -> None:
+    line = "Margrethepladsen 4, 8000 Aarhus C"
+    twice = (an_indexed_address(line), an_indexed_address(line, kind=AddressKind.POSTAL))
+    filled(
+        index,
+        at(line, number=1, employees=5),
+        an_indexed_company("Sydlys", number=2, employees=50, addresses=twice),
+        at("Margrethepladsen 4, 1. th, 8000 Aarhus C", number=3),
+        at("Margrethepladsen 6, 8000 Aarhus C", number=4),
+    )
+
+    hits = index.search_addresses(line, 6)
+
+    assert [hit.key for hit in hits] == ["dk:2", "dk:1", "dk:3"]
+    assert index.search_addresses(line, 1) == hits[:1]
+
+
 def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -> None:
     nowhere = IndexedAddress(AddressKind.BUSINESS, None, None, "5000", "Odense C")
     company = an_indexed_company("Nordlys", number=1, addresses=(nowhere,))

@@ -36,9 +36,12 @@ class Register(Companies, Protocol):
         """Whose the registered e-invoicing identifiers are."""
 
     async def companies_of_phones(
-        self, country: Country, phones: Collection[str]
-    ) -> Mapping[str, CompanyKey]:
-        """The best company of each number: companies' own numbers before those of their units."""
+        self, country: Country, phones: Collection[str], limit: int = 1
+    ) -> Mapping[str, Sequence[CompanyKey]]:
+        """At most `limit` companies of each number, best first.
+
+        Companies with the number itself come before those that have it through a unit.
+        """
 
     async def units_of(
         self, companies: Collection[CompanyKey]
@@ -64,7 +67,10 @@ class Searches(Protocol):
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         """At most `limit` companies, best first, each once; none when nobody is called so."""
 
-    async def by_address(self, country: Country, address: str) -> SearchHit | None: ...
+    async def by_address(
+        self, country: Country, address: str, limit: int = 1
+    ) -> Sequence[SearchHit]:
+        """At most `limit` companies at the address, best first, each once."""
 
 
 class Suggestions(Protocol):

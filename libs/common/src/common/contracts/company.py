@@ -30,6 +30,7 @@ class Include(StrEnum):
     OWNERS = "owners"
     PRODUCTION_UNITS = "production_units"
     EINVOICING = "einvoicing"
+    ALTERNATIVES = "alternatives"
 
 
 class CodedText(Contract):
@@ -161,6 +162,24 @@ class Match(Contract):
     type: str
     #: 0 to 100; 100 is an exact match.
     score: float
+    #: The trade or former name that matched; absent when the current name did.
+    matched_name: str | None = None
+
+
+class CompanySummary(Contract):
+    """As much of a company as a list to choose from shows."""
+
+    vat: str
+    #: The current name, also where another of its names matches.
+    name: str
+    city: str | None = None
+    status: Status
+    #: 0 to 100; 100 is an exact match.
+    score: float
+
+
+class Alternative(CompanySummary):
+    """Another company that matches a search."""
 
 
 class CompanyAnswer(Company):
@@ -172,6 +191,7 @@ class CompanyAnswer(Company):
     owners: tuple[Owner, ...] | None = None
     production_units: tuple[ProductionUnit, ...] | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
+    alternatives: tuple[Alternative, ...] | None = None
 
 
 REGISTER_OF: dict[Country, Literal["cvr", "brreg"]] = {Country.DK: "cvr", Country.NO: "brreg"}

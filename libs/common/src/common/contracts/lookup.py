@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from common.contracts.company import Country, Include, Status
+from common.contracts.company import CompanySummary, Country, Include
 from common.contracts.contract import Contract
 
 
@@ -29,6 +29,8 @@ class LookupRequest(Contract):
     #: Asked in this order; the first that finds a company answers.
     questions: tuple[Question, ...] = Field(min_length=1)
     include: tuple[Include, ...] = ()
+    #: Whether the types of the questions were inferred from a bare term.
+    inferred: bool = False
 
 
 class LookupReply(Contract):
@@ -49,16 +51,8 @@ class SuggestRequest(Contract):
     limit: int = Field(ge=1, le=MOST_SUGGESTIONS)
 
 
-class Suggestion(Contract):
-    """A company that the text may become, as little of it as a list to choose from shows."""
-
-    vat: str
-    #: The current name, also where another of its names fits the text.
-    name: str
-    city: str | None = None
-    status: Status
-    #: 0 to 100; 100 when the text is the whole of a name.
-    score: float
+class Suggestion(CompanySummary):
+    """A company that the text may become; its score is 100 when the text is the whole name."""
 
 
 class SuggestionList(Contract):

@@ -42,10 +42,13 @@ def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> 
     questions = reading.questions(country, typed)
     if reading.faults or country is None:
         raise reading.problem()
+    search_type = typed or reading.named[0]
     return LookupQuery(
-        request=LookupRequest(country=country, questions=questions, include=include),
+        request=LookupRequest(
+            country=country, questions=questions, include=include, inferred=search_type == SEARCH
+        ),
         format=format_,
-        search_type=typed or reading.named[0],
+        search_type=search_type,
     )
 
 

@@ -59,11 +59,13 @@ class IndexSearches:
             hits = await _bounded(self.pool, partial(index.search_names, name, limit))
         return [SearchHit(hit.key, hit.score, hit.matched_name) for hit in hits]
 
-    async def by_address(self, country: Country, address: str) -> SearchHit | None:
+    async def by_address(
+        self, country: Country, address: str, limit: int = 1
+    ) -> Sequence[SearchHit]:
         index = self._answering(country)
         with _SECONDS.labels(country, "address").time():
-            hit = await _bounded(self.pool, partial(index.search_address, address))
-        return None if hit is None else SearchHit(hit.key, hit.score)
+            hits = await _bounded(self.pool, partial(index.search_addresses, address, limit))
+        return [SearchHit(hit.key, hit.score) for hit in hits]
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         index = self._answering(country)

@@ -3,21 +3,33 @@
 The stored JSON is copied, not parsed: an answer is put together from ready pieces.
 """
 
+import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from common.contracts.company import REGISTER_OF, Country, Include
-from common.contracts.lookup import LookupReply, SearchType
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.lookup import LookupReply, LookupRequest, SearchType
 from lookup.domain.upgrading import completed
 
 #: How times are written: in UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the same stored company is shown in another way, so that no cached answer survives.
-_SHAPE = "3"
+_SHAPE = "4"
+
+#: What a term was searched as, in the words of a problem.
+_SEARCHED_AS = {
+    SearchType.VAT: "a registration number",
+    SearchType.NAME: "a name",
+    SearchType.PRODU: "a production-unit number",
+    SearchType.PHONE: "a phone number",
+    SearchType.EAN: "an e-invoicing identifier",
+    SearchType.ADDRESS: "an address",
+}
 
 
 class Found(NamedTuple):
@@ -32,6 +44,8 @@ class Found(NamedTuple):
     type: SearchType
     #: 0 to 100.
     score: float
+    #: The trade or former name that matched.
+    matched_name: str | None = None
 
 
 class Extras(NamedTuple):
@@ -39,6 +53,8 @@ class Extras(NamedTuple):
 
     units: Sequence[bytes] = ()
     einvoicing: Sequence[bytes] = ()
+    #: Scores and companies.
+    alternatives: Sequence[tuple[float, bytes]] = ()
 
 
 def answer(found: Found, include: Collection[Include], extras: Extras) -> LookupReply:
@@ -46,11 +62,13 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
     score = orjson.dumps(shown(found.score))
     parts = [
         completed(found.core)[:-1],
-        b',"revision":%d,"match":{"type":"%s","score":%s},"source":{"register":"%s","updated_at":%s}'
+        b',"revision":%d,"match":{"type":"%s","score":%s,"matched_name":%s},'
+        b'"source":{"register":"%s","updated_at":%s}'
         % (
             found.revision,
             found.type.encode(),
             score,
+            orjson.dumps(found.matched_name),
             REGISTER_OF[found.country].encode(),
             orjson.dumps(found.updated_at, option=_TIMES),
         ),
@@ -61,12 +79,38 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
         parts += (b',"production_units":', orjson.dumps(in_order(found.core, extras.units)))
     if Include.EINVOICING in include:
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
-    parts.append(b"}")
     asked = "".join(part[0] for part in sorted(include))
+    if Include.ALTERNATIVES in include:
+        others = orjson.dumps([summary(core, score) for score, core in extras.alternatives])
+        parts += (b',"alternatives":', others)
+        # They change without a revision of the company that was found.
+        asked += hashlib.blake2b(others, digest_size=8).hexdigest()
+    parts.append(b"}")
     tag = (
         f"{_SHAPE}-{found.country}{found.vat}-{found.revision}-{found.type}{score.decode()}-{asked}"
     )
     return LookupReply(body=b"".join(parts), tag=tag)
+
+
+def summary(core: bytes, score: float) -> dict[str, Any]:
+    """As much of a stored company as a list to choose from shows."""
+    company = orjson.loads(core)
+    return {
+        "vat": company["vat"],
+        "name": company["name"],
+        "city": (company["address"] or {}).get("city"),
+        "status": company["status"],
+        "score": shown(score),
+    }
+
+
+def not_found(request: LookupRequest) -> Failure:
+    """Names the types that were inferred, so that a client sees why nothing was found."""
+    detail = "no company in the register matches"
+    if request.inferred:
+        types = (_SEARCHED_AS[question.type] for question in request.questions)
+        detail += f"; searched as {', then as '.join(types)}"
+    return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
 
 
 def shown(score: float) -> float:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
 from common.contracts.company import CompanyKey
 from common.contracts.lookup import SuggestReply
-from lookup.domain.answers import shown
+from lookup.domain.answers import summary
 from lookup.domain.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_begun_form
 from lookup.domain.indexed import NameKind
 from lookup.domain.matching import EXACT, KIND_WEIGHT
@@ -94,15 +94,5 @@ def score_of(fit: Fit, kind: NameKind) -> float:
 
 def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
     """The public answer (`SuggestionList`), from suggested companies with their stored JSON."""
-    suggestions = [_suggestion(one, orjson.loads(core)) for one, core in found]
+    suggestions = [summary(core, one.score) for one, core in found]
     return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))
-
-
-def _suggestion(one: Suggested, company: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "vat": company["vat"],
-        "name": company["name"],
-        "city": (company["address"] or {}).get("city"),
-        "status": company["status"],
-        "score": shown(one.score),
-    }

@@ -4,19 +4,37 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey, company_key, unit_key
-from common.contracts.failures import Failure, FailureCode
+from common.contracts.failures import Failure
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.domain.answers import Extras, Found, answer
+from lookup.domain.answers import Extras, Found, answer, not_found
 from lookup.ports import CompanyRow, Register, Searches, SearchHit
 
-NOT_FOUND = Failure(code=FailureCode.COMPANY_NOT_FOUND, detail="no company in the register matches")
+#: Companies beside the one that answers.
+MAX_ALTERNATIVES = 5
 
 _EXACT = 100.0
 _NO_EXTRAS = Extras()
+
+
+class Candidate(NamedTuple):
+    """A stored company that a question finds."""
+
+    type: SearchType
+    hit: SearchHit
+    row: CompanyRow
+
+
+class Search(NamedTuple):
+    """A question of a request, and how many companies it is to find at most."""
+
+    country: Country
+    question: Question
+    limit: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,58 +43,73 @@ class AnswerLookups:
     searches: Searches
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
-        """One result per request, in order; raises `Outage` when the database is away."""
-        found = await self._find_all(requests)
+        """One result per request, in order; raises `Outage` when the database is unavailable."""
+        candidates = await self._find_all(requests)
+        found = [
+            _found(request.country, ranked[0]) if ranked else None
+            for request, ranked in zip(requests, candidates, strict=True)
+        ]
         extras = await self._extras(requests, found)
         return [
-            NOT_FOUND if one is None else answer(one, request.include, extra)
-            for request, one, extra in zip(requests, found, extras, strict=True)
+            not_found(request)
+            if one is None
+            else answer(one, request.include, extra._replace(alternatives=_alternatives(ranked)))
+            for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True)
         ]
 
-    async def _find_all(self, requests: Sequence[LookupRequest]) -> list[Found | None]:
-        found: list[Found | None] = [None] * len(requests)
+    async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
+        """The companies that each request finds, best first, each once."""
+        found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
-            open_ones = {
-                number: (request.country, request.questions[turn])
+            searches = {
+                number: Search(request.country, request.questions[turn], _limit(request))
                 for number, request in enumerate(requests)
-                if found[number] is None and turn < len(request.questions)
+                if _is_open(request, turn, found=bool(found[number]))
             }
-            hits = await self._hits(list(open_ones.values()))
-            rows = await self._rows(hit.key for hit in hits if hit is not None)
-            for (number, (country, question)), hit in zip(open_ones.items(), hits, strict=True):
-                if hit is not None and hit.key in rows:
-                    found[number] = _found(country, question.type, hit, rows[hit.key])
-        return found
+            results = await self._hits(list(searches.values()))
+            rows = await self._rows(hit.key for hits in results for hit in hits)
+            for (number, search), hits in zip(searches.items(), results, strict=True):
+                for hit in hits:
+                    if hit.key in rows:
+                        candidate = Candidate(search.question.type, hit, rows[hit.key])
+                        found[number].setdefault(hit.key, candidate)
+        return [list(candidates.values()) for candidates in found]
 
     async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         wanted = set(keys)
         return await self.register.companies(wanted) if wanted else {}
 
-    async def _hits(self, asked: Sequence[tuple[Country, Question]]) -> list[SearchHit | None]:
-        by_type: defaultdict[tuple[Country, SearchType], list[str]] = defaultdict(list)
-        for country, question in asked:
-            by_type[country, question.type].append(question.term)
-        groups = list(by_type)
+    async def _hits(self, searches: Sequence[Search]) -> list[Sequence[SearchHit]]:
+        terms: defaultdict[tuple[Country, SearchType, int], list[str]] = defaultdict(list)
+        for country, question, limit in searches:
+            terms[country, question.type, limit].append(question.term)
         answers = await asyncio.gather(
-            *(self._keys(country, kind, by_type[country, kind]) for country, kind in groups)
+            *(self._hits_of(*group, asked) for group, asked in terms.items())
         )
-        hits = dict(zip(groups, answers, strict=True))
-        return [hits[country, question.type].get(question.term) for country, question in asked]
+        hits = dict(zip(terms, answers, strict=True))
+        return [
+            hits[country, question.type, limit].get(question.term, ())
+            for country, question, limit in searches
+        ]
 
-    async def _keys(
-        self, country: Country, kind: SearchType, terms: Sequence[str]
-    ) -> Mapping[str, SearchHit]:
+    async def _hits_of(
+        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+    ) -> Mapping[str, Sequence[SearchHit]]:
         match kind:
             case SearchType.VAT:
-                return {term: SearchHit(company_key(country, term), _EXACT) for term in terms}
+                return _exact({term: company_key(country, term) for term in terms})
             case SearchType.PRODU:
                 return _exact(await self._by_unit(country, terms))
             case SearchType.PHONE:
-                return _exact(await self.register.companies_of_phones(country, set(terms)))
+                phones = await self.register.companies_of_phones(country, set(terms), limit)
+                return {
+                    phone: [SearchHit(key, _EXACT) for key in keys]
+                    for phone, keys in phones.items()
+                }
             case SearchType.EAN:
                 return _exact(await self._by_identifier(country, terms))
             case SearchType.NAME | SearchType.ADDRESS:
-                return await self._searched(country, kind, terms)
+                return await self._searched(country, kind, limit, terms)
 
     async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
         units = {unit_key(country, number): number for number in numbers}
@@ -106,15 +139,12 @@ class AnswerLookups:
         }
 
     async def _searched(
-        self, country: Country, kind: SearchType, terms: Sequence[str]
-    ) -> Mapping[str, SearchHit]:
-        search = self._by_name if kind is SearchType.NAME else self.searches.by_address
+        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+    ) -> Mapping[str, Sequence[SearchHit]]:
+        search = self.searches.by_name if kind is SearchType.NAME else self.searches.by_address
         different = list(dict.fromkeys(terms))
-        hits = await asyncio.gather(*(search(country, term) for term in different))
-        return {term: hit for term, hit in zip(different, hits, strict=True) if hit is not None}
-
-    async def _by_name(self, country: Country, name: str) -> SearchHit | None:
-        return next(iter(await self.searches.by_name(country, name)), None)
+        hits = await asyncio.gather(*(search(country, term, limit) for term in different))
+        return dict(zip(different, hits, strict=True))
 
     async def _extras(
         self, requests: Sequence[LookupRequest], found: Sequence[Found | None]
@@ -164,11 +194,27 @@ def _extras_of(
     )
 
 
-def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, SearchHit]:
-    return {term: SearchHit(key, _EXACT) for term, key in keys.items()}
+def _limit(request: LookupRequest) -> int:
+    return 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
 
 
-def _found(country: Country, kind: SearchType, hit: SearchHit, row: CompanyRow) -> Found:
+def _is_open(request: LookupRequest, turn: int, *, found: bool) -> bool:
+    """Whether the question of a turn is still to be asked.
+
+    An inferred number that is found may also be somebody's phone number: an alternative.
+    """
+    if turn >= len(request.questions):
+        return False
+    is_phone = request.questions[turn].type is SearchType.PHONE
+    return not found or (Include.ALTERNATIVES in request.include and is_phone)
+
+
+def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
+    return {term: (SearchHit(key, _EXACT),) for term, key in keys.items()}
+
+
+def _found(country: Country, candidate: Candidate) -> Found:
+    kind, hit, row = candidate
     return Found(
         country=country,
         vat=hit.key.partition(":")[2],
@@ -178,7 +224,12 @@ def _found(country: Country, kind: SearchType, hit: SearchHit, row: CompanyRow) 
         updated_at=row.updated_at,
         type=kind,
         score=hit.score,
+        matched_name=hit.matched_name,
     )
+
+
+def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
+    return [(one.hit.score, one.row.core) for one in ranked[1 : 1 + MAX_ALTERNATIVES]]
 
 
 def _key(found: Found) -> CompanyKey:

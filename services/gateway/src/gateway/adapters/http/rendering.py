@@ -21,6 +21,7 @@ SINGULAR = {
     "production_units": "production_unit",
     "einvoicing": "entry",
     "document_types": "document_type",
+    "alternatives": "alternative",
     "errors": "error",
 }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import tantivy
 
+from common.contracts.company import CompanyKey
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.documents import (
     ABROAD,
@@ -42,13 +43,16 @@ class Candidate:
     standing: Standing
 
 
-def search_address(view: View, term: str) -> Hit | None:
-    """The best company at the address; None when no company is there."""
+def search_addresses(view: View, term: str, limit: int) -> list[Hit]:
+    """At most `limit` companies at the address, best first, each once."""
     candidates = [one for asked in read_address(term) for one in _Search(view, asked).best()]
-    best = max(candidates, key=lambda one: one.standing, default=None)
-    if best is None or best.standing.score < ACCEPTED_ADDRESS:
-        return None
-    return Hit(best.found.company, score=best.standing.score, exact=best.standing.exact)
+    hits: dict[CompanyKey, Hit] = {}
+    for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
+        if one.standing.score < ACCEPTED_ADDRESS or len(hits) == limit:
+            break
+        key, standing = one.found.company, one.standing
+        hits.setdefault(key, Hit(key, score=standing.score, exact=standing.exact))
+    return list(hits.values())
 
 
 @dataclass(frozen=True, slots=True)

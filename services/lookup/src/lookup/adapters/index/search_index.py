@@ -11,7 +11,7 @@ import structlog
 from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import folders
 from lookup.adapters.index import schema as fields
-from lookup.adapters.index.addresses import search_address
+from lookup.adapters.index.addresses import search_addresses
 from lookup.adapters.index.budget import Budget
 from lookup.adapters.index.documents import written
 from lookup.adapters.index.generation import BULK, LIVE, Generation
@@ -64,9 +64,13 @@ class SearchIndex:
         """The company whose name answers best; None when none comes near enough."""
         return next(iter(self.search_names(term, 1, budget)), None)
 
+    def search_addresses(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
+        """At most `limit` companies at the address, best first, each once."""
+        return search_addresses(self._generation.view(budget), term, limit)
+
     def search_address(self, term: str, budget: Budget | None = None) -> Hit | None:
         """The best company at the address; None when no company is there."""
-        return search_address(self._generation.view(budget), term)
+        return next(iter(self.search_addresses(term, 1, budget)), None)
 
     def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[Suggested]:
         """The companies that a name typed so far may become, best first, each once."""

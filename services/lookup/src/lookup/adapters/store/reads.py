@@ -64,28 +64,29 @@ class StoredRegister:
         return {document["_id"]: document["holder"] for document in found}
 
     async def companies_of_phones(
-        self, country: Country, phones: Collection[str]
-    ) -> Mapping[str, CompanyKey]:
-        answers = await asyncio.gather(*(self._of_phone(f"{country}:{p}") for p in phones))
-        return {phone: key for phone, key in zip(phones, answers, strict=True) if key is not None}
+        self, country: Country, phones: Collection[str], limit: int = 1
+    ) -> Mapping[str, Sequence[CompanyKey]]:
+        answers = await asyncio.gather(*(self._of_phone(f"{country}:{p}", limit) for p in phones))
+        return dict(zip(phones, answers, strict=True))
 
-    async def _of_phone(self, phone: str) -> CompanyKey | None:
+    async def _of_phone(self, phone: str, limit: int) -> list[CompanyKey]:
         with outages():
-            own = await self._best({"phones": phone})
-            if own is not None:
+            own = await self._best({"phones": phone}, limit)
+            if len(own) == limit:
                 return own
             units = await self._units.find(
                 {"phones": phone}, {"company": 1}, limit=_MOST_UNITS_OF_A_PHONE
             ).to_list(None)
-            return (
-                await self._best({"_id": {"$in": [u["company"] for u in units]}}) if units else None
-            )
+            others = {unit["company"] for unit in units}.difference(own)
+            if not others:
+                return own
+            return own + await self._best({"_id": {"$in": list(others)}}, limit - len(own))
 
-    async def _best(self, condition: dict[str, object]) -> CompanyKey | None:
-        document = await self._companies.find_one(
-            {**condition, "core": {"$ne": None}}, {"_id": 1}, sort=[("rank", 1)]
-        )
-        return None if document is None else document["_id"]
+    async def _best(self, condition: dict[str, object], limit: int) -> list[CompanyKey]:
+        found = await self._companies.find(
+            {**condition, "core": {"$ne": None}}, {"_id": 1}, sort=[("rank", 1)], limit=limit
+        ).to_list(None)
+        return [document["_id"] for document in found]
 
     async def units_of(
         self, companies: Collection[CompanyKey]

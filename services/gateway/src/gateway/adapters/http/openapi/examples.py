@@ -48,7 +48,7 @@ COMPANY: dict[str, Any] = {
     "parent": None,
     "advertising_protected": True,
     "revision": 3,
-    "match": {"type": "vat", "score": 100},
+    "match": {"type": "vat", "score": 100, "matched_name": None},
     "source": {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"},
 }
 
@@ -90,11 +90,22 @@ EINVOICING: list[dict[str, Any]] = [
     }
 ]
 
+ALTERNATIVES: list[dict[str, Any]] = [
+    {
+        "vat": "87654325",
+        "name": "Prøveholding A/S",
+        "city": "Odense C",
+        "status": "active",
+        "score": 82.5,
+    }
+]
+
 WITH_EVERYTHING = {
     **COMPANY,
     "owners": OWNERS,
     "production_units": PRODUCTION_UNITS,
     "einvoicing": EINVOICING,
+    "alternatives": ALTERNATIVES,
 }
 
 #: Faulty queries, each of which fails in one of the three ways.
@@ -107,7 +118,7 @@ _FAULTY: tuple[Parameters, ...] = (
 _OTHERS: tuple[Problem, ...] = (
     problems.Unauthorized("the API key is unknown or revoked"),
     problems.Forbidden("the API key lacks the scope lookup"),
-    problems.CompanyNotFound("no company in dk has vat 12345674"),
+    problems.CompanyNotFound("no company in the register matches; searched as a name"),
     problems.InvalidBody(
         "the body is not as it should be",
         errors=(FieldError(parameter="url", message="give a URL that starts with https://"),),

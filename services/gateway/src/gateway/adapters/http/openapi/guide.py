@@ -14,7 +14,10 @@ GUIDE: tuple[tuple[str, tuple[str, ...]], ...] = (
             "Identifiers are strings: `01234567` and `1234567` are different companies. What is "
             "not known is `null`, a list is never `null`, dates are `YYYY-MM-DD`, times are UTC.",
             "A name or address is matched whatever its case, accents, punctuation and legal form. "
-            "The same question always gets the same answer; `match` says how sure it is.",
+            "The same question always gets the same answer; `match` says how sure it is, and "
+            "names the trade or former name that matched.",
+            "`include=alternatives` adds up to five other companies that match a name, an address "
+            "or a phone number, best first.",
         ),
     ),
     (

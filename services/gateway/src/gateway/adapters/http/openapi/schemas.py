@@ -52,6 +52,18 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
         "description": "Only with `include=production_units`; the main one comes first."
     },
     ("Company", "einvoicing"): {"description": "Only with `include=einvoicing`."},
+    ("Company", "alternatives"): {
+        "description": "Only with `include=alternatives`: other companies that match a search by "
+        "name, address or phone number, best first; empty for other searches.",
+        "maxItems": 5,
+    },
+    ("Alternative", "vat"): {"description": "Registration number.", "pattern": "^[0-9]{8,9}$"},
+    ("Alternative", "name"): {"description": "The current name, also where another matches."},
+    ("Alternative", "score"): {
+        "description": "100 is an exact match.",
+        "minimum": 0,
+        "maximum": 100,
+    },
     ("Address", "street"): {"description": "Street, house number, floor and door."},
     ("Address", "district"): {"description": "The supplementary town (CVR bynavn)."},
     ("Address", "country"): {"description": "ISO 3166 alpha-2, upper case."},
@@ -70,6 +82,9 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
         "enum": [kind.value for kind in SearchType],
     },
     ("Match", "score"): {"description": "100 is an exact match.", "minimum": 0, "maximum": 100},
+    ("Match", "matched_name"): {
+        "description": "The name that matched, when it is a trade name or a former one."
+    },
     ("Source", "updated_at"): {
         "description": "When the register last changed it, by the register's own word.",
         "format": "date-time",

@@ -1,0 +1,55 @@
+"""Stand-ins for what the lookup service needs of the world."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.ports import CompanyRow, SearchHit
+
+
+@dataclass
+class FakeRegister:
+    """`Register` of companies and who has which phone number, best first."""
+
+    rows: Mapping[CompanyKey, CompanyRow] = field(default_factory=dict)
+    phones: Mapping[str, Sequence[CompanyKey]] = field(default_factory=dict)
+
+    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        return {key: self.rows[key] for key in keys if key in self.rows}
+
+    async def companies_of_phones(
+        self, country: Country, phones: Collection[str], limit: int = 1
+    ) -> Mapping[str, Sequence[CompanyKey]]:
+        return {phone: self.phones.get(f"{country}:{phone}", ())[:limit] for phone in phones}
+
+    async def companies_of_units(self, _units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
+        return {}
+
+    async def holders(self, _identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
+        return {}
+
+    async def units_of(
+        self, _companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
+        return {}
+
+    async def einvoicing_of(
+        self, _holders: Collection[CompanyKey | UnitKey]
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
+        return {}
+
+
+@dataclass
+class FakeSearches:
+    """`Searches` with the ranked hits of each term."""
+
+    names: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
+    addresses: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
+
+    async def by_name(self, _country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
+        return self.names.get(name, ())[:limit]
+
+    async def by_address(
+        self, _country: Country, address: str, limit: int = 1
+    ) -> Sequence[SearchHit]:
+        return self.addresses.get(address, ())[:limit]

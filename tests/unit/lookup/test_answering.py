@@ -1,0 +1,179 @@
+"""The company that answers a lookup, and its alternatives."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from common.contracts.company import Alternative, CompanyKey, Country, Include, company_key
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
+from lookup.domain.trees import dump
+from lookup.ports import CompanyRow, SearchHit
+from lookup.usecases.answer import AnswerLookups
+from tests.builders.companies import a_company
+from tests.fakes.lookup import FakeRegister, FakeSearches
+
+DK = Country.DK
+
+
+def key(number: int) -> CompanyKey:
+    return company_key(DK, f"{number:08}")
+
+
+def rows(*numbers: int) -> dict[CompanyKey, CompanyRow]:
+    return {
+        key(number): CompanyRow(1, dump(a_company(vat=f"{number:08}")), b"[]", None)
+        for number in numbers
+    }
+
+
+def hits(*ranked: tuple[int, float]) -> list[SearchHit]:
+    return [SearchHit(key(number), score) for number, score in ranked]
+
+
+def asking(
+    *questions: tuple[SearchType, str], inferred: bool = False, include: Sequence[Include] = ()
+) -> LookupRequest:
+    return LookupRequest(
+        country=DK,
+        questions=tuple(Question(type=kind, term=term) for kind, term in questions),
+        include=tuple(include),
+        inferred=inferred,
+    )
+
+
+async def answered(
+    request: LookupRequest, register: FakeRegister, searches: FakeSearches | None = None
+) -> Mapping[str, Any]:
+    [reply] = await AnswerLookups(register, searches or FakeSearches())([request])
+    assert isinstance(reply, LookupReply)
+    body: dict[str, Any] = orjson.loads(reply.body)
+    return body
+
+
+def numbers(body: Mapping[str, Any]) -> list[str]:
+    return [alternative["vat"] for alternative in body["alternatives"]]
+
+
+async def test_alternatives_are_the_next_best_five_without_the_one_that_answers() -> None:
+    found = hits(*((number, 90.0 - number) for number in range(8)))
+    register, searches = FakeRegister(rows(*range(8))), FakeSearches({"prøven": found})
+
+    body = await answered(
+        asking((SearchType.NAME, "prøven"), include=[Include.ALTERNATIVES]), register, searches
+    )
+
+    assert body["vat"] == "00000000"
+    assert numbers(body) == [f"{number:08}" for number in range(1, 6)]
+    first = Alternative.model_validate(body["alternatives"][0])
+    assert (first.name, first.city, first.score) == (body["name"], body["address"]["city"], 89)
+
+
+async def test_without_the_include_there_are_no_alternatives() -> None:
+    register, searches = FakeRegister(rows(1, 2)), FakeSearches({"prøven": hits((1, 90), (2, 80))})
+
+    body = await answered(asking((SearchType.NAME, "prøven")), register, searches)
+
+    assert "alternatives" not in body
+
+
+async def test_a_company_that_has_left_the_register_is_no_answer_and_no_alternative() -> None:
+    searches = FakeSearches(addresses={"prøvevej 1": hits((1, 90), (2, 80), (3, 79), (4, 78))})
+
+    body = await answered(
+        asking((SearchType.ADDRESS, "prøvevej 1"), include=[Include.ALTERNATIVES]),
+        FakeRegister(rows(2, 4)),
+        searches,
+    )
+
+    assert (body["vat"], numbers(body)) == ("00000002", ["00000004"])
+
+
+async def test_the_others_with_a_phone_number_are_alternatives() -> None:
+    register = FakeRegister(rows(1, 2), {"dk:33369696": [key(1), key(2)]})
+
+    body = await answered(
+        asking((SearchType.PHONE, "33369696"), include=[Include.ALTERNATIVES]), register
+    )
+
+    assert (body["vat"], numbers(body)) == ("00000001", ["00000002"])
+
+
+async def test_a_registration_number_has_no_alternatives() -> None:
+    body = await answered(
+        asking((SearchType.VAT, "00000001"), include=[Include.ALTERNATIVES]),
+        FakeRegister(rows(1), {"dk:00000001": [key(1)]}),
+    )
+
+    assert body["alternatives"] == []
+
+
+async def test_an_inferred_registration_number_may_also_be_the_phone_number_of_others() -> None:
+    request = asking(
+        (SearchType.VAT, "00000001"),
+        (SearchType.PHONE, "00000001"),
+        inferred=True,
+        include=[Include.ALTERNATIVES],
+    )
+    register = FakeRegister(rows(1, 2), {"dk:00000001": [key(2), key(1)]})
+
+    body = await answered(request, register)
+
+    assert (body["vat"], body["match"]["type"]) == ("00000001", "vat")
+    assert numbers(body) == ["00000002"]
+
+
+async def test_a_later_question_answers_when_the_first_finds_nothing() -> None:
+    request = asking(
+        (SearchType.ADDRESS, "prøvevej 1, 5000"), (SearchType.NAME, "prøvevej 1, 5000")
+    )
+    searches = FakeSearches(names={"prøvevej 1, 5000": hits((1, 95))})
+
+    body = await answered(request, FakeRegister(rows(1)), searches)
+
+    assert body["match"] == {"type": "name", "score": 95, "matched_name": None}
+
+
+async def test_the_trade_or_former_name_that_matched_is_named() -> None:
+    hit = SearchHit(key(1), 98.0, matched_name="Prøven")
+
+    body = await answered(
+        asking((SearchType.NAME, "prøven")),
+        FakeRegister(rows(1)),
+        FakeSearches(names={"prøven": [hit]}),
+    )
+
+    assert body["match"] == {"type": "name", "score": 98, "matched_name": "Prøven"}
+
+
+async def detail_of(request: LookupRequest) -> str:
+    [failure] = await AnswerLookups(FakeRegister(), FakeSearches())([request])
+    assert isinstance(failure, Failure)
+    assert failure.code is FailureCode.COMPANY_NOT_FOUND
+    return failure.detail
+
+
+async def test_an_inferred_type_is_named_when_nothing_is_found() -> None:
+    by_name = asking((SearchType.NAME, "prøven"), inferred=True)
+    by_number = asking((SearchType.VAT, "12345674"), (SearchType.PHONE, "12345674"), inferred=True)
+
+    assert (await detail_of(by_name)).endswith("; searched as a name")
+    assert (await detail_of(by_number)).endswith(
+        "; searched as a registration number, then as a phone number"
+    )
+
+
+async def test_a_named_type_is_not_repeated_when_nothing_is_found() -> None:
+    assert "searched" not in await detail_of(asking((SearchType.NAME, "prøven")))
+
+
+async def test_requests_of_one_message_are_answered_each_with_its_own_alternatives() -> None:
+    searches = FakeSearches({"prøven": hits((1, 90), (2, 80))})
+    plain = asking((SearchType.NAME, "prøven"))
+    with_others = asking((SearchType.NAME, "prøven"), include=[Include.ALTERNATIVES])
+
+    replies = await AnswerLookups(FakeRegister(rows(1, 2)), searches)([plain, with_others])
+
+    bodies = [orjson.loads(reply.body) for reply in replies if isinstance(reply, LookupReply)]
+    assert ["alternatives" in body for body in bodies] == [False, True]
