@@ -199,6 +199,15 @@ def test_the_rows_of_one_participant_are_one_card(export: Callable[[str], list[A
     assert found[1].entry.registered == "2021-01-01"
 
 
+def test_a_card_of_endless_rows_is_cut_off(export: Callable[[str], list[Any]]) -> None:
+    gln = "iso6523-actorid-upis::0088:5790000000005"
+
+    found = export(a_row(gln, "DK", "DK:CVR", "12345674") * 1002)
+
+    assert found[:2] == ["its card has more than 1,000 rows"] * 2
+    assert [one.holder for one in found[2:]] == ["dk:12345674"]
+
+
 def test_cards_of_the_json_export_are_read_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "business-cards.json"
     path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))

@@ -4,6 +4,8 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.adapters.registers import file_streams
+from lookup.adapters.registers import file_csv, file_json, file_streams, file_window
 from lookup.adapters.registers.brreg_documents import DIALECT
 from lookup.adapters.registers.file_csv import CsvRecords
 from lookup.adapters.registers.file_json import JsonRecords
 from lookup.adapters.registers.file_window import Window
 from lookup.adapters.registers.files import raw_records
-from lookup.adapters.registers.reading import ReadRecord, read
-from lookup.domain.records import CompanyRecord, FileBroken, Kind, OwnersRecord, Refused
+from lookup.adapters.registers.reading import ReadRecord, parse, read
+from lookup.domain.records import (
+    CompanyRecord,
+    FileBroken,
+    Kind,
+    OwnersRecord,
+    RecordRefused,
+    Refused,
+)
 from tests.builders.registers import a_role, an_entity, roles
 
 RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]
@@ -491,3 +500,52 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=8,
 )
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [b'{"n":{"a":1},', b'{"n":{"a":1}\n', b'"', b"}", b'"x" ', b'{"hits":{"hits":[', b"\n{"],
+)
+@pytest.mark.parametrize("before", [b"[", b"", b'[{"n":1},'])
+def test_what_never_ends_is_read_at_most_twice_over(before: bytes, unit: bytes) -> None:
+    longest = 1 << 14
+    content = before + unit * ((8 * longest) // len(unit))
+    records = JsonRecords(Window(in_parts(content, 1 << 12)), longest=longest)
+
+    with suppress(FileBroken):
+        for _ in records:
+            assert records.read_twice <= longest + len(content)
+
+    assert records.read_twice <= 3 * (longest + len(content))
+
+
+def test_a_file_of_records_that_are_never_closed_is_broken() -> None:
+    records = JsonRecords(Window(in_parts(b"[" + b'{"n":{"a":1},' * 20_000)), longest=1 << 14)
+
+    with pytest.raises(FileBroken, match="too many records have no end"):
+        list(records)
+
+
+@pytest.mark.parametrize("read_file", [JsonRecords, lambda window: CsvRecords(window, DIALECT)])
+@pytest.mark.parametrize("blank", [b" ", b"\n"])
+def test_white_space_without_an_end_breaks_the_file(
+    read_file: Callable[[Window], Any], blank: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (file_json, file_csv):
+        monkeypatch.setattr(module, "MAX_BLANK", 1000)
+    monkeypatch.setattr(file_window, "MAX_PASSED", 1000)
+
+    with pytest.raises(FileBroken):
+        list(read_file(Window(repeat(blank * 256))))
+
+
+def test_a_record_without_an_end_breaks_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_json, "MAX_PASSED", 5000)
+
+    with pytest.raises(FileBroken, match="has no end"):
+        list(JsonRecords(Window(chain([b'[{"n":"'], repeat(b"x" * 256))), longest=1000))
+
+
+def test_a_record_that_the_store_could_not_hold_is_refused() -> None:
+    with pytest.raises(RecordRefused, match="of what is stored"):
+        parse(Kind.NO_ENTITIES, an_entity(navn="x" * (3 << 20)))

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from typing import assert_never
 
 from lookup.domain.planning.states import Verdict
@@ -31,6 +30,8 @@ from lookup.usecases.read import ReadDocuments, Same
 #: Records in a transaction: one by one MongoDB took 350 a second in probes, in lists of 500 over
 #: ten thousand; longer lists gained nothing.
 BATCH = 500
+#: A list ends early where its documents have more bytes than this.
+_BATCH_BYTES = 16 << 20
 #: Transactions under way while the next list is read.
 IN_FLIGHT = 3
 #: Lists that are read while those before them are written.
@@ -128,7 +129,7 @@ class LoadFile:
         """What the lists hold, in their order; the next ones are read meanwhile."""
         reading: deque[asyncio.Task[Sequence[Found]]] = deque()
         while True:
-            while len(reading) < _AHEAD and (documents := lists.next()):
+            while len(reading) < _AHEAD and (documents := await asyncio.to_thread(lists.next)):
                 reading.append(group.create_task(self.read(kind, documents)))
             if not reading:
                 return
@@ -151,6 +152,17 @@ class LoadFile:
                     summary.elsewhere["registered by mistake"] += 1
                 case _:
                     assert_never(one)
+
+
+def fill(found: list[Piece], items: Iterator[Piece]) -> None:
+    """Takes the next BATCH of a file, or fewer large ones; none at its end."""
+    size = 0
+    while len(found) < BATCH and size < _BATCH_BYTES:
+        piece = next(items, None)
+        if piece is None:
+            return
+        found.append(piece)
+        size += len(piece.text) if isinstance(piece, Unread) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +229,7 @@ class _Lists:
         """The next list; empty at the end of the file."""
         found: list[Piece] = []
         try:
-            for item in islice(self._items, BATCH):
-                found.append(item)
+            fill(found, self._items)
         except FileBroken as error:
             self._summary.broken = str(error)
         self._summary.read += len(found)

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lookup.adapters.registers.file_window import Found, Window
+from lookup.adapters.registers.file_window import MAX_BLANK, Found, Window
 from lookup.domain.records import FileBroken
 
 #: A row that has not ended after so many bytes has lost a quotation mark.
@@ -89,9 +89,12 @@ class CsvRecords:
     def _next_row(self) -> list[_Line]:
         """The lines of the next row, as far as quotation marks tell; none at the end."""
         lines: list[_Line] = []
-        quotes = size = 0
+        quotes = size = blank = 0
         while size <= LONGEST_ROW and (line := self._next_line()):
             if not lines and not line.text.strip():
+                blank += len(line.text)
+                if blank > MAX_BLANK:
+                    raise FileBroken(f"nothing but white space precedes {line.place}")
                 continue
             lines.append(line)
             size += len(line.text)

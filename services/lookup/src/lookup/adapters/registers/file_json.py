@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn
 
 import orjson
 
-from lookup.adapters.registers.file_window import Found, Window
+from lookup.adapters.registers.file_window import MAX_BLANK, MAX_PASSED, Found, Window
 from lookup.domain.records import FileBroken
 
 #: A longer record is refused instead of being held.
@@ -45,7 +45,9 @@ _Side = Literal["in a list", "in the file"]
 class JsonRecords:
     """Iterates over the records of a JSON text; broken ones come with their fault.
 
-    Raises FileBroken, saying where, when the text ends inside a record or a list of them.
+    Raises FileBroken, saying where, when the text ends inside a record or a list of them, or when
+    more of it would be read twice than there is: a text of records that are never closed would cost
+    the square of its length.
     """
 
     def __init__(self, window: Window, *, longest: int = LONGEST_RECORD) -> None:
@@ -53,6 +55,8 @@ class JsonRecords:
         self._longest = longest
         #: A record that has not ended by then, while another seems to begin, has lost its end.
         self._suspicious = longest // 16
+        #: Bytes that were looked at and left to be read again.
+        self.read_twice = 0
         #: The last sound record of a list: the next one probably begins with the same key.
         self._sound = b""
         #: What stood between the last two of them that were measured.
@@ -122,7 +126,10 @@ class JsonRecords:
     def _skip_blank(self) -> bool:
         """Moves to the next byte that counts; False when there is none."""
         window = self._window
+        begin = window.offset
         while True:
+            if window.offset - begin > MAX_BLANK:
+                raise FileBroken(f"nothing but white space follows byte {begin}")
             blank = _BLANK.match(window.data, window.at)
             window.at = blank.end() if blank else window.at
             if window.pending or not window.more():
@@ -189,6 +196,7 @@ class JsonRecords:
             return Found(place, value, text=text)
         # A bracket too many, or a quote or bracket lost, makes a record swallow what follows it.
         restart = self._restart(side, before=end)
+        self._charge(end, restart)
         window.at = end if restart is None else restart
         return Found(place, None, fault)
 
@@ -197,6 +205,7 @@ class JsonRecords:
         place = f"byte {window.offset}"
         restart = self._restart(side)
         if restart is not None:
+            self._charge(len(window.data), restart)
             window.at = restart
             return Found(place, None, "it does not end before the next record begins")
         if window.pending > self._longest:
@@ -236,13 +245,23 @@ class JsonRecords:
         if end is None:
             rubbish = _RUBBISH.match(window.data, window.at)
             end = window.at + 1 if rubbish is None else rubbish.end()
+            self._charge(len(window.data), end)
         window.at = end
         return stray
+
+    def _charge(self, looked_at: int, restart: int | None) -> None:
+        """Notes that what was looked at, up to this index, is read again from `restart` on."""
+        self.read_twice += 0 if restart is None else looked_at - restart
+        if self.read_twice > self._longest + self._window.offset:
+            raise FileBroken(f"too many records have no end, at byte {self._window.offset}")
 
     def _pass_over(self) -> None:
         """Leaves a record behind that is too long to be held."""
         window, depth, inside_string = self._window, 0, False
+        begin = window.offset
         while True:
+            if window.offset - begin > MAX_PASSED:
+                raise FileBroken(f"the record that begins at byte {begin} has no end")
             pattern = _INSIDE_STRING if inside_string else _OUTSIDE_STRING
             token = pattern.search(window.data, window.at)
             if token is None:

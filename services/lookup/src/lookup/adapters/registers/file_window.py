@@ -9,6 +9,10 @@ from lookup.domain.records import FileBroken
 #: What is at hand grows by as much again, up to this: a long record is not copied for each part.
 _STEP = 1 << 20
 
+#: More white space than this, or a longer record or line, is no register's: the file is broken.
+MAX_BLANK = 16 << 20
+MAX_PASSED = 1 << 30
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -67,11 +71,13 @@ class Window:
 
     def take_line(self, *, longest: int) -> bytes:
         """Takes the next line with its end, of a longer one the beginning; empty at the end."""
-        beginning = b""
+        beginning, begin = b"", self.offset
         while (end := self.data.find(b"\n", self.at) + 1) == 0:
             if self.pending > longest:
                 beginning = beginning or self.data[self.at : self.at + longest]
                 self.at = len(self.data)
+            if self.offset - begin > MAX_PASSED:
+                raise FileBroken(f"the line that begins at byte {begin} has no end")
             if not self.more():
                 end = len(self.data)
                 break

@@ -46,6 +46,9 @@ _SCHEMES_BY_NAME: Final = {
 }
 _PUNCTUATION = re.compile(r"[\W_]+")
 
+#: Of one card. The largest have a few hundred.
+_MAX_ROWS = 1000
+
 _OURS = frozenset(Country)
 _ELSEWHERE = Elsewhere("a participant of another country")
 
@@ -172,18 +175,14 @@ def with_joined_rows(found: Iterator[RawRecord | Refused]) -> Iterator[RawRecord
             continue
         row = replace(one, raw=from_row(one.raw), is_row=False)
         if card is not None and card.raw["pid"] == row.raw["pid"]:
-            card = replace(card, raw=_joined(card.raw, row.raw))
+            if len(card.raw["entities"]) == _MAX_ROWS:
+                yield Refused(one.number, one.place, f"its card has more than {_MAX_ROWS:,} rows")
+            else:
+                card.raw["entities"].extend(row.raw["entities"])
+                card.raw["docTypes"].extend(row.raw["docTypes"])
             continue
         if card is not None:
             yield card
         card = row
     if card is not None:
         yield card
-
-
-def _joined(card: Raw, row: Raw) -> Raw:
-    return {
-        "pid": card["pid"],
-        "entities": card["entities"] + row["entities"],
-        "docTypes": card["docTypes"] + row["docTypes"],
-    }

@@ -53,6 +53,9 @@ _DIALECTS: Final[dict[Kind, Dialect]] = {
     Kind.PEPPOL: peppol.DIALECT,
 }
 
+#: MongoDB refuses a document of 16 MB, and with it the whole list that it is written in.
+MAX_STORED: Final = 2 << 20
+
 _NUMBER = "organisasjonsnummer"
 #: What tells whose roles an answer holds.
 _TELLING = {_NUMBER, "_links"}
@@ -72,7 +75,24 @@ class ReadRecord:
 
 def parse(kind: Kind, raw: Raw) -> Record:
     """What one document of the register says; raises RecordRefused, naming the field at fault."""
-    return _PARSERS[kind](raw)
+    record = _PARSERS[kind](raw)
+    if _size(record) > MAX_STORED:
+        raise RecordRefused(f"it has more than {MAX_STORED:,} bytes of what is stored")
+    return record
+
+
+def _size(record: Record) -> int:
+    match record:
+        case CompanyRecord():
+            return len(record.core) + len(record.owner_list or b"")
+        case OwnersRecord():
+            return len(record.owner_list)
+        case UnitRecord() | ParticipantRecord():
+            return len(record.core)
+        case Elsewhere() | MistakeRecord():
+            return 0
+        case _:
+            assert_never(record)
 
 
 def documents(

@@ -9,7 +9,6 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 from lookup.domain.feeds import Mention, is_over
 from lookup.domain.planning.states import WRITTEN, Circumstances, Plan
@@ -21,7 +20,7 @@ from lookup.domain.records import (
     UnitRecord,
 )
 from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import BATCH, Found, Piece
+from lookup.usecases.load import BATCH, Found, Piece, fill
 from lookup.usecases.read import ReadDocuments, Same
 from lookup.usecases.sync.bring import LIST, BringEntities, Versioned
 from lookup.usecases.sync.seen import holds
@@ -80,7 +79,9 @@ class Reconcile:
 
 def _next(items: Iterator[Piece]) -> list[Piece]:
     """The next list; empty at the end. Unpacks and cuts, so it takes its time."""
-    return list(islice(items, BATCH))
+    found: list[Piece] = []
+    fill(found, items)
+    return found
 
 
 def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | Same]:
