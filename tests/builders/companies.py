@@ -1,5 +1,6 @@
 """Companies with defaults for everything; a test names only what matters to it."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,8 @@ from common.contracts.company import (
     EinvoicingEntry,
     Owner,
     ProductionUnit,
+    Role,
+    RoleCode,
     Status,
     company_key,
 )
@@ -55,9 +58,16 @@ def an_owner(**fields: Any) -> Owner:
 
 
 def an_owners_record(
-    *owners: Owner, vat: str = "987654321", version: SourceVersion | None = MONDAY
+    *owners: Owner,
+    roles: Sequence[Role] = (),
+    vat: str = "987654321",
+    version: SourceVersion | None = MONDAY,
 ) -> OwnersRecord:
-    return OwnersRecord.of(company_key(Country.NO, vat), owners, version=version)
+    return OwnersRecord.of(company_key(Country.NO, vat), owners or None, roles, version=version)
+
+
+def a_held_role(**fields: Any) -> Role:
+    return Role(**{"role": RoleCode.DIRECTOR, "name": "Anna Testesen", "type": "person", **fields})
 
 
 def a_unit(**fields: Any) -> ProductionUnit:

@@ -73,7 +73,13 @@ FACTS: dict[str, Any] = {
     "capital": Capital(amount="125000.00", currency="DKK"),
     "advertising_protected": True,
 }
-OWNER = an_owner(name="Prøvefabrikken Holding ApS", type="company", vat="12345682", role="owner")
+OWNER = an_owner(
+    name="Prøvefabrikken Holding ApS",
+    type="company",
+    vat="12345682",
+    role="owner",
+    role_text="EJERREGISTER",
+)
 
 
 class Story:

@@ -23,7 +23,7 @@ def key(number: int) -> CompanyKey:
 
 def rows(*numbers: int) -> dict[CompanyKey, CompanyRow]:
     return {
-        key(number): CompanyRow(1, dump(a_company(vat=f"{number:08}")), b"[]", None)
+        key(number): CompanyRow(1, dump(a_company(vat=f"{number:08}")), b"[]", b"[]", None)
         for number in numbers
     }
 

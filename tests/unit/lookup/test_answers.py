@@ -9,7 +9,7 @@ from common.contracts.company import CompanyAnswer, Country, Include, Status
 from common.contracts.lookup import SearchType
 from lookup.domain.answers import Extras, Found, answer
 from lookup.domain.trees import dump, dump_all
-from tests.builders.companies import a_company, a_unit, an_address, an_owner
+from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 
 def a_found_company(**fields: Any) -> Found:
@@ -19,6 +19,7 @@ def a_found_company(**fields: Any) -> Found:
         "revision": 3,
         "core": dump(a_company()),
         "owners": dump_all([an_owner()]),
+        "roles": dump_all([a_held_role()]),
         "updated_at": datetime(2017, 2, 5, tzinfo=UTC),
         "type": SearchType.VAT,
         "score": 100.0,
@@ -45,12 +46,33 @@ def test_the_body_is_what_the_contract_says() -> None:
     assert parsed.owners[0].name == "Anna Testesen"
 
 
-def test_without_an_include_its_key_is_absent_and_with_it_never_null() -> None:
+def test_without_an_include_its_key_is_absent() -> None:
     bare = orjson.loads(answer(a_found_company(), (), Extras()).body)
-    full = orjson.loads(answer(a_found_company(owners=b"[]"), tuple(Include), Extras()).body)
+    full = orjson.loads(answer(a_found_company(), tuple(Include), Extras()).body)
 
-    assert not {*Include} & bare.keys()
-    assert [full[include] for include in Include] == [[] for _ in Include]
+    assert not set(Include) & bare.keys()
+    assert [full[one] for one in Include if one not in ("owners", "roles")] == [[], [], []]
+    assert full["roles"][0]["role"] == "director"
+
+
+def test_lists_that_the_register_does_not_keep_are_null() -> None:
+    found = a_found_company(owners=b"null", roles=b"null")
+
+    full = orjson.loads(answer(found, tuple(Include), Extras()).body)
+
+    assert (full["owners"], full["roles"]) == (None, None)
+
+
+def test_what_an_earlier_release_stored_is_answered_with_every_field() -> None:
+    core = orjson.loads(dump(a_company()))
+    del core["registered"], core["parent"]
+    old = {"name": "Prøveholding A/S", "type": "company", "vat": None, "role": "EJERREGISTER"}
+    found = a_found_company(core=orjson.dumps(core), owners=orjson.dumps([old]))
+
+    body = orjson.loads(answer(found, (Include.OWNERS,), Extras()).body)
+
+    assert (body["registered"], body["parent"]) == (None, None)
+    assert body["owners"] == [{**old, "role": None, "role_text": "EJERREGISTER"}]
 
 
 def test_a_fuzzy_score_has_one_decimal() -> None:

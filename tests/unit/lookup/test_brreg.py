@@ -11,7 +11,10 @@ from common.contracts.company import (
     Company,
     Employees,
     Owner,
+    OwnerRole,
     ProductionUnit,
+    Role,
+    RoleCode,
     Status,
 )
 from lookup.adapters.registers.brreg_documents import from_row
@@ -49,11 +52,15 @@ def unit_record(**fields: Any) -> UnitRecord:
     return record
 
 
-def owners(*given: Any, **fields: Any) -> tuple[Owner, ...]:
+def owners(*given: Any, **fields: Any) -> tuple[Owner, ...] | None:
+    return owners_record(*given, **fields).owners
+
+
+def owners_record(*given: Any, **fields: Any) -> OwnersRecord:
     record = parse(Kind.NO_ROLES, roles(*given, **fields))
     assert isinstance(record, OwnersRecord)
     assert record.key == "no:310345679"
-    return record.owners
+    return record
 
 
 def refusal(kind: Kind, raw: Any) -> str:
@@ -385,7 +392,12 @@ def test_a_sole_proprietor_is_an_owner_by_name_alone() -> None:
     innehaver = a_role(person=a_person("Kari", "Prøve", "Testesen"))
 
     assert owners(innehaver) == (
-        Owner(name="Kari Prøve Testesen", type="person", role="Innehaver"),
+        Owner(
+            name="Kari Prøve Testesen",
+            type="person",
+            role=OwnerRole.SOLE_PROPRIETOR,
+            role_text="Innehaver",
+        ),
     )
 
 
@@ -401,13 +413,14 @@ def test_an_entity_in_a_role_is_an_owner_with_its_number() -> None:
             name="PRØVEN HOLDING AS",
             type="company",
             vat="310345687",
-            role="Deltaker med solidarisk ansvar",
+            role=OwnerRole.PARTNER,
+            role_text="Deltaker med solidarisk ansvar",
         ),
     )
 
 
 def test_the_name_of_an_entity_may_be_one_text() -> None:
-    (owner,) = owners(a_role("EIKM", enhet={"navn": "PRØVE, TEST KOMMUNE"}))
+    (owner,) = owners(a_role("EIKM", enhet={"navn": "PRØVE, TEST KOMMUNE"})) or ()
 
     assert (owner.name, owner.vat) == ("PRØVE, TEST KOMMUNE", None)
 
@@ -428,7 +441,7 @@ def test_the_name_of_an_entity_may_be_one_text() -> None:
     ],
 )
 def test_other_roles_past_ones_and_nameless_holders_make_no_owner(role: Any) -> None:
-    assert owners(role) == ()
+    assert owners(role) is None
 
 
 def test_the_kind_of_a_role_may_be_told_by_its_group_and_owners_are_listed_once() -> None:
@@ -436,7 +449,12 @@ def test_the_kind_of_a_role_may_be_told_by_its_group_and_owners_are_listed_once(
     group = {"type": {"kode": "INNH", "beskrivelse": "Innehaver"}, "roller": twice}
 
     assert owners(rollegrupper=[group, {"type": None, "roller": None}]) == (
-        Owner(name="Kari Testesen", type="person", role="Innehaver"),
+        Owner(
+            name="Kari Testesen",
+            type="person",
+            role=OwnerRole.SOLE_PROPRIETOR,
+            role_text="Innehaver",
+        ),
     )
 
 
@@ -456,5 +474,67 @@ def test_roles_of_nobody_are_refused() -> None:
     assert refusal(Kind.NO_ROLES, an_entity()) == "rollegrupper: it is missing"
 
 
+@pytest.mark.parametrize(
+    "code,role",
+    [
+        ("INNH", "sole_proprietor"),
+        ("DTPR", "partner"),
+        ("DTSO", "partner"),
+        ("KOMP", "general_partner"),
+        ("SAM", "co_owner"),
+        ("EIKM", "owner"),
+    ],
+)
+def test_a_role_that_makes_an_owner_has_a_code_beside_its_word(code: str, role: str) -> None:
+    (owner,) = owners(a_role(code, "Ord")) or ()
+
+    assert (owner.role, owner.role_text) == (role, "Ord")
+
+
+def test_the_direction_the_board_the_auditor_and_the_accountant_are_roles() -> None:
+    auditor = {"organisasjonsnummer": "310345687", "navn": ["PRØVEREVISJON AS"]}
+    board = [a_role("MEDL", "Styremedlem"), a_role("LEDE", "Styrets leder"), a_role("VARA", "V")]
+    groups = [
+        {"type": {"kode": "STYR"}, "roller": [*board, a_role("NEST", "N"), a_role("OBS", "O")]},
+        {"type": {"kode": "REGN"}, "roller": [a_role("REGN", "Regnskapsfører", enhet=auditor)]},
+        {"type": {"kode": "REVI"}, "roller": [a_role("REVI", "Revisor", enhet=auditor)]},
+        {"type": {"kode": "DAGL"}, "roller": [a_role("DAGL", "Daglig leder")]},
+    ]
+
+    record = owners_record(rollegrupper=groups)
+
+    assert [role.role for role in record.roles] == list(RoleCode)
+    assert record.roles[-2] == Role(
+        role=RoleCode.AUDITOR,
+        role_text="Revisor",
+        name="PRØVEREVISJON AS",
+        type="company",
+        vat="310345687",
+    )
+    assert record.owners is None, "the register keeps no shareholders"
+
+
+def test_members_of_other_bodies_and_those_who_resigned_have_no_role() -> None:
+    groups = [
+        {"type": {"kode": "KONT"}, "roller": [a_role("MEDL"), a_role("KONT")]},
+        {"type": {"kode": "STYR"}, "roller": [a_role("MEDL", fratraadt=True)]},
+        {"type": {"kode": "BOBE"}, "roller": [a_role("BOBE")]},
+    ]
+
+    assert owners_record(rollegrupper=groups).roles == ()
+
+
+def test_the_order_of_roles_does_not_depend_on_the_document() -> None:
+    members = [a_role("DAGL", person=a_person(name, "Testesen")) for name in ("Bo", "Anna", "Bo")]
+
+    read = owners_record(*members)
+
+    assert [role.name for role in read.roles] == ["Anna Testesen", "Bo Testesen"]
+    assert owners_record(*reversed(members)).role_list == read.role_list
+
+
 def test_no_birth_date_is_kept() -> None:
-    assert "1970" not in repr(owners(a_role()))
+    record = owners_record(a_role(), a_role("LEDE"), a_role("DAGL"), a_role("REVI"))
+
+    assert len(record.owners or ()) == 1
+    assert "1970" not in repr(record)

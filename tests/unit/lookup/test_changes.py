@@ -17,6 +17,7 @@ from common.contracts.company import (
     CompanyKey,
     EinvoicingEntry,
     Employees,
+    OwnerRole,
     ProductionUnit,
     Share,
     Status,
@@ -30,11 +31,12 @@ from lookup.domain.changes import (
     einvoicing_occurrences,
     owners_occurrences,
     removal,
+    roles_changes,
     unit_occurrences,
 )
-from lookup.domain.trees import dump
+from lookup.domain.trees import dump, dump_all
 from lookup.domain.upgrading import completed, is_outdated
-from tests.builders.companies import a_company, a_unit, an_address, an_owner
+from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey("dk:12345674")
 ELSEWHERE = CompanyKey("dk:87654321")
@@ -292,7 +294,7 @@ def test_owners_are_told_whole_when_they_change() -> None:
     old = [an_owner()]
     new = [an_owner(share=Share(min="50", max="66.67"))]
 
-    (occurrence,) = owners_occurrences(old, new)
+    (occurrence,) = owners_occurrences(dump_all(old), dump_all(new))
 
     (change,) = occurrence.changes
     assert (occurrence.type, change.field) == (EventType.OWNERS_CHANGED, "owners")
@@ -301,9 +303,35 @@ def test_owners_are_told_whole_when_they_change() -> None:
 
 
 def test_unchanged_owners_are_not_told_of_and_unknown_ones_count_as_none() -> None:
-    assert owners_occurrences([an_owner()], [an_owner()]) == ()
-    assert owners_occurrences(None, []) == ()
-    assert types(owners_occurrences(None, [an_owner()])) == [EventType.OWNERS_CHANGED]
+    one = dump_all([an_owner()])
+
+    assert owners_occurrences(one, one) == ()
+    assert owners_occurrences(None, b"[]") == owners_occurrences(b"[]", b"null") == ()
+    assert types(owners_occurrences(None, one)) == [EventType.OWNERS_CHANGED]
+
+
+def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
+    new = an_owner(role=OwnerRole.OWNER, role_text="EJERREGISTER")
+    old = new.model_dump(mode="json", exclude={"role_text"}) | {"role": "EJERREGISTER"}
+    former = old | {"name": "Bo Prøvesen"}
+
+    assert owners_occurrences(orjson.dumps([old]), dump_all([new])) == ()
+    assert types(owners_occurrences(orjson.dumps([old, former]), dump_all([new]))) == [
+        EventType.OWNERS_CHANGED
+    ]
+
+
+def test_changed_roles_are_told_whole_with_what_else_changed_of_the_company() -> None:
+    old, new = dump_all([a_held_role()]), dump_all([a_held_role(name="Bo Prøvesen")])
+
+    (update,) = company_occurrences(
+        a_company(), a_company(phone="12345678"), roles_changes(old, new)
+    )
+
+    assert update.type is EventType.COMPANY_UPDATED
+    assert [change.field for change in update.changes] == ["phone", "roles"]
+    assert update.changes[1].new == orjson.loads(new)
+    assert roles_changes(old, old) == roles_changes(None, b"[]") == ()
 
 
 def test_einvoicing_is_told_whole_when_it_changes() -> None:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
 import pytest
 
 from common.contracts.company import (
@@ -12,7 +13,10 @@ from common.contracts.company import (
     Company,
     Employees,
     Owner,
+    OwnerRole,
     ProductionUnit,
+    Role,
+    RoleCode,
     Share,
     Status,
 )
@@ -59,6 +63,10 @@ def address(**fields: Any) -> Address:
 
 def owners(*relations: Any) -> tuple[Owner, ...] | None:
     return company_record(deltagerRelation=list(relations)).owners
+
+
+def roles_in(record: CompanyRecord) -> list[Role]:
+    return [Role.model_validate(role) for role in orjson.loads(record.role_list or b"[]")]
 
 
 def unit_record(**fields: Any) -> UnitRecord:
@@ -508,7 +516,8 @@ def test_legal_owners_have_shares_by_class_the_largest_first() -> None:
             name="Holding ApS",
             type="company",
             vat="01234567",
-            role="EJERREGISTER",
+            role=OwnerRole.OWNER,
+            role_text="EJERREGISTER",
             share=Share(min="66.67", max="90"),
             votes=Share(min="100", max="100"),
             since="2014-05-01",
@@ -516,7 +525,8 @@ def test_legal_owners_have_shares_by_class_the_largest_first() -> None:
         Owner(
             name="Anna Testesen",
             type="person",
-            role="EJERREGISTER",
+            role=OwnerRole.OWNER,
+            role_text="EJERREGISTER",
             share=Share(min="5", max="10"),
             votes=Share(min="16.86", max="16.86"),
             since="2014-05-01",
@@ -525,14 +535,97 @@ def test_legal_owners_have_shares_by_class_the_largest_first() -> None:
 
 
 @pytest.mark.parametrize("kind", ["FULDT_ANSVARLIG_DELTAGERE", "INDEHAVER"])
-def test_partners_and_sole_proprietors_are_owners_without_shares(kind: str) -> None:
-    function = an_attribute("FUNKTION", held("2001-01-01", vaerdi="INTERESSENT"))
+@pytest.mark.parametrize(
+    "word,role",
+    [
+        ("INTERESSENT", "partner"),
+        ("Indehaver", "sole_proprietor"),
+        ("KOMPLEMENTARER", "general_partner"),
+        ("REDER", "partner"),
+    ],
+)
+def test_partners_and_sole_proprietors_are_owners_without_shares(
+    kind: str, word: str, role: str
+) -> None:
+    function = an_attribute("FUNKTION", held("2001-01-01", vaerdi=word))
 
     read = owners(a_relation(an_organisation(kind, "Interessenter", function)))
 
     assert read == (
-        Owner(name="Anna Testesen", type="person", role="INTERESSENT", since="2001-01-01"),
+        Owner(
+            name="Anna Testesen",
+            type="person",
+            role=OwnerRole(role),
+            role_text=word,
+            since="2001-01-01",
+        ),
     )
+
+
+def an_officer(
+    body: str, name: str, function: str, until: str | None = None, **participant: Any
+) -> Any:
+    function_held = an_attribute("FUNKTION", held("2001-01-01", until, vaerdi=function))
+    return a_relation(an_organisation(body, name, function_held), **participant)
+
+
+@pytest.mark.parametrize(
+    "body,name,function,role",
+    [
+        ("LEDELSESORGAN", "Direktion", "DIREKTION", "director"),
+        ("LEDELSESORGAN", "Direktion", "adm. dir", "director"),
+        ("LEDELSESORGAN", "Bestyrelse", "formand", "board_chair"),
+        ("LEDELSESORGAN", "Bestyrelse", "Næstformand", "board_deputy_chair"),
+        ("LEDELSESORGAN", "Bestyrelse", "BESTYRELSE", "board_member"),
+        ("LEDELSESORGAN", "Bestyrelse", "SUPPLEANT", "board_deputy_member"),
+        ("LEDELSESORGAN", "Bestyrelse", "OBSERVATØR", "board_observer"),
+        ("REVISION", "Revision", "REVISION", "auditor"),
+    ],
+)
+def test_the_direction_the_board_and_the_auditor_are_roles(
+    body: str, name: str, function: str, role: str
+) -> None:
+    record = company_record(deltagerRelation=[an_officer(body, name, function)])
+
+    assert roles_in(record) == [
+        Role(
+            role=RoleCode(role),
+            role_text=function,
+            name="Anna Testesen",
+            type="person",
+            since="2001-01-01",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        an_officer("LEDELSESORGAN", "Direktion", "DIREKTION", until="2016-01-01"),
+        an_officer("LEDELSESORGAN", "Direktion", "DIREKTION", navne=[]),
+        an_officer("LEDELSESORGAN", "Direktion", "KOMPLEMENTARER"),
+        an_officer("LEDELSESORGAN", "Likvidator", "LIKVIDATOR"),
+        an_officer("STIFTERE", "Stiftere", "STIFTERE"),
+        a_relation(legal_ownership("0.5")),
+        {"deltager": None, "organisationer": []},
+    ],
+)
+def test_former_officers_founders_and_owners_have_no_role(relation: Any) -> None:
+    assert roles_in(company_record(deltagerRelation=[relation])) == []
+
+
+def test_roles_that_were_not_asked_for_are_unknown() -> None:
+    assert company_record(deltagerRelation=None).role_list is None
+
+
+def test_no_home_address_or_personal_key_of_an_officer_is_kept() -> None:
+    officer = an_officer("REVISION", "Revision", "REVISION", forretningsnoegle=4000123456)
+
+    record = company_record(deltagerRelation=[officer])
+
+    assert roles_in(record)
+    assert "Hjemmevej" not in repr(record)
+    assert "4000123456" not in repr(record)
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,14 @@ from lookup.domain.planning.states import (
     Verdict,
 )
 from lookup.domain.planning.units import plan_units
-from lookup.domain.records import SourceVersion
+from lookup.domain.records import OwnersRecord, SourceVersion
 from lookup.domain.trees import dump
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
     a_company,
     a_company_record,
+    a_held_role,
     a_participant_record,
     a_unit,
     a_unit_record,
@@ -217,13 +218,72 @@ def test_owners_of_a_known_company_raise_its_revision_and_keep_its_record() -> N
     assert after_it.core == before.core
 
 
-def test_an_empty_list_of_owners_is_nothing_new_to_a_client() -> None:
+NORWEGIAN = CompanyKey("no:987654321")
+
+
+def a_norwegian_company_with(record: OwnersRecord) -> Known:
+    """What is stored of it and of its roles."""
     company = a_company(country=Country.NO, vat="987654321")
-    stored = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
+    alone = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
+    return after(plan_owners([record], alone, as_of(MONDAY)))
 
-    plan = plan_owners([an_owners_record()], stored, as_of(MONDAY))
 
-    assert plan.companies[0].state.revision == 1
+def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
+    bodies = (orjson.loads(event.body) for event in plan.announcements)
+    return [
+        (body["type"], [change["field"] for change in body["data"]["changes"]]) for body in bodies
+    ]
+
+
+def test_roles_that_say_nothing_are_known_from_then_on_and_no_event() -> None:
+    stored = a_norwegian_company_with(an_owners_record())
+
+    assert stored.companies[NORWEGIAN].owners == b"null"
+    assert stored.companies[NORWEGIAN].roles == b"[]"
+    plan = plan_owners([an_owners_record()], stored, as_of(TUESDAY, announces=True))
+    assert plan.verdicts == (Verdict.UNCHANGED,)
+
+
+def test_a_changed_board_is_an_update_of_the_company_and_no_change_of_its_owners() -> None:
+    stored = a_norwegian_company_with(an_owners_record(an_owner()))
+    appointed = an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY)
+
+    plan = plan_owners([appointed], stored, as_of(TUESDAY, announces=True))
+
+    assert changes_of(plan) == [("company.updated", ["roles"])]
+    assert plan.companies[0].state.revision == stored.companies[NORWEGIAN].revision + 1
+
+
+def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event() -> None:
+    known = a_norwegian_company_with(an_owners_record(an_owner()))
+    state = dataclasses.replace(known.companies[NORWEGIAN], roles=None)
+    same = an_owners_record(an_owner(), roles=[a_held_role()])
+
+    plan = plan_owners([same], Known(companies={NORWEGIAN: state}), as_of(MONDAY, announces=True))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+    assert plan.companies[0].state.roles == same.role_list
+    assert plan.announcements == ()
+
+
+def test_a_danish_document_of_the_same_version_brings_roles_without_an_event() -> None:
+    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    same = a_company_record(roles=[a_held_role()])
+
+    plan = plan_companies([same], stored, as_of(MONDAY, announces=True))
+
+    assert plan.companies[0].state.roles == same.role_list
+    assert plan.announcements == ()
+
+
+def test_a_changed_danish_board_is_one_update_with_what_else_changed() -> None:
+    first = a_company_record(roles=[])
+    stored = after(plan_companies([first], Known(), as_of(MONDAY)))
+    later = a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY)
+
+    plan = plan_companies([later], stored, as_of(TUESDAY, announces=True))
+
+    assert changes_of(plan) == [("company.updated", ["phone", "roles"])]
 
 
 def test_a_unit_raises_the_revision_of_its_company_once_a_list() -> None:

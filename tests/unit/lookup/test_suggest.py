@@ -33,7 +33,9 @@ class FakeCompanies:
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         self.reads.append(set(keys))
         return {
-            key: CompanyRow(revision=1, core=self.cores[key], owners=b"[]", updated_at=None)
+            key: CompanyRow(
+                revision=1, core=self.cores[key], owners=b"[]", roles=b"[]", updated_at=None
+            )
             for key in keys
             if key in self.cores
         }

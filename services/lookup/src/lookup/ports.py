@@ -17,7 +17,9 @@ class CompanyRow(NamedTuple):
 
     revision: int
     core: bytes
+    #: A JSON list, or JSON's null where nothing is known of them.
     owners: bytes
+    roles: bytes
     updated_at: datetime | None
 
 

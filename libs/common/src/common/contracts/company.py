@@ -30,6 +30,7 @@ class Include(StrEnum):
     OWNERS = "owners"
     PRODUCTION_UNITS = "production_units"
     EINVOICING = "einvoicing"
+    ROLES = "roles"
     ALTERNATIVES = "alternatives"
 
 
@@ -112,14 +113,59 @@ class Share(Contract):
     max: str
 
 
+HolderType = Literal["person", "company", "other"]
+
+
+class OwnerRole(StrEnum):
+    """As what somebody owns a company, in the words of both registers."""
+
+    OWNER = "owner"
+    #: Of a partnership.
+    PARTNER = "partner"
+    #: Of a limited partnership.
+    GENERAL_PARTNER = "general_partner"
+    SOLE_PROPRIETOR = "sole_proprietor"
+    CO_OWNER = "co_owner"
+
+
 class Owner(Contract):
     name: str
-    type: Literal["person", "company", "other"]
+    type: HolderType
     #: The registration number of an owner that is a company of the same register.
     vat: str | None = None
-    role: str | None = None
+    #: Absent only where an earlier release stored the owner.
+    role: OwnerRole | None = None
+    #: The register's own word for the role.
+    role_text: str | None = None
     share: Share | None = None
     votes: Share | None = None
+    since: str | None = None
+
+
+class RoleCode(StrEnum):
+    """What somebody does in a company, in the words of both registers; in this order in answers."""
+
+    DIRECTOR = "director"
+    BOARD_CHAIR = "board_chair"
+    BOARD_DEPUTY_CHAIR = "board_deputy_chair"
+    BOARD_MEMBER = "board_member"
+    BOARD_DEPUTY_MEMBER = "board_deputy_member"
+    BOARD_OBSERVER = "board_observer"
+    AUDITOR = "auditor"
+    ACCOUNTANT = "accountant"
+
+
+class Role(Contract):
+    """A person or company in the direction or on the board, or its auditor or accountant."""
+
+    role: RoleCode
+    #: The register's own word for the role.
+    role_text: str | None = None
+    name: str
+    type: HolderType
+    #: The registration number of a company of the same register.
+    vat: str | None = None
+    #: Absent where the register gives no date, as in Norway.
     since: str | None = None
 
 
@@ -191,6 +237,7 @@ class CompanyAnswer(Company):
     owners: tuple[Owner, ...] | None = None
     production_units: tuple[ProductionUnit, ...] | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
+    roles: tuple[Role, ...] | None = None
     alternatives: tuple[Alternative, ...] | None = None
 
 

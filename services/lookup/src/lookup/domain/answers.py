@@ -13,7 +13,7 @@ import orjson
 from common.contracts.company import REGISTER_OF, Country, Include
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, SearchType
-from lookup.domain.upgrading import completed
+from lookup.domain.upgrading import completed, completed_owners
 
 #: How times are written: in UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
@@ -40,6 +40,7 @@ class Found(NamedTuple):
     revision: int
     core: bytes
     owners: bytes
+    roles: bytes
     updated_at: datetime | None
     type: SearchType
     #: 0 to 100.
@@ -74,11 +75,13 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
         ),
     ]
     if Include.OWNERS in include:
-        parts += (b',"owners":', found.owners)
+        parts += (b',"owners":', completed_owners(found.owners))
     if Include.PRODUCTION_UNITS in include:
         parts += (b',"production_units":', orjson.dumps(in_order(found.core, extras.units)))
     if Include.EINVOICING in include:
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
+    if Include.ROLES in include:
+        parts += (b',"roles":', found.roles)
     asked = "".join(part[0] for part in sorted(include))
     if Include.ALTERNATIVES in include:
         others = orjson.dumps([summary(core, score) for score, core in extras.alternatives])

@@ -14,13 +14,11 @@ from common.contracts.company import (
     Company,
     CompanyKey,
     EinvoicingEntry,
-    Owner,
     ProductionUnit,
     Status,
 )
-from common.contracts.contract import Contract
 from common.contracts.events import Change, EventType
-from lookup.domain.upgrading import as_read_now
+from lookup.domain.upgrading import as_read_now, owners_as_read_now
 
 #: A version as it is at hand: a model, or the stored JSON of one.
 Version = Company | ProductionUnit | bytes
@@ -74,14 +72,17 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> I
             yield Change(field=f"{path}{name}", old=before, new=value)
 
 
-def company_occurrences(old: Version | None, new: Version) -> tuple[Occurrence, ...]:
-    """What there is to tell of a company; nothing when it is as it was.
+def company_occurrences(
+    old: Version | None, new: Version, roles: Sequence[Change] = ()
+) -> tuple[Occurrence, ...]:
+    """The events of a changed company; none when it is as it was.
 
-    A changed status is an event of its own; `company.updated` then tells of the other fields.
+    A changed status is an event of its own; `company.updated` has the other fields, and the list
+    of roles where that changed (`roles_changes`).
     """
     if old is None:
         return (Occurrence(EventType.COMPANY_CREATED),)
-    changes = diff(old, new)
+    changes = (*diff(old, new), *roles)
     turned = any(change.field == "status" for change in changes)
     turn = EventType.COMPANY_STATUS_CHANGED if turned else None
     return tuple(
@@ -113,15 +114,26 @@ def unit_occurrences(
     )
 
 
-def owners_occurrences(old: Sequence[Owner] | None, new: Sequence[Owner]) -> tuple[Occurrence, ...]:
-    """`old` is None where the owners were not known yet, which counts as nobody."""
-    return _list_occurrences(EventType.OWNERS_CHANGED, "owners", old or (), new)
+def owners_occurrences(old: bytes | None, new: bytes) -> tuple[Occurrence, ...]:
+    """Both are JSON lists; owners that are null or not known yet count as none."""
+    after = orjson.loads(new)
+    before = owners_as_read_now(None if old is None else orjson.loads(old), after)
+    changes = _list_changes("owners", before, after)
+    return (Occurrence(EventType.OWNERS_CHANGED, changes),) if changes else ()
+
+
+def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
+    """The change of the list of roles, if there is one; roles not known yet count as none."""
+    return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
 
 
 def einvoicing_occurrences(
     old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
 ) -> tuple[Occurrence, ...]:
-    return _list_occurrences(EventType.EINVOICING_CHANGED, "einvoicing", old, new)
+    before = [one.model_dump(mode="json") for one in old]
+    after = [one.model_dump(mode="json") for one in new]
+    changes = _list_changes("einvoicing", before, after)
+    return (Occurrence(EventType.EINVOICING_CHANGED, changes),) if changes else ()
 
 
 def unit_removal(number: str) -> Occurrence:
@@ -147,11 +159,7 @@ def _told(
         yield otherwise, tuple(others)
 
 
-def _list_occurrences(
-    kind: EventType, field: str, old: Sequence[Contract], new: Sequence[Contract]
-) -> tuple[Occurrence, ...]:
-    before = [one.model_dump(mode="json") for one in old]
-    after = [one.model_dump(mode="json") for one in new]
-    if before == after:
+def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> tuple[Change, ...]:
+    if (old or []) == (new or []):
         return ()
-    return (Occurrence(kind, (Change(field=field, old=before, new=after),)),)
+    return (Change(field=field, old=old, new=new),)

@@ -4,7 +4,7 @@ The public part of a record is the JSON that is compared, stored and sent: bytes
 to hand from one process to another. The few who look inside read it back.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -19,6 +19,8 @@ from common.contracts.company import (
     EinvoicingEntry,
     Owner,
     ProductionUnit,
+    Role,
+    RoleCode,
     UnitKey,
     company_key,
     unit_key,
@@ -74,7 +76,7 @@ class CompanyRecord:
     phones: tuple[str, ...]
     #: The units that the record itself lists as its own; Norwegian records list none.
     units: tuple[UnitKey, ...]
-    #: A JSON list; None where owners come from another file (Norway's roles).
+    #: A JSON list; None where owners come from another file (Norway's roles), or are left out.
     owner_list: bytes | None
     #: None where the register gives none; then the file's time counts.
     version: SourceVersion | None
@@ -82,9 +84,11 @@ class CompanyRecord:
     digest: bytes | None = field(default=None, compare=False)
     #: The register's own time of the change; None where that is the version's.
     updated_at: datetime | None = None
+    #: A JSON list; None where `owner_list` is.
+    role_list: bytes | None = None
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 (what a record holds)
         cls,
         company: Company,
         *,
@@ -92,6 +96,7 @@ class CompanyRecord:
         units: tuple[UnitKey, ...],
         owners: Sequence[Owner] | None,
         version: SourceVersion | None,
+        roles: Sequence[Role] | None = None,
     ) -> Self:
         return cls(
             company_key(company.country, company.vat),
@@ -101,6 +106,7 @@ class CompanyRecord:
             units,
             None if owners is None else dump_all(owners),
             version,
+            role_list=None if roles is None else dump_all(roles),
         )
 
     @property
@@ -109,26 +115,40 @@ class CompanyRecord:
 
     @property
     def owners(self) -> tuple[Owner, ...] | None:
-        return None if self.owner_list is None else read_owners(self.owner_list)
+        return None if self.owner_list is None else _read_owners(self.owner_list)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnersRecord:
-    """Owners that come in a file of their own."""
+    """Owners and roles that come in a file of their own."""
 
     key: CompanyKey
-    #: A JSON list.
+    #: A JSON list; JSON's null where the register keeps no owners of the company.
     owner_list: bytes
+    #: A JSON list.
+    role_list: bytes
     version: SourceVersion | None
     digest: bytes | None = field(default=None, compare=False)
 
     @classmethod
-    def of(cls, key: CompanyKey, owners: Sequence[Owner], *, version: SourceVersion | None) -> Self:
-        return cls(key, dump_all(owners), version)
+    def of(
+        cls,
+        key: CompanyKey,
+        owners: Sequence[Owner] | None,
+        roles: Sequence[Role] = (),
+        *,
+        version: SourceVersion | None,
+    ) -> Self:
+        owner_list = b"null" if owners is None else dump_all(owners)
+        return cls(key, owner_list, dump_all(roles), version)
 
     @property
-    def owners(self) -> tuple[Owner, ...]:
-        return read_owners(self.owner_list)
+    def owners(self) -> tuple[Owner, ...] | None:
+        return _read_owners(self.owner_list)
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return tuple(Role.model_validate(role) for role in orjson.loads(self.role_list))
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +225,20 @@ class Elsewhere:
 Record = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | MistakeRecord | Elsewhere
 
 
-def read_owners(owner_list: bytes) -> tuple[Owner, ...]:
-    return tuple(Owner.model_validate(owner) for owner in orjson.loads(owner_list))
+def _read_owners(owner_list: bytes) -> tuple[Owner, ...] | None:
+    owners = orjson.loads(owner_list)
+    return None if owners is None else tuple(Owner.model_validate(owner) for owner in owners)
+
+
+def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Each once, by code and name: no reshuffling in the register is a change."""
+    codes = list(RoleCode)
+    return tuple(
+        sorted(
+            dict.fromkeys(roles),
+            key=lambda one: (codes.index(one.role), one.name, one.vat or "", one.since or ""),
+        )
+    )
 
 
 class RecordRefused(Exception):

@@ -5,8 +5,10 @@ What is stored follows when the document is next read, with a new revision and w
 nothing happened to the company (ADR 0020).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+import orjson
 
 from common.contracts.company import Company
 from lookup.domain.trees import dump
@@ -35,3 +37,22 @@ def as_read_now(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, 
     if new["advertising_protected"] is None:
         changed["advertising_protected"] = None
     return {**old, **changed}
+
+
+def completed_owners(owners: bytes) -> bytes:
+    """The stored list with every field of this release; an earlier one knew no code of a role."""
+    if b'"role":' not in owners or b'"role_text":' in owners:
+        return owners
+    return orjson.dumps(owners_as_read_now(orjson.loads(owners), ()))
+
+
+def owners_as_read_now(
+    old: list[dict[str, Any]] | None, new: Sequence[Mapping[str, Any]] | None
+) -> list[dict[str, Any]] | None:
+    """The old list as this release would have read it: `role` was the register's word."""
+    if not old or "role_text" in old[0]:
+        return old
+    codes = {owner["role_text"]: owner["role"] for owner in new or ()}
+    return [
+        {**owner, "role": codes.get(owner["role"]), "role_text": owner["role"]} for owner in old
+    ]

@@ -221,6 +221,7 @@ def _found(country: Country, candidate: Candidate) -> Found:
         revision=row.revision,
         core=row.core,
         owners=row.owners,
+        roles=row.roles,
         updated_at=row.updated_at,
         type=kind,
         score=hit.score,

@@ -18,6 +18,7 @@ SINGULAR = {
     "former_names": "former_name",
     "secondary_industries": "secondary_industry",
     "owners": "owner",
+    "roles": "role",
     "production_units": "production_unit",
     "einvoicing": "entry",
     "document_types": "document_type",

@@ -1,23 +1,54 @@
-"""Owners out of the roles (`roller`) of the Norwegian register.
+"""Owners and roles out of the roles (`roller`) of the Norwegian register.
 
 Only some roles make an owner: shareholders are not in this register. A person's birth date is in
 the documents; it is not declared here and so never read.
 """
 
 import re
-from typing import Annotated, Final
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import BeforeValidator, Field
 
-from common.contracts.company import Country, Owner, company_key
+from common.contracts.company import (
+    Country,
+    HolderType,
+    Owner,
+    OwnerRole,
+    Role,
+    RoleCode,
+    company_key,
+)
 from lookup.adapters.registers.brreg_documents import Coded, OrganisationNumber
 from lookup.adapters.registers.documents import Document, Flag, Many, Text, read_document
 from lookup.adapters.registers.files import Raw
-from lookup.domain.records import OwnersRecord, RecordRefused
+from lookup.domain.records import OwnersRecord, RecordRefused, in_order
 
-#: Sole proprietor, partners with shared and with joint liability, general partner, co-owners, and
-#: the municipalities that own a company.
-OWNER_ROLES: Final = frozenset({"INNH", "DTPR", "DTSO", "KOMP", "SAM", "EIKM"})
+#: As what a role makes somebody an owner; DTPR and DTSO are partners with shared and with joint
+#: liability, EIKM the municipalities that own a company.
+_OWNERS: Final = {
+    "INNH": OwnerRole.SOLE_PROPRIETOR,
+    "DTPR": OwnerRole.PARTNER,
+    "DTSO": OwnerRole.PARTNER,
+    "KOMP": OwnerRole.GENERAL_PARTNER,
+    "SAM": OwnerRole.CO_OWNER,
+    "EIKM": OwnerRole.OWNER,
+}
+
+_BOARD: Final = "STYR"
+_BOARD_ROLES: Final = {
+    "LEDE": RoleCode.BOARD_CHAIR,
+    "NEST": RoleCode.BOARD_DEPUTY_CHAIR,
+    "MEDL": RoleCode.BOARD_MEMBER,
+    "VARA": RoleCode.BOARD_DEPUTY_MEMBER,
+    "OBS": RoleCode.BOARD_OBSERVER,
+}
+_ROLES: Final = {
+    "DAGL": RoleCode.DIRECTOR,
+    **_BOARD_ROLES,
+    "REVI": RoleCode.AUDITOR,
+    "REGN": RoleCode.ACCOUNTANT,
+}
 
 _ENTITY_IN_LINK = re.compile(r"/enheter/(\d{9})(?:/|$)")
 
@@ -45,7 +76,7 @@ class RoleHolder(Document):
     er_slettet: Flag = None
 
 
-class Role(Document):
+class GivenRole(Document):
     type: Coded | None = None
     person: Person | None = None
     enhet: RoleHolder | None = None
@@ -55,7 +86,7 @@ class Role(Document):
 
 class RoleGroup(Document):
     type: Coded | None = None
-    roller: Many[Role] = ()
+    roller: Many[GivenRole] = ()
 
 
 class Link(Document):
@@ -72,18 +103,41 @@ class Roles(Document):
     links: Annotated[Links, Field(validation_alias="_links")] = Links()
 
 
+class Holder(NamedTuple):
+    """The person or entity that has a role."""
+
+    name: str
+    type: HolderType
+    vat: str | None = None
+
+
+class HeldRole(NamedTuple):
+    code: str
+    word: str | None
+    holder: Holder
+
+
 def owners_record(raw: Raw) -> OwnersRecord:
-    """Raises RecordRefused, also where nothing tells whose roles these are."""
-    roles = read_document(Roles, raw)
-    owners = (
-        _owner(role, group)
-        for group in roles.rollegrupper
-        for role in group.roller
-        if _is_owner(role, group)
+    """Owners are null where no role makes one: the register keeps no shareholders.
+
+    Raises RecordRefused, also where nothing tells whose roles these are.
+    """
+    document = read_document(Roles, raw)
+    held = tuple(_held(document))
+    owners = dict.fromkeys(
+        Owner(role=_OWNERS[one.code], role_text=one.word, **one.holder._asdict())
+        for one in held
+        if one.code in _OWNERS
+    )
+    roles = (
+        Role(role=_ROLES[one.code], role_text=one.word, **one.holder._asdict())
+        for one in held
+        if one.code in _ROLES
     )
     return OwnersRecord.of(
-        company_key(Country.NO, _whose(roles)),
-        tuple(dict.fromkeys(owner for owner in owners if owner is not None)),
+        company_key(Country.NO, _whose(document)),
+        tuple(owners) or None,
+        in_order(roles),
         version=None,
     )
 
@@ -97,25 +151,28 @@ def _whose(roles: Roles) -> str:
     return number
 
 
-def _is_owner(role: Role, group: RoleGroup) -> bool:
-    kind = role.type or group.type
-    return (
-        kind is not None and kind.kode in OWNER_ROLES and not (role.fratraadt or role.avregistrert)
-    )
+def _held(document: Roles) -> Iterator[HeldRole]:
+    """The roles that somebody has now; those of a board only in the board itself."""
+    for group in document.rollegrupper:
+        for role in group.roller:
+            type_ = role.type or group.type
+            holder = None if role.fratraadt or role.avregistrert else _holder(role)
+            if holder is None or type_ is None or type_.kode is None:
+                continue
+            if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
+                continue
+            yield HeldRole(type_.kode, type_.beskrivelse, holder)
 
 
-def _owner(role: Role, group: RoleGroup) -> Owner | None:
+def _holder(role: GivenRole) -> Holder | None:
     """None for the dead, for entities struck off, and where the register names nobody."""
-    kind = role.type or group.type
-    word = None if kind is None else kind.beskrivelse
     if role.person is not None and role.person.navn is not None and not role.person.er_doed:
         given = role.person.navn
         name = _joined(given.fornavn, given.mellomnavn, given.etternavn)
-        return Owner(name=name, type="person", role=word) if name else None
+        return Holder(name, "person") if name else None
     if role.enhet is not None and not role.enhet.er_slettet:
         name = _joined(*role.enhet.navn or ())
-        number = role.enhet.organisasjonsnummer
-        return Owner(name=name, type="company", vat=number, role=word) if name else None
+        return Holder(name, "company", role.enhet.organisasjonsnummer) if name else None
     return None
 
 

@@ -29,7 +29,7 @@ from lookup.adapters.registers.cvr_documents import (
     unwrapped,
 )
 from lookup.adapters.registers.cvr_employees import employees_of
-from lookup.adapters.registers.cvr_owners import Attribute, Relation, owners_of
+from lookup.adapters.registers.cvr_owners import Attribute, Relation, owners_of, roles_of
 from lookup.adapters.registers.documents import (
     Day,
     Document,
@@ -124,6 +124,7 @@ def company_record(raw: Raw) -> CompanyRecord | MistakeRecord:
         phones=searchable_phones(company.phones, Country.DK),
         units=_units(company.penheder),
         owners=None if relations is None else owners_of(relations),
+        roles=None if relations is None else roles_of(relations),
         version=company.version,
     )
 

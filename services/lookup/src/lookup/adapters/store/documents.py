@@ -26,6 +26,7 @@ def company_document(
         "revision": state.revision,
         "core": state.core,
         "owners": state.owners,
+        "roles": state.roles,
         # With the country in front, one index serves both registers.
         "phones": [f"{country}:{phone}" for phone in state.phones],
         "units": list(state.units),
@@ -46,6 +47,8 @@ def company_state(document: Document) -> CompanyState:
         revision=document["revision"],
         core=document["core"],
         owners=document["owners"],
+        # Absent from what an earlier release stored.
+        roles=document.get("roles"),
         phones=_phones(document),
         units=tuple(document["units"]),
         version=_read_version(document["version"]),

@@ -12,7 +12,7 @@ from lookup.ports import CompanyRow
 #: A number that more units share than this (a switchboard, an accountant's) is answered from these.
 _MOST_UNITS_OF_A_PHONE = 200
 
-_ROW = {"revision": 1, "core": 1, "owners": 1, "updated_at": 1}
+_ROW = {"revision": 1, "core": 1, "owners": 1, "roles": 1, "updated_at": 1}
 
 
 class StoredRegister:
@@ -32,7 +32,8 @@ class StoredRegister:
             document["_id"]: CompanyRow(
                 document["revision"],
                 document["core"],
-                document["owners"] or b"[]",
+                document["owners"] or b"null",
+                document.get("roles") or b"null",
                 document.get("updated_at"),
             )
             for document in found

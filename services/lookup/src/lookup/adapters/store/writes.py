@@ -41,6 +41,7 @@ _COMPANY_STATE = {
     "revision": 1,
     "core": 1,
     "owners": 1,
+    "roles": 1,
     "phones": 1,
     "units": 1,
     "version": 1,

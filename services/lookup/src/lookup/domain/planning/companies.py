@@ -3,8 +3,14 @@
 from collections.abc import Iterable, Sequence
 
 from common.contracts.company import CompanyKey
+from common.contracts.events import Change
 from lookup.domain.announcing import Announcement, announce
-from lookup.domain.changes import Occurrence, company_occurrences, owners_occurrences
+from lookup.domain.changes import (
+    Occurrence,
+    company_occurrences,
+    owners_occurrences,
+    roles_changes,
+)
 from lookup.domain.digests import Part
 from lookup.domain.planning.states import (
     WRITTEN,
@@ -18,7 +24,7 @@ from lookup.domain.planning.states import (
     judge,
     renewal,
 )
-from lookup.domain.records import CompanyRecord, OwnersRecord, read_owners
+from lookup.domain.records import CompanyRecord, OwnersRecord
 from lookup.domain.upgrading import is_outdated
 
 #: A verdict, and what it writes and tells.
@@ -60,17 +66,18 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
-    core, owners = record.core, record.owner_list
+    core, owners, roles = record.core, record.owner_list, record.role_list
     version = record.version or given.file_version
     outdated = False
     if stored is None or stored.core is None:
         verdict = Verdict.NEW
     else:
-        outdated = is_outdated(stored.core)
+        outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
         same = (
             core == stored.core
             and (record.phones, record.units) == (stored.phones, stored.units)
             and (owners is None or owners == stored.owners)
+            and (roles is None or roles == stored.roles)
         )
         verdict = judge(same=same, stored=stored.version, read=version, outdated=outdated)
         if verdict is Verdict.UNCHANGED:
@@ -85,6 +92,7 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         revision=base.revision + 1,
         core=core,
         owners=base.owners if owners is None else owners,
+        roles=base.roles if roles is None else roles,
         phones=record.phones,
         units=record.units,
         version=version,
@@ -104,21 +112,32 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
 
 
 def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
-    yield from company_occurrences(before.core, record.core)
-    if before.is_known and record.owners is not None:
-        yield from owners_occurrences(read_owners(before.owners or b"[]"), record.owners)
+    yield from company_occurrences(
+        before.core, record.core, _roles_changes(before, record.role_list)
+    )
+    if before.is_known and record.owner_list is not None:
+        yield from owners_occurrences(before.owners, record.owner_list)
+
+
+def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:
+    return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
 
 
 def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
-    owners = record.owner_list
+    owners, roles = record.owner_list, record.role_list
     version = record.version or given.file_version
     if stored is None or stored.owners is None:
         verdict = Verdict.NEW
     else:
-        verdict = judge(same=owners == stored.owners, stored=stored.owners_version, read=version)
+        verdict = judge(
+            same=(owners, roles) == (stored.owners, stored.roles),
+            stored=stored.owners_version,
+            read=version,
+            outdated=stored.lacks_roles,
+        )
         # The revision of a company that is not known does not tell its owners apart.
         if verdict is Verdict.UNCHANGED and stored.is_known:
             again = renewal(
@@ -133,11 +152,12 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
     # A company that is not known yet starts counting when it comes.
-    public = base.is_known and owners != (base.owners or b"[]")
+    public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
     state = CompanyState(
         revision=base.revision + 1 if public else base.revision,
         core=base.core,
         owners=owners,
+        roles=roles,
         phones=base.phones,
         units=base.units,
         version=base.version,
@@ -147,8 +167,13 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
-    before = read_owners(base.owners or b"[]")
-    changed = owners_occurrences(before, record.owners) if public else ()
+    changed: tuple[Occurrence, ...] = ()
+    if base.core is not None:
+        told = _roles_changes(base, roles)
+        changed = (
+            *company_occurrences(base.core, base.core, told),
+            *owners_occurrences(base.owners, owners),
+        )
     return verdict, write, _told(record.key, state, changed, given)
 
 

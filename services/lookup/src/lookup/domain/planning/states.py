@@ -32,6 +32,8 @@ class CompanyState:
     revision: int
     core: bytes | None = None
     owners: bytes | None = None
+    #: Absent also where an earlier release stored the owners, and not the roles beside them.
+    roles: bytes | None = None
     phones: tuple[str, ...] = ()
     units: tuple[UnitKey, ...] = ()
     version: SourceVersion | None = None
@@ -43,6 +45,11 @@ class CompanyState:
     @property
     def is_known(self) -> bool:
         return self.core is not None
+
+    @property
+    def lacks_roles(self) -> bool:
+        """Whether an earlier release read the document that has them."""
+        return self.owners is not None and self.roles is None
 
 
 @dataclass(frozen=True, slots=True)

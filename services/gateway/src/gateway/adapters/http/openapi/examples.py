@@ -57,11 +57,31 @@ OWNERS: list[dict[str, Any]] = [
         "name": "Prøveholding A/S",
         "type": "company",
         "vat": "87654325",
-        "role": "EJER",
+        "role": "owner",
+        "role_text": "EJERREGISTER",
         "share": {"min": "66.67", "max": "90"},
         "votes": {"min": "66.67", "max": "90"},
         "since": "2004-06-01",
     }
+]
+
+ROLES: list[dict[str, Any]] = [
+    {
+        "role": "director",
+        "role_text": "DIREKTION",
+        "name": "Anna Testesen",
+        "type": "person",
+        "vat": None,
+        "since": "2019-03-01",
+    },
+    {
+        "role": "auditor",
+        "role_text": "REVISION",
+        "name": "Prøverevision A/S",
+        "type": "company",
+        "vat": "87654333",
+        "since": "2021-06-30",
+    },
 ]
 
 PRODUCTION_UNITS: list[dict[str, Any]] = [
@@ -105,6 +125,7 @@ WITH_EVERYTHING = {
     "owners": OWNERS,
     "production_units": PRODUCTION_UNITS,
     "einvoicing": EINVOICING,
+    "roles": ROLES,
     "alternatives": ALTERNATIVES,
 }
 

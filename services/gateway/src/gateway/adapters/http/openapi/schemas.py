@@ -47,7 +47,15 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
         "register does not say."
     },
     ("Company", "revision"): {"description": "Counts the stored changes of the company from 1."},
-    ("Company", "owners"): {"description": "Only with `include=owners`."},
+    ("Company", "owners"): {
+        "description": "Only with `include=owners`; null where the register keeps none. Norway's "
+        "has no shareholders, so an AS or ASA has null; it keeps sole proprietors, partners, "
+        "co-owners and owning municipalities."
+    },
+    ("Company", "roles"): {
+        "description": "Only with `include=roles`; null where none were read. The direction, the "
+        "board, the auditor and, in Norway, the accountant."
+    },
     ("Company", "production_units"): {
         "description": "Only with `include=production_units`; the main one comes first."
     },
@@ -70,7 +78,12 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     ("Address", "text"): {"description": "The whole address on one line."},
     ("Employees", "max"): {"description": "Absent in an open class, such as 1000 or more."},
     ("Owner", "vat"): {"description": "Of an owner that is a company of the same register."},
+    ("Owner", "role"): {"description": "As what it owns, the same codes in both countries."},
+    ("Owner", "role_text"): {"description": "The register's own word."},
     ("Owner", "since"): {"format": "date"},
+    ("Role", "role_text"): {"description": "The register's own word."},
+    ("Role", "vat"): {"description": "Of a company of the same register."},
+    ("Role", "since"): {"description": "Null in Norway.", "format": "date"},
     ("Share", "min"): {"description": "Percent, a decimal number."},
     ("Share", "max"): {"description": "Percent, a decimal number."},
     ("ProductionUnit", "started"): {"format": "date"},
@@ -90,6 +103,9 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
         "format": "date-time",
     },
 }
+
+#: Included lists that are null where the register has nothing to say.
+_NULLABLE: frozenset[str] = frozenset({Include.OWNERS, Include.ROLES})
 
 
 def schemas() -> dict[str, Schema]:
@@ -112,7 +128,7 @@ def tidied(name: str, schema: Schema, about: Mapping[tuple[str, str], Schema]) -
         # Nothing is left out of an answer but what was not asked to be included.
         asked_for = set(Include) if name == "Company" else set()
         kept["required"] = [field for field in schema["properties"] if field not in asked_for]
-        for field in asked_for:
+        for field in asked_for - _NULLABLE:
             kept["properties"][field]["type"] = "array"
     return kept
 
