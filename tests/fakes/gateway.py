@@ -16,7 +16,8 @@ from prometheus_client import CollectorRegistry
 
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.webhooks import WebhookReply, WebhookRequest
-from gateway.adapters.http.connections import PublicRunner
+from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
+from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.openapi.examples import COMPANY
 from gateway.adapters.http.openapi.suggesting import SUGGESTION
 from gateway.adapters.http.routes import Policy, Surroundings, application
@@ -148,7 +149,13 @@ class PublicServer(TestServer):
     """A server that reads HTTP as the public port does."""
 
     async def _make_runner(self, **options: Any) -> web.AppRunner:
-        return PublicRunner(self.app, lambda: "unread", **options)
+        return PublicRunner(
+            self.app,
+            lambda: "unread",
+            limits=ConnectionLimits(max_connections=100),
+            metrics=ConnectionMetrics(CollectorRegistry()),
+            **options,
+        )
 
 
 @dataclass

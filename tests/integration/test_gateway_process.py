@@ -1,5 +1,6 @@
 """The gateway as a process: its commands, and serving while everything it needs is away."""
 
+import socket
 import time
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -74,6 +75,21 @@ def test_clients_get_our_503_within_two_seconds(alone: System, key: str | None) 
 
     assert (status, body["code"]) == (503, "service_unavailable")
     assert time.monotonic() - begun < 2 + GRACE
+
+
+def test_silent_connections_shut_no_client_out(alone: System) -> None:
+    service = alone.start("gateway", max_connections="50")
+    service.wait_until_ready()
+    silent = [
+        socket.create_connection(("127.0.0.1", alone.base_port), timeout=SOON) for _ in range(200)
+    ]
+
+    status, _ = asked(alone.base_port, "/nothing")
+
+    assert status == 404
+    assert [connection.recv(1) for connection in silent[:100]] == [b""] * 100
+    for connection in silent:
+        connection.close()
 
 
 def test_it_ends_when_told_to(alone: System) -> None:

@@ -2,8 +2,12 @@
 
 import asyncio
 import gzip
-from contextlib import AbstractAsyncContextManager
+import re
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import aiohttp
@@ -14,6 +18,8 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
+from gateway.adapters.http.connections import ConnectionLimits
+from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.routes import Policy, Surroundings, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import XmlRenderer
@@ -43,7 +49,7 @@ KEYS = FakeKeyStore({STORED.id: STORED})
 KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
 
 
-def an_application(lookups: FakeLookups, keys: FakeKeyStore) -> web.Application:
+def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100) -> web.Application:
     surroundings = Surroundings(
         lookups=lookups,
         suggestions=FakeSuggestions(),
@@ -55,7 +61,7 @@ def an_application(lookups: FakeLookups, keys: FakeKeyStore) -> web.Application:
         new_call_id=lambda: UUID(int=1),
         registry=CollectorRegistry(),
     )
-    return application(surroundings, Policy(anonymous_rate=Rate(100, 60), key_rate=Rate(100, 60)))
+    return application(surroundings, Policy(anonymous_rate=Rate(rate, 60), key_rate=Rate(rate, 60)))
 
 
 async def test_a_request_under_way_is_answered_before_the_end() -> None:
@@ -81,18 +87,29 @@ async def fetch(session: aiohttp.ClientSession, port: int) -> int:
 
 
 def serving(
-    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, stop_limit: float = 5
+    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, **options: Any
 ) -> AbstractAsyncContextManager[int]:
-    return serving_app(an_application(lookups, keys or FakeKeyStore()), stop_limit)
+    return serving_app(an_application(lookups, keys or FakeKeyStore()), **options)
 
 
-def serving_app(app: web.Application, stop_limit: float = 5) -> AbstractAsyncContextManager[int]:
+LIMITS = ConnectionLimits(max_connections=100)
+
+
+def serving_app(
+    app: web.Application,
+    *,
+    stop_limit: float = 5,
+    limits: ConnectionLimits = LIMITS,
+    registry: CollectorRegistry | None = None,
+) -> AbstractAsyncContextManager[int]:
     return public_port(
         app,
         host="127.0.0.1",
         port=0,
         stop_limit=timedelta(seconds=stop_limit),
         new_id=lambda: "id",
+        limits=limits,
+        metrics=ConnectionMetrics(registry or CollectorRegistry()),
     )
 
 
@@ -241,6 +258,124 @@ async def test_other_expectations_are_ignored_on_unknown_paths_too() -> None:
         )
 
     assert answered.startswith(b"HTTP/1.1 404 ")
+
+
+#: Seconds that no test waits for.
+NEVER = 1000.0
+
+
+def limits(
+    max_connections: int = 100, *, head: float = NEVER, send: float = NEVER
+) -> ConnectionLimits:
+    return ConnectionLimits(max_connections, head, send)
+
+
+ANSWERED = a_head("GET /nothing")
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /api HTT", ANSWERED[:-2], b"\r\n\r\n"])
+async def test_a_connection_whose_head_does_not_come_is_closed(sent: bytes) -> None:
+    async with serving(FakeLookups(), limits=limits(head=0.05)) as port:
+        assert await exchange(port, sent) == b""
+
+
+async def test_a_later_head_that_does_not_come_closes_the_connection_too() -> None:
+    async with (
+        asyncio.timeout(SOON),
+        serving(FakeLookups(), limits=limits(head=0.05)) as port,
+        client(port) as slow,
+    ):
+        assert await slow.ask(ANSWERED) == 404
+
+        slow.writer.write(b"GET /ap")
+
+        assert await slow.reader.read() == b""
+
+
+async def test_a_connection_may_be_idle_for_longer_than_a_head_may_take() -> None:
+    async with serving(FakeLookups(), limits=limits(head=0.05)) as port, client(port) as idle:
+        first = await idle.ask(ANSWERED)
+        assert await exchange(port, b"") == b""
+
+        assert (first, await idle.ask(ANSWERED)) == (404, 404)
+
+
+async def test_a_new_client_is_served_in_place_of_the_one_that_is_idle() -> None:
+    async with (
+        serving(FakeLookups(), limits=limits(1)) as port,
+        client(port) as idle,
+    ):
+        await idle.ask(ANSWERED)
+
+        async with client(port) as newcomer:
+            assert await newcomer.ask(ANSWERED) == 404
+            assert await idle.reader.read() == b""
+
+
+async def test_when_all_are_busy_a_new_client_is_answered_503() -> None:
+    lookups = FakeLookups()
+    lookups.gate.clear()
+    async with (
+        serving(lookups, limits=limits(1)) as port,
+        client(port) as busy,
+        asyncio.TaskGroup() as group,
+    ):
+        asked = group.create_task(busy.ask(a_head(f"GET {LOOKUP}")))
+        await lookups.reached.wait()
+
+        refused = await exchange(port, ANSWERED)
+        lookups.gate.set()
+
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"Retry-After: " in refused
+        assert orjson.loads(refused.partition(b"\r\n\r\n")[2])["code"] == "service_unavailable"
+        assert await asked == 200
+
+
+async def test_a_client_that_takes_no_answers_is_closed() -> None:
+    registry = CollectorRegistry()
+    app = an_application(FakeLookups(), FakeKeyStore(), rate=100_000)
+    serving_it = serving_app(app, limits=limits(send=0.05), registry=registry)
+
+    async with asyncio.timeout(SOON), serving_it as port, client(port) as greedy:
+        with pytest.raises(ConnectionError):
+            await greedy.ask_forever(a_head("GET /docs"))
+
+    closed = registry.get_sample_value("http_connections_closed_total", {"reason": "send_timeout"})
+    assert closed == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One connection that is kept."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def ask(self, head: bytes) -> int:
+        """Sends a request and returns the status of its response."""
+        self.writer.write(head)
+        async with asyncio.timeout(SOON):
+            answered = await self.reader.readuntil(b"\r\n\r\n")
+            [length] = re.findall(rb"Content-Length: (\d+)", answered)
+            await self.reader.readexactly(int(length))
+        return int(answered.split()[1])
+
+    async def ask_forever(self, head: bytes) -> None:
+        """Sends requests and reads none of the responses."""
+        self.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        while True:
+            self.writer.write(head)
+            await self.writer.drain()
+
+
+@asynccontextmanager
+async def client(port: int) -> AsyncIterator[Client]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Client(reader, writer)
+    finally:
+        writer.transport.abort()
 
 
 FLOOD = b"GET /api HTTP/1.1\r\nHost: x\r\nX-A: " + b"x" * 100_000 + b"\r\n\r\n"

@@ -16,11 +16,11 @@ from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Topology
 from common.mongo import Client, connected, database, ping
+from common.runtime.files import raise_file_limit
 from common.runtime.health import Health
 from common.runtime.tasks import beside
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
-from dispatcher.adapters.files import allow_many_files
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
 from dispatcher.adapters.journal import OVER_CAP, LoggingJournal
 from dispatcher.adapters.store import (
@@ -56,7 +56,7 @@ DATABASE_LIMIT = timedelta(seconds=5)
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
     """Starts the dispatcher onto `stack`; leaving stops the intake, then waits for posts."""
-    allow_many_files()
+    raise_file_limit()
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     mongo = await stack.enter_async_context(
         connected(

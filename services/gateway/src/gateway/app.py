@@ -8,7 +8,11 @@ from uuid import uuid4
 from common.messaging.connection import linked
 from common.messaging.rpc_client import rpc_client
 from common.mongo import connected, database, ping
+from common.runtime.files import raise_file_limit
 from common.runtime.health import Health
+from gateway.adapters.http.connection_table import connections_within
+from gateway.adapters.http.connections import ConnectionLimits
+from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.routes import Policy, Surroundings, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import xml_renderer
@@ -62,6 +66,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             port=settings.http_port,
             stop_limit=settings.stop_limit,
             new_id=new_id,
+            limits=ConnectionLimits(
+                connections_within(raise_file_limit(), settings.max_connections)
+            ),
+            metrics=ConnectionMetrics(),
         )
     )
 

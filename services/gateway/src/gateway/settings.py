@@ -56,6 +56,9 @@ class Settings(ServiceSettings):
     cors_origin: str = Field(
         default="*", description="origin whose scripts may look up; `*` any, empty none"
     )
+    max_connections: int = Field(
+        default=4096, ge=1, description="connections of clients that are open at once"
+    )
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"
     )

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 from aiohttp import hdrs, web
 from aiohttp.abc import AbstractStreamWriter
@@ -12,21 +13,50 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from gateway.adapters.http.bodies import CONTINUE_EXPECTED
+from gateway.adapters.http.connection_table import ConnectionTable
 from gateway.adapters.http.errors import problem_response
+from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.middleware import CONSTANT_HEADERS, REQUEST_ID
-from gateway.domain.problems import InternalError, InvalidBody, InvalidParameter, Problem
+from gateway.domain.problems import (
+    InternalError,
+    InvalidBody,
+    InvalidParameter,
+    Problem,
+    ServiceUnavailable,
+)
 from gateway.domain.query import Format
 
 #: Bytes and seconds for the rest of a body that no handler has read. The connection is closed
 #: after it; closing at once would reset it, and the client might lose the response.
 MAX_DISCARDED = 2 * 1024 * 1024
 DISCARD_TIMEOUT = 5.0
+#: Seconds for the whole head of a request, from the connection or from the head's first byte on.
+HEAD_TIMEOUT = 15.0
+#: Seconds for a client to take what was sent to it.
+SEND_TIMEOUT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of the public port's connections; times are in seconds."""
+
+    max_connections: int
+    head: float = HEAD_TIMEOUT
+    send: float = SEND_TIMEOUT
 
 
 class PublicRunner(web.AppRunner):
     """Runs an application over `Connection`s; nothing that a client sends is ever inflated."""
 
-    def __init__(self, app: web.Application, new_id: Callable[[], str], **options: Any) -> None:
+    def __init__(
+        self,
+        app: web.Application,
+        new_id: Callable[[], str],
+        *,
+        limits: ConnectionLimits,
+        metrics: ConnectionMetrics,
+        **options: Any,
+    ) -> None:
         """`new_id` names requests that never reach the application."""
         super().__init__(
             app,
@@ -35,39 +65,71 @@ class PublicRunner(web.AppRunner):
             lingering_time=DISCARD_TIMEOUT,
             **options,
         )
-        self._new_id = new_id
+        table = ConnectionTable(limits.max_connections)
+        metrics.watch(table)
+        self._shared = _Shared(new_id, limits, table, metrics)
 
     async def _make_server(self) -> web.Server:
-        made = await super()._make_server()
-        return _Server(made, self._new_id)
+        return _Server(await super()._make_server(), self._shared)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What the connections of one port have in common."""
+
+    new_id: Callable[[], str]
+    limits: ConnectionLimits
+    table: ConnectionTable
+    metrics: ConnectionMetrics
 
 
 class _Server(web.Server):
     """An application's server with connections of our own."""
 
-    def __init__(self, server: web.Server, new_id: Callable[[], str]) -> None:
+    def __init__(self, server: web.Server, shared: _Shared) -> None:
         super().__init__(
             server.request_handler,
             request_factory=_without_expectation(server.request_factory),
             handler_cancellation=server.handler_cancellation,
             **server._kwargs,
         )
-        self.new_id = new_id
+        self._shared = shared
 
     def __call__(self) -> web.RequestHandler:
-        return Connection(self, self.new_id, **self._kwargs)
+        return Connection(self, self._shared, **self._kwargs)
 
 
 class Connection(web.RequestHandler):
-    """One connection of a client."""
+    """One connection of a client, closed when the client is slower than the limits allow."""
 
-    __slots__ = ("_discardable", "_new_id")
+    __slots__ = ("_discardable", "_head_timer", "_send_timer", "_shared", "_socket", "_waiting")
 
-    def __init__(self, server: web.Server, new_id: Callable[[], str], **options: Any) -> None:
+    def __init__(self, server: web.Server, shared: _Shared, **options: Any) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
-        self._new_id = new_id
+        self._shared = shared
+        #: aiohttp drops its own reference before the last bytes are sent.
+        self._socket: asyncio.Transport | None = None
+        #: Whether the next request has not begun, or its head is not complete.
+        self._waiting = True
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._send_timer: asyncio.TimerHandle | None = None
         #: Bytes that may still be discarded, once a response was sent before its request ended.
         self._discardable: int | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._socket = cast(asyncio.Transport, transport)
+        super().connection_made(transport)
+        if not self._shared.table.add(self):
+            self._request_handler = self._refuse
+        self._expect_head()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._shared.table.remove(self)
+        self._socket = None
+        for timer in (self._head_timer, self._send_timer):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._discardable is not None:
@@ -75,7 +137,18 @@ class Connection(web.RequestHandler):
             if self._discardable < 0:
                 self.force_close()
                 return
+        received = self._request_count
         super().data_received(data)
+        if not self._waiting:
+            return
+        if self._request_count > received:
+            self._head_received()
+        elif self._head_timer is None:
+            self._expect_head()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._expect_sent()
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
@@ -84,7 +157,59 @@ class Connection(web.RequestHandler):
         if not request.content.is_eof():
             resp.force_close()
             self._discardable = MAX_DISCARDED
-        return await super().finish_response(request, resp, start_time)
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            self._response_finished()
+
+    def evict(self) -> None:
+        self._end("evicted")
+
+    def _response_finished(self) -> None:
+        if not self._messages:
+            self._waiting = True
+            self._shared.table.wait(self)
+        if self._socket is not None and self._socket.get_write_buffer_size():
+            self._expect_sent()
+
+    def _expect_head(self) -> None:
+        self._head_timer = self._loop.call_later(
+            self._shared.limits.head, self._end, "head_timeout"
+        )
+
+    def _head_received(self) -> None:
+        self._waiting = False
+        self._shared.table.work(self)
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _expect_sent(self) -> None:
+        if self._send_timer is None:
+            self._send_timer = self._loop.call_later(
+                self._shared.limits.send, self._check_sent, self._request_count
+            )
+
+    def _check_sent(self, requests: int) -> None:
+        """Ends the connection if its client has neither taken all nor sent another request."""
+        self._send_timer = None
+        if self._socket is None or not self._socket.get_write_buffer_size():
+            return
+        if self._request_count > requests:
+            self._expect_sent()
+        else:
+            self._end("send_timeout")
+
+    def _end(self, reason: str) -> None:
+        """Closes the connection at once, whatever is still to be sent."""
+        if self._socket is not None:
+            self._shared.metrics.closed(reason)
+            self._socket.abort()
+
+    async def _refuse(self, _request: web.BaseRequest) -> web.StreamResponse:
+        """Answers on a connection for which there is no room."""
+        self._shared.metrics.closed("refused")
+        return self._problem_response(ServiceUnavailable("too many connections; ask again later"))
 
     def handle_error(
         self,
@@ -95,8 +220,11 @@ class Connection(web.RequestHandler):
     ) -> web.StreamResponse:
         """Returns the problem of a request that cannot be read; the connection ends with it."""
         super().handle_error(request, status, exc, message)
-        request_id = self._new_id()
-        response = problem_response(_problem_of(status, exc), request_id, Format.JSON)
+        return self._problem_response(_problem_of(status, exc))
+
+    def _problem_response(self, problem: Problem) -> web.Response:
+        request_id = self._shared.new_id()
+        response = problem_response(problem, request_id, Format.JSON)
         response.headers.update(CONSTANT_HEADERS)
         response.headers[REQUEST_ID] = request_id
         response.force_close()

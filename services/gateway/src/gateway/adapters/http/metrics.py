@@ -1,5 +1,7 @@
 """What Prometheus learns of the HTTP side."""
 
+from collections.abc import Sized
+
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -49,3 +51,22 @@ class HttpMetrics:
 
     def limited(self, policy: str) -> None:
         self._limited.labels(policy).inc()
+
+
+class ConnectionMetrics:
+    """Counters of one port's connections."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._open = Gauge("http_connections", "Connections that are open", registry=registry)
+        self._closed = Counter(
+            "http_connections_closed_total",
+            "Connections closed here for a reason: evicted, head_timeout, refused or send_timeout",
+            ["reason"],
+            registry=registry,
+        )
+
+    def watch(self, connections: Sized) -> None:
+        self._open.set_function(lambda: len(connections))
+
+    def closed(self, reason: str) -> None:
+        self._closed.labels(reason).inc()

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from aiohttp import web
 
-from gateway.adapters.http.connections import PublicRunner
+from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
+from gateway.adapters.http.metrics import ConnectionMetrics
 
 #: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s): the side
 #: that closes first must be the one that knows that no request is under way.
@@ -17,13 +18,15 @@ BACKLOG = 1024
 
 
 @asynccontextmanager
-async def public_port(
+async def public_port(  # noqa: PLR0913 (each is one setting of the port)
     app: web.Application,
     *,
     host: str,
     port: int,
     stop_limit: timedelta,
     new_id: Callable[[], str],
+    limits: ConnectionLimits,
+    metrics: ConnectionMetrics,
 ) -> AsyncIterator[int]:
     """Serves the application while the body runs; yields the port (for port 0).
 
@@ -33,6 +36,8 @@ async def public_port(
     runner = PublicRunner(
         app,
         new_id,
+        limits=limits,
+        metrics=metrics,
         logger=_protocol_log(),
         keepalive_timeout=KEEP_ALIVE,
         shutdown_timeout=stop_limit.total_seconds(),

@@ -1,0 +1,70 @@
+"""Which connections are open, and which are closed when there is no room for another."""
+
+from typing import Protocol
+
+#: Connections beyond the limit that are answered 503 when no other can be closed for them.
+MAX_REFUSED = 64
+#: Files for everything but connections of clients: MongoDB, the broker, rendering processes, the
+#: operational port, and connections that are refused or about to be closed.
+RESERVED_FILES = 256
+
+
+def connections_within(files: int, wanted: int) -> int:
+    """How many of the wanted connections the limit of open files has room for."""
+    return min(wanted, max(files - RESERVED_FILES, files // 2))
+
+
+class Evictable(Protocol):
+    def evict(self) -> None:
+        """Closes the connection at once, to make room."""
+
+
+class ConnectionTable:
+    """Open connections; the ones that wait for a request are kept in the order of their waiting.
+
+    A new connection always has a place: at the limit the one that has waited longest is closed for
+    it. When all are busy with a request, the new one is only to be told so.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._open: set[Evictable] = set()
+        self._waiting: dict[Evictable, None] = {}
+        self._refused: dict[Evictable, None] = {}
+
+    def __len__(self) -> int:
+        return len(self._open) + len(self._refused)
+
+    def add(self, connection: Evictable) -> bool:
+        """Registers a connection that waits for a request; False if it must be refused."""
+        if len(self._open) < self._limit or self._evict(self._waiting):
+            self._open.add(connection)
+            self._waiting[connection] = None
+            return True
+        if len(self._refused) >= MAX_REFUSED:
+            self._evict(self._refused)
+        self._refused[connection] = None
+        return False
+
+    def wait(self, connection: Evictable) -> None:
+        """Notes that a connection begins to wait for a request."""
+        self._waiting.pop(connection, None)
+        if connection in self._open:
+            self._waiting[connection] = None
+
+    def work(self, connection: Evictable) -> None:
+        """Notes that a request is here, so that the connection is not closed for another."""
+        self._waiting.pop(connection, None)
+
+    def remove(self, connection: Evictable) -> None:
+        self._open.discard(connection)
+        self._waiting.pop(connection, None)
+        self._refused.pop(connection, None)
+
+    def _evict(self, connections: dict[Evictable, None]) -> bool:
+        longest = next(iter(connections), None)
+        if longest is None:
+            return False
+        self.remove(longest)
+        longest.evict()
+        return True
