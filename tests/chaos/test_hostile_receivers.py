@@ -169,6 +169,28 @@ async def test_a_receiver_that_is_nowhere_or_private_gets_its_word(pipe: Pipelin
         assert attempt["error"] == error, url
 
 
+async def test_owners_whose_receivers_hang_leave_posts_for_others(pipe: Pipeline) -> None:
+    good = await pipe.webhook("/good", events=("company.*",), owner="somebody-else")
+    hanging = Hanging()
+    for number in range(9):
+        path, owner = f"/hangs/{number}", f"hanging-{number % 3}"
+        await pipe.webhook(path, events=("production_unit.*",), owner=owner)
+        pipe.receiver.answer(path, hanging)
+    # Three owners may have eight posts to a host each: more than there are in all.
+    await pipe.dispatcher(**PATIENT, webhook_posts="20")
+    rows = pipe.webhooks_db["deliveries"]
+    await pipe.publish(*(an_event(number, type="production_unit.updated") for number in range(10)))
+    await eventually(lambda: rows.count_documents({}), lambda count: count == 90)
+    await pipe.receiver.until(lambda: len(pipe.receiver.received) >= 15)
+
+    events = [an_event(number) for number in range(30)]
+    await pipe.publish(*events)
+
+    for event in events:
+        await pipe.until_row(event, good, state="succeeded")
+    hanging.released.set()
+
+
 async def test_a_receiver_that_hangs_holds_no_other_however_much_waits_for_it(
     pipe: Pipeline,
 ) -> None:

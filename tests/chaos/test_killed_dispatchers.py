@@ -53,6 +53,28 @@ async def test_killed_between_post_and_record_it_posts_again_what_it_had_not_rec
     assert len(ids_by_event) == len(events)  # a repeat has the same X-Delivery-Id
 
 
+async def test_killed_while_a_receiver_hangs_it_posts_again(pipe: Pipeline) -> None:
+    webhook = await pipe.webhook("/a")
+    service = await pipe.dispatcher("first", **SHORT_LEASE)
+    event = an_event()
+
+    async def hang(_received: Received) -> int:
+        await asyncio.Event().wait()
+        return 200
+
+    pipe.receiver.answer("/a", hang)
+    await pipe.publish(event)
+    first = await pipe.receiver.next("/a")
+    await pipe.kill(service)
+    pipe.receiver.answer("/a", 200)
+    # By its claim the message was acked: what repeats the delivery is its row alone.
+    await pipe.dispatcher("second")
+    await pipe.until_row(event, webhook, state="succeeded", attempts=1, seconds=60)
+
+    again = await pipe.receiver.next("/a", number=2)
+    assert again.delivery_id == first.delivery_id
+
+
 async def test_killed_in_the_middle_of_fan_out_it_misses_no_webhook(pipe: Pipeline) -> None:
     paths = [f"/{number}" for number in range(1000)]
     await pipe.webhooks(paths, of_many_owners=True)

@@ -119,11 +119,13 @@ class Promises:
         )
 
         await store.rows.record(failed)
-        too_early = await store.rows.claim_next(WEBHOOK, limit=5)
+        too_early = await store.rows.due(WEBHOOK, limit=5)
         store.time.pass_by(MINUTE)
-        [claimed] = await store.rows.claim_next(WEBHOOK, limit=5)
+        due = await store.rows.due(WEBHOOK, limit=5)
+        claimed = await store.rows.claim(a_task(attempt=2))
 
-        assert too_early == []
+        assert (too_early, due) == ([], [a_task(attempt=2)])
+        assert claimed is not None
         assert (claimed.attempts, claimed.retries) == (1, 1)
 
     async def test_a_failure_for_good_ends_it(self, store: Store) -> None:
@@ -166,7 +168,7 @@ class Promises:
 
         assert [one.held for one in written] == [number != 3 for number in range(10)]
 
-    async def test_the_next_are_first_attempts_and_then_what_was_due_first(
+    async def test_first_attempts_are_due_before_retries_and_then_the_earliest(
         self, store: Store
     ) -> None:
         await store.rows.insert([a_new_delivery(1)])
@@ -179,18 +181,18 @@ class Promises:
             await store.rows.insert([a_new_delivery(number)])
         await store.rows.insert([a_new_delivery(4, webhook_id=WebhookId("wh_2"))])
 
-        ids = [(await store.rows.claim_next(WEBHOOK, limit=1))[0].id for _ in range(3)]
+        due = await store.rows.due(WEBHOOK, limit=5)
 
-        assert ids == [a_delivery_id(number) for number in (2, 3, 1)]
-        assert await store.rows.claim_next(WEBHOOK, limit=1) == []
+        assert due == [a_task(2), a_task(3), a_task(1, attempt=2)]
+        assert await store.rows.due(WEBHOOK, limit=2) == due[:2]
 
-    async def test_no_more_of_the_next_are_claimed_than_asked_for(self, store: Store) -> None:
-        await store.rows.insert([a_new_delivery(number) for number in range(5)])
+    async def test_a_claimed_delivery_is_due_again_after_its_lease(self, store: Store) -> None:
+        await store.rows.insert([a_new_delivery()])
+        await store.claimed()
+        before = await store.rows.due(WEBHOOK, limit=5)
+        store.time.pass_by(LEASE)
 
-        first = await store.rows.claim_next(WEBHOOK, limit=3)
-        others = await store.rows.claim_next(WEBHOOK, limit=3)
-
-        assert (len(first), len(others)) == (3, 2)
+        assert (before, await store.rows.due(WEBHOOK, limit=5)) == ([], [a_task()])
 
     async def test_what_is_unattempted_is_overdue_after_its_grace(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])

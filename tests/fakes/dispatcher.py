@@ -158,7 +158,7 @@ class FakeRows:
     database: Switch = field(default_factory=Switch)
     #: Claims of these end in an error that is nobody's outage.
     crashing: set[DeliveryId] = field(default_factory=set)
-    #: So do the next claims of whatever these have due.
+    #: So does reading what these have due.
     crashing_lanes: set[WebhookId] = field(default_factory=set)
     _claims: int = 0
 
@@ -180,7 +180,7 @@ class FakeRows:
             return None
         return self._claimed(row)
 
-    async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
+    async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         if webhook_id in self.crashing_lanes:
             raise ValueError("crashed")
         due = [
@@ -191,7 +191,7 @@ class FakeRows:
             and self._is_free(row)
         ]
         due.sort(key=lambda row: (row.retries, row.due_at))
-        return [self._claimed(row) for row in due[:limit]]
+        return [_task(row) for row in due[:limit]]
 
     async def record(self, result: Result) -> Written:
         row = self.rows[result.delivery.id]
@@ -221,17 +221,7 @@ class FakeRows:
         self.database.check()
         waiting = [row for row in self.rows.values() if self._is_free(row) and row.wake_at <= at]
         waiting.sort(key=lambda row: (row.retries, row.wake_at))
-        return [
-            Due(
-                DeliveryTask(
-                    delivery_id=row.new.id,
-                    webhook_id=row.new.webhook_id,
-                    attempt=row.attempts + 1,
-                ),
-                is_retry=row.retries > 0,
-            )
-            for row in waiting[:limit]
-        ]
+        return [Due(_task(row), is_retry=row.retries > 0) for row in waiting[:limit]]
 
     async def leave_alone(
         self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
@@ -262,6 +252,12 @@ class FakeRows:
             claim=row.claim,
             lease_until=row.lease_until,
         )
+
+
+def _task(row: FakeRow) -> DeliveryTask:
+    return DeliveryTask(
+        delivery_id=row.new.id, webhook_id=row.new.webhook_id, attempt=row.attempts + 1
+    )
 
 
 @dataclass

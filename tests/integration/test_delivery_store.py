@@ -377,7 +377,8 @@ class TestRecovering:
         await store.deliveries.insert([a_new_delivery(4)], at=NOON)
 
         count = await recover(store, generation=3)
-        claimed = await store.deliveries.claim_next(WEBHOOK, limit=10, token="t", at=LATER)
+        due = await store.deliveries.due(WEBHOOK, limit=10, at=LATER)
+        claimed = await store.deliveries.claim(due, token="t", at=LATER)
 
         assert count == 3
         assert {(one.id, one.attempts) for one in claimed} == {
@@ -462,7 +463,8 @@ class TestRecovering:
         await cancelled_rows(store, 1)
         asked = a_recovery(generation=3)
         await worked_off(store, asked)
-        [claimed] = await store.deliveries.claim_next(WEBHOOK, limit=1, token="t", at=LATER)
+        due = await store.deliveries.due(WEBHOOK, limit=1, at=LATER)
+        [claimed] = await store.deliveries.claim(due, token="t", at=LATER)
         await store.attempt(claimed, error="dns")
 
         await worked_off(store, asked)

@@ -49,7 +49,6 @@ class Dispatching:
             journal=self.journal,
             delays=DELAYS,
             longest=LONGEST,
-            posts=asyncio.Semaphore(100),
             now=self.time.now,
         )
         slots = Slots(self.caps)
@@ -59,7 +58,6 @@ class Dispatching:
             attempt=self.attempt,
             slots=slots,
             journal=self.journal,
-            now=self.time.now,
         )
         self.deliver = Deliver(
             webhooks=self.webhooks,
@@ -71,7 +69,16 @@ class Dispatching:
         )
 
     async def wake(self, *tasks: DeliveryTask) -> None:
+        """Handles a message; returns when its deliveries are claimed or left."""
         await self.deliver(DeliveryTasks(tasks=tasks))
+
+    async def wake_and_finish(self, *tasks: DeliveryTask) -> None:
+        """Handles a message, and returns when every attempt is recorded."""
+        async with self.working():
+            [error] = await asyncio.gather(self.wake(*tasks), return_exceptions=True)
+            await self.lanes.finish(2)
+        if error is not None:
+            raise error
 
     async def keep(self, *new: NewDelivery) -> None:
         await self.rows.insert(new)

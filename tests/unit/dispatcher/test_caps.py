@@ -39,6 +39,67 @@ def test_a_full_host_leaves_others_alone() -> None:
     assert in_flight.take(a_place("wh_2", host="b.example", owner="other"))
 
 
+def test_one_owner_has_a_hundred_at_most_over_all_hosts() -> None:
+    places = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
+
+    assert taken(InFlight(Caps()), *places) == 100
+
+
+def places_of(owner: str) -> list[Place]:
+    return [a_place(f"{owner} {number}", f"{number}.{owner}", owner) for number in range(50)]
+
+
+def test_an_owner_has_no_more_than_are_left_for_others() -> None:
+    in_flight = InFlight(Caps(posts=12, owner=12))
+
+    taken_by_owner = [taken(in_flight, *places_of(owner)) for owner in ("a", "b", "c", "d")]
+
+    assert taken_by_owner == [6, 3, 2, 1]
+
+
+def test_the_process_has_no_more_posts_than_its_maximum() -> None:
+    in_flight = InFlight(Caps(posts=4))
+    owners = [f"owner-{number}" for number in range(10)]
+
+    assert taken(in_flight, *[a_place(owner, owner, owner) for owner in owners]) == 4
+
+
+async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
+    slots = Slots(Caps(posts=12, owner=12))
+    held = {owner: [one for one in places_of(owner) if slots.take(one)] for owner in ("a", "b")}
+    got: list[str] = []
+
+    async def wait(place: Place) -> None:
+        await slots.wait(place)
+        got.append(place.owner)
+
+    tasks = [asyncio.create_task(wait(place)) for place in places_of("c") + places_of("a")[20:]]
+    await asyncio.sleep(0)
+    for place in held["a"][:4]:
+        slots.free(place)
+        await asyncio.sleep(0)
+
+    shares = {"a": len(held["a"]) - 4 + got.count("a"), "b": len(held["b"]), "c": got.count("c")}
+    assert (len(held["a"]), shares) == (6, {"a": 3, "b": 3, "c": 3})
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
+    slots = Slots(Caps(owner=1, host=1))
+    slots.take(a_place("wh_1", "a.example", "owner"))
+    waiting = [
+        asyncio.create_task(slots.wait(a_place("wh_2", "a.example", "other"))),  # for the host
+        asyncio.create_task(slots.wait(a_place("wh_3", "b.example", "owner"))),  # for the owner
+    ]
+    await asyncio.sleep(0)
+
+    slots.free(a_place("wh_1", "a.example", "owner"))
+
+    await asyncio.wait_for(asyncio.gather(*waiting), 1)
+
+
 def test_what_is_freed_can_be_taken_again() -> None:
     in_flight = InFlight(Caps(webhook=1))
     in_flight.take(a_place())

@@ -7,6 +7,7 @@ import pytest
 
 from common.contracts.webhooks import DisabledReason, WebhookId
 from common.runtime.outage import Outage
+from dispatcher.domain.caps import Caps
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
 from dispatcher.ports import Left
 from tests.builders.deliveries import (
@@ -38,7 +39,7 @@ def attempted(dispatching: Dispatching, number: int = 0) -> Attempted:
 async def test_a_due_delivery_is_posted_signed_and_recorded() -> None:
     dispatching = await a_dispatching()
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     [post] = dispatching.sender.posts
     assert post.body == b'{"id":"event"}'
@@ -53,7 +54,7 @@ async def test_a_failed_attempt_is_recorded_and_its_retry_waits_for_its_delay() 
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Unanswered(Cause.TIMEOUT))
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     result = attempted(dispatching)
     assert (result.error, result.response_code) == ("timeout", None)
@@ -65,7 +66,7 @@ async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
     dispatching = await a_dispatching()
     for attempt, delay in enumerate((*DELAYS, timedelta()), start=1):
         dispatching.sender.outcomes.append(Answered(500))
-        await dispatching.wake(a_task(attempt=attempt))
+        await dispatching.wake_and_finish(a_task(attempt=attempt))
         dispatching.time.pass_by(delay)
 
     last = attempted(dispatching, 2)
@@ -75,11 +76,47 @@ async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
     assert len(dispatching.wakes.delayed) == 2
 
 
+async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        await dispatching.wake(a_task())
+
+        assert dispatching.rows.rows[ROW].claim is not None
+        dispatching.sender.gate.set()
+        await dispatching.lanes.finish(2)
+
+    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+
+
+async def test_a_wake_up_that_finds_nothing_to_claim_keeps_no_slot() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.wake_and_finish(a_task(7))
+    await dispatching.keep(a_new_delivery())
+
+    await dispatching.wake_and_finish(a_task())
+
+    assert len(dispatching.sender.posts) == 1
+
+
+async def test_a_claim_that_fails_keeps_no_slot_and_its_wake_up_is_not_done() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery())
+    dispatching.rows.crashing.add(ROW)
+    with pytest.raises(ValueError, match="crashed"):
+        await dispatching.wake_and_finish(a_task())
+    dispatching.rows.crashing.clear()
+
+    await dispatching.wake_and_finish(a_task())
+
+    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+
+
 async def test_a_wake_up_that_comes_twice_posts_once() -> None:
     dispatching = await a_dispatching()
 
-    await dispatching.wake(a_task(), a_task())
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task(), a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert len(dispatching.sender.posts) == 1
 
@@ -87,9 +124,9 @@ async def test_a_wake_up_that_comes_twice_posts_once() -> None:
 async def test_a_wake_up_for_an_attempt_that_was_made_does_nothing() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Answered(500))
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
-    await dispatching.wake(a_task(attempt=1))
+    await dispatching.wake_and_finish(a_task(attempt=1))
 
     assert len(dispatching.sender.posts) == 1
 
@@ -97,7 +134,7 @@ async def test_a_wake_up_for_an_attempt_that_was_made_does_nothing() -> None:
 async def test_a_wake_up_of_nothing_does_nothing() -> None:
     dispatching = Dispatching()
 
-    await dispatching.wake(a_task(7))
+    await dispatching.wake_and_finish(a_task(7))
 
     assert dispatching.sender.posts == []
 
@@ -117,7 +154,7 @@ async def test_what_its_webhook_must_not_get_ends_as_cancelled(
     dispatching = await a_dispatching()
     dispatching.webhooks.others[WEBHOOK] = webhook  # type: ignore[assignment]
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
     assert dispatching.rows.rows[ROW].reason is reason
@@ -128,7 +165,7 @@ async def test_what_is_left_of_a_removed_company_ends_as_cancelled() -> None:
     dispatching = await a_dispatching()
     dispatching.events.default = None
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].reason is CancelReason.COMPANY_REMOVED
 
@@ -137,7 +174,7 @@ async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     dispatching = await a_dispatching()
     dispatching.webhooks.others[WEBHOOK] = a_sendable(secrets=None)
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
     assert dispatching.journal.left_alone == [(ROW, Left.UNSEALABLE)]
@@ -147,7 +184,7 @@ async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Outage("no more sockets"))
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
     assert dispatching.journal.left_alone == [(ROW, Left.OUTAGE)]
@@ -157,7 +194,7 @@ async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
     dispatching = await a_dispatching()
     dispatching.rows.lease = timedelta(seconds=9)
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
     assert dispatching.journal.left_alone == [(ROW, Left.LEASE)]
@@ -168,7 +205,7 @@ async def test_while_the_database_is_away_the_message_is_not_done() -> None:
     dispatching.rows.database.away = True
 
     with pytest.raises(Outage):
-        await dispatching.wake(a_task())
+        await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
 
@@ -180,7 +217,7 @@ async def test_one_that_must_wait_does_not_cut_off_another_of_its_message() -> N
     dispatching.rows.rows[a_delivery_id(2)].claim = "somebody's"
     dispatching.sender.outcomes.append(Outage("only this one"))
 
-    await dispatching.wake(a_task(), a_task(2, webhook_id=other))
+    await dispatching.wake_and_finish(a_task(), a_task(2, webhook_id=other))
 
     assert dispatching.rows.rows[a_delivery_id(2)].state is DeliveryState.SUCCEEDED
 
@@ -190,7 +227,7 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -
     dispatching.sender.outcomes.append(Answered(500))
     dispatching.wakes.broker.away = True
 
-    await dispatching.wake(a_task())
+    await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 1
     assert dispatching.journal.unpublished == [a_task(attempt=2)]
@@ -206,7 +243,7 @@ async def test_a_result_after_the_lease_counts_for_nothing() -> None:
         dispatching.rows.rows[ROW].claim = "somebody else's"
         dispatching.sender.gate.set()
 
-    await asyncio.gather(dispatching.wake(a_task()), lose_the_claim())
+    await asyncio.gather(dispatching.wake_and_finish(a_task()), lose_the_claim())
 
     [report] = dispatching.journal.reports
     assert not report.written.held

@@ -81,26 +81,7 @@ class Deliveries:
         expected = [
             {"_id": {"$in": ids}, "attempts": attempts} for attempts, ids in ids_by_attempts.items()
         ]
-        return await self._claim({"$or": expected}, token=token, at=at)
-
-    async def claim_next(
-        self, webhook_id: WebhookId, *, limit: int, token: str, at: datetime
-    ) -> list[Claimed]:
-        """Takes a webhook's next due deliveries, first attempts before retries."""
-        due = {
-            "webhook_id": webhook_id,
-            "state": WAITING,
-            "due_at": {"$lte": at},
-            "lease_until": {"$lte": at},
-        }
-        order = [("retries", ASCENDING), ("due_at", ASCENDING)]
-        with outages():
-            found = await self._rows.find(due, {"_id": 1}, sort=order, limit=limit).to_list(None)
-        ids = [document["_id"] for document in found]
-        due_still: Document = {"_id": {"$in": ids}, "due_at": {"$lte": at}}
-        return await self._claim(due_still, token=token, at=at) if ids else []
-
-    async def _claim(self, condition: Document, *, token: str, at: datetime) -> list[Claimed]:
+        condition: Document = {"$or": expected}
         lease_until = at + self._times.lease
         free = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
         taken = {
@@ -115,6 +96,19 @@ class Deliveries:
                 return []
             found = self._rows.find({**condition, "claim": token})
             return [claimed_of(document) async for document in found]
+
+    async def due(self, webhook_id: WebhookId, *, limit: int, at: datetime) -> list[DeliveryTask]:
+        """The attempts that a webhook has due and no process has claimed, retries last."""
+        due = {
+            "webhook_id": webhook_id,
+            "state": WAITING,
+            "due_at": {"$lte": at},
+            "lease_until": {"$lte": at},
+        }
+        order = [("retries", ASCENDING), ("due_at", ASCENDING)]
+        with outages():
+            found = self._rows.find(due, _DUE, sort=order, limit=limit)
+            return [due_of(document).task async for document in found]
 
     async def overdue(self, *, at: datetime, limit: int) -> list[Due]:
         """Deliveries whose message should have come, first attempts before retries."""

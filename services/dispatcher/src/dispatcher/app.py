@@ -1,11 +1,10 @@
 """The dispatcher put together; read from top to bottom it is the order of the start."""
 
-import asyncio
 import secrets
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -15,7 +14,7 @@ from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Topology
-from common.mongo import Client, connected, database, ping
+from common.mongo import Client, DatabaseClock, connected, database, database_clock, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health
 from common.runtime.tasks import beside
@@ -66,7 +65,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         )
     )
     health.add("database", ping(mongo))
-    store = await _store(settings, mongo, Surroundings(_now, _new_id, random), stack)
+    now = await stack.enter_async_context(database_clock(mongo))
+    health.add("clock", now.check, required=False)
+    store = await _store(settings, mongo, Surroundings(now, _new_id, random), stack)
     broker = await _broker(settings, random, stack, health)
     sender = await stack.enter_async_context(
         http_sender(
@@ -75,10 +76,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             ca_file=settings.webhook_extra_ca_file,
         )
     )
-    work, lanes = _use_cases(settings, store, broker.wakes, sender)
+    work, lanes = _use_cases(settings, store, broker.wakes, sender, now)
     OVER_CAP.set_function(lambda: lanes.count)
     await stack.enter_async_context(lanes.running())
-    await stack.enter_async_context(beside(*_chores(settings, store, broker, lanes)))
+    await stack.enter_async_context(beside(*_chores(settings, store, broker, lanes, now)))
     await stack.enter_async_context(
         consumers(
             broker.consuming,
@@ -162,14 +163,16 @@ async def _broker(
 
 
 def _use_cases(
-    settings: Settings, store: _Store, wakes: DelayQueues, sender: Sender
+    settings: Settings, store: _Store, wakes: DelayQueues, sender: Sender, now: DatabaseClock
 ) -> tuple[Work, Lanes]:
     journal = LoggingJournal()
     slots = Slots(
         Caps(
-            webhook=settings.webhook_posts_per_webhook,
+            posts=settings.webhook_posts,
+            owner=settings.webhook_posts_per_owner,
             host=settings.webhook_posts_per_host,
-            owner_on_host=settings.webhook_posts_per_owner,
+            owner_on_host=settings.webhook_posts_per_owner_and_host,
+            webhook=settings.webhook_posts_per_webhook,
         )
     )
     attempt = Attempt(
@@ -180,8 +183,7 @@ def _use_cases(
         journal=journal,
         delays=settings.webhook_retry_delays,
         longest=settings.webhook_post_limit,
-        posts=asyncio.Semaphore(settings.webhook_posts),
-        now=_now,
+        now=now,
     )
     lanes = Lanes(
         webhooks=store.webhooks,
@@ -189,7 +191,6 @@ def _use_cases(
         attempt=attempt,
         slots=slots,
         journal=journal,
-        now=_now,
     )
     deliver = Deliver(
         webhooks=store.webhooks,
@@ -210,14 +211,14 @@ def _use_cases(
 
 
 def _chores(
-    settings: Settings, store: _Store, broker: _Broker, lanes: Lanes
+    settings: Settings, store: _Store, broker: _Broker, lanes: Lanes, now: DatabaseClock
 ) -> list[Coroutine[Any, Any, None]]:
     sweep = Sweep(
         store.deliveries,
         broker.wakes,
         pause=settings.webhook_sweep_pause,
         has_lane=lanes.has,
-        now=_now,
+        now=now,
     )
     sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)
     survey = Survey(
@@ -225,13 +226,9 @@ def _chores(
         events=store.old_events,
         depths=broker.depths,
         delays=settings.webhook_retry_delays,
-        now=_now,
+        now=now,
     )
     return [sweeper.run(), survey.run()]
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _new_id() -> str:

@@ -70,7 +70,7 @@ class Receipts(Protocol):
 
 
 class Rows(Protocol):
-    """The deliveries. `record` and `claim_next` wait out an outage, the others raise `Outage`."""
+    """The deliveries. `record` and `due` wait out an outage, the others raise `Outage`."""
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         """Keeps deliveries; those that are there already stay as they are."""
@@ -78,8 +78,8 @@ class Rows(Protocol):
     async def claim(self, task: DeliveryTask) -> Claimed | None:
         """Takes a delivery for the attempt; None when it is not to be had for that any more."""
 
-    async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
-        """Takes a webhook's next due deliveries, first attempts before retries."""
+    async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
+        """The attempts that a webhook has due and no process has claimed, retries last."""
 
     async def record(self, result: Result) -> Written:
         """Gives a delivery back with what came of it. It returns when that is written."""

@@ -65,14 +65,20 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     webhook_posts: int = Field(
         default=500, ge=1, description="posts in flight of this process; each needs a socket"
     )
-    webhook_posts_per_webhook: int = Field(
-        default=4, ge=1, description="posts in flight to one webhook, in this process"
+    webhook_posts_per_owner: int = Field(
+        default=100,
+        ge=1,
+        description="posts in flight of one owner's webhooks, in this process; never more than "
+        "are left free for others",
     )
     webhook_posts_per_host: int = Field(
         default=64, ge=1, description="posts in flight to one host, in this process"
     )
-    webhook_posts_per_owner: int = Field(
+    webhook_posts_per_owner_and_host: int = Field(
         default=8, ge=1, description="of a host's posts, by the webhooks of one owner"
+    )
+    webhook_posts_per_webhook: int = Field(
+        default=4, ge=1, description="posts in flight to one webhook, in this process"
     )
     webhook_lease: Duration = Field(
         default="PT30S",

@@ -2,7 +2,7 @@
 
 import secrets
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from random import Random
 from uuid import uuid4
@@ -12,7 +12,7 @@ from common.contracts.webhooks import WebhookRequest
 from common.messaging.connection import linked
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
-from common.mongo import connected, database, ping
+from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health
 from common.runtime.tasks import beside
 from webhook_registry.adapters.deliveries import StoredDeliveries
@@ -61,6 +61,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("broker_publish", publishing.health)
     health.add("broker_consume", consuming.health)
     health.add("database", ping(mongo))
+    now = await stack.enter_async_context(database_clock(mongo))
+    health.add("clock", now.check, required=False)
 
     wakes = Wakes(publisher)
     recovering = Recovering(Recoveries(webhooks), wakes, now=now)
@@ -91,9 +93,3 @@ def _policy(settings: Settings) -> Policy:
         key_lifetime=settings.idempotency_lifetime,
         allowed_networks=settings.webhook_extra_allowed_networks,
     )
-
-
-def now() -> datetime:
-    """The time to the millisecond: what is answered is what the database keeps."""
-    now = datetime.now(UTC)
-    return now.replace(microsecond=now.microsecond // 1000 * 1000)

@@ -4,16 +4,16 @@ import argparse
 import asyncio
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from random import Random
-from typing import Protocol
 
 from common.contracts.outage import Outage
-from common.mongo import Database, connected, database, outages
+from common.mongo import Database, DatabaseClock, connected, database, outages
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from webhook_registry.app import build, now
+from webhook_registry.app import build
 from webhook_registry.domain.changes import enabled, stopped_by_operator
 from webhook_registry.settings import SealedStoreSettings, Settings, StoreSettings
 from webhook_store.indexes import make_indexes
@@ -21,10 +21,6 @@ from webhook_store.models import Webhook
 from webhook_store.registrations import Registrations
 from webhook_store.resealing import reseal
 from webhook_store.secrets import SecretKeys
-
-
-class Decide(Protocol):
-    def __call__(self, webhook: Webhook, *, at: datetime) -> Webhook: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -68,17 +64,20 @@ async def _command(chosen: argparse.Namespace) -> str | None:
             await make_indexes(webhooks)
             return None
         keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
+        clock = DatabaseClock(mongo)
+        await clock.measure()
         match chosen.command:
             case "reseal":
-                return await _reseal(webhooks, keys)
+                return await _reseal(webhooks, keys, at=clock())
             case "disable":
-                return await _change(webhooks, keys, chosen.webhook_id, stopped_by_operator)
+                decide = partial(stopped_by_operator, at=clock())
             case _:
-                return await _change(webhooks, keys, chosen.webhook_id, enabled)
+                decide = partial(enabled, at=clock())
+        return await _change(webhooks, keys, chosen.webhook_id, decide)
 
 
-async def _reseal(webhooks: Database, keys: SecretKeys) -> str | None:
-    done = await reseal(webhooks, keys, at=now())
+async def _reseal(webhooks: Database, keys: SecretKeys, *, at: datetime) -> str | None:
+    done = await reseal(webhooks, keys, at=at)
     sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
     if done.unsealable:
         return f"none of the keys opens: {', '.join(done.unsealable)}"
@@ -86,12 +85,11 @@ async def _reseal(webhooks: Database, keys: SecretKeys) -> str | None:
 
 
 async def _change(
-    webhooks: Database, keys: SecretKeys, webhook_id: str, decide: Decide
+    webhooks: Database, keys: SecretKeys, webhook_id: str, decide: Callable[[Webhook], Webhook]
 ) -> str | None:
     registrations = Registrations(webhooks, keys, Random())  # noqa: S311 (guards nothing)
-    at = now()
     owner = await registrations.owner_of(webhook_id)
     if owner is not None:
-        await registrations.change(owner, webhook_id, lambda webhook: decide(webhook, at=at))
+        await registrations.change(owner, webhook_id, decide)
         return None
     return f"there is no webhook {webhook_id}"

@@ -12,8 +12,8 @@ from common.messaging.connection import Link
 from common.messaging.consumer import Consumer
 from common.messaging.topology import Topology
 
-#: Messages in hand. A slow receiver holds four of the deliveries' at most, so it takes many slow
-#: ones to hold all; and then retries have room of their own.
+#: Messages in hand. A wake-up is in hand until its deliveries are claimed, however slow their
+#: receivers are.
 EVENTS_IN_HAND = 200
 DELIVERIES_IN_HAND = 400
 RETRIES_IN_HAND = 200
@@ -25,7 +25,7 @@ class Work:
 
     fan_out: Callable[[bytes], Awaitable[None]]
     deliver: Callable[[DeliveryTasks], Awaitable[None]]
-    #: Ends what was begun beside the messages, within so many seconds.
+    #: Ends the posts in flight, within so many seconds.
     finish: Callable[[float], Awaitable[None]]
 
     async def deliver_message(self, body: bytes) -> None:
@@ -51,9 +51,11 @@ async def consumers(
     try:
         yield
     finally:
+        clock = asyncio.get_running_loop().time
+        stop_at = clock() + stop_limit
         # All at once: while one waits for its work, the others must not take any more.
-        await asyncio.gather(
-            *(consumer.drain(stop_limit) for consumer in running), work.finish(stop_limit)
-        )
+        await asyncio.gather(*(consumer.drain(stop_limit) for consumer in running))
+        # Only now: until then a message may still begin posts.
+        await work.finish(max(0.0, stop_at - clock()))
         for consumer in running:
             link.remove(consumer)

@@ -190,12 +190,9 @@ class StoredRows:
     async def claim(self, task: DeliveryTask) -> Claimed | None:
         return await self._claims(task)
 
-    async def claim_next(self, webhook_id: WebhookId, *, limit: int) -> Sequence[Claimed]:
+    async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         return await self._around.waited_out(
-            lambda: self._rows.claim_next(
-                webhook_id, limit=limit, token=self._around.new_id(), at=self._around.now()
-            ),
-            what="claim_next",
+            lambda: self._rows.due(webhook_id, limit=limit, at=self._around.now()), what="due"
         )
 
     async def record(self, result: Result) -> Written:

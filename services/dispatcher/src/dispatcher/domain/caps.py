@@ -1,4 +1,4 @@
-"""How many posts may be in flight at once, so that one slow receiver harms nobody else."""
+"""How many posts may be in flight at once, so that slow receivers delay no others."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,12 +8,16 @@ from common.contracts.webhooks import WebhookId
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The most posts in flight of one process."""
+    """The maximum of posts in flight of one process."""
 
-    webhook: int = 4
+    #: In all; each needs a socket.
+    posts: int = 500
+    #: By the webhooks of one owner, to all hosts together.
+    owner: int = 100
     host: int = 64
-    #: Of a host's, by the webhooks of one owner: many may have theirs on a host that all share.
+    #: Of a host's, by the webhooks of one owner: many owners may share a host.
     owner_on_host: int = 8
+    webhook: int = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +34,51 @@ class InFlight:
 
     def __init__(self, caps: Caps) -> None:
         self._caps = caps
+        self._limits = (caps.webhook, caps.host, caps.owner_on_host)
+        self._posts = 0
+        self._of_owners: Counter[str] = Counter()
         self._count: Counter[tuple[str, ...]] = Counter()
 
+    def of_owner(self, owner: str) -> int:
+        """An owner's posts in flight."""
+        return self._of_owners[owner]
+
+    def has_share_left(self, owner: str) -> bool:
+        """Whether the owner may have one more post in flight, as far as its share of all goes.
+
+        Besides its cap an owner may have as many posts in flight as are still free. So shares even
+        out as owners come, and however many owners' receivers hang, the next owner finds room.
+        """
+        free = self._caps.posts - self._posts
+        return self.of_owner(owner) < min(self._caps.owner, free)
+
     def take(self, place: Place) -> bool:
-        """Counts one more, if all three caps leave room for it."""
-        limits = self._limits(place)
-        if any(self._count[key] >= limit for key, limit in limits):
+        """Counts one more, if every limit leaves room for it."""
+        keys = _keys(place)
+        full = any(self._count[key] >= limit for key, limit in zip(keys, self._limits, strict=True))
+        if full or not self.has_share_left(place.owner):
             return False
-        self._count.update(key for key, _ in limits)
+        self._posts += 1
+        self._of_owners[place.owner] += 1
+        self._count.update(keys)
         return True
 
     def free(self, place: Place) -> None:
         """Counts one less."""
-        for key, _ in self._limits(place):
-            self._count[key] -= 1
-            # Hosts come and go while the process stays.
+        self._posts -= 1
+        self._of_owners[place.owner] -= 1
+        self._count.subtract(_keys(place))
+        # Owners and hosts come and go while the process stays.
+        if self._of_owners[place.owner] == 0:
+            del self._of_owners[place.owner]
+        for key in _keys(place):
             if self._count[key] == 0:
                 del self._count[key]
 
-    def _limits(self, place: Place) -> tuple[tuple[tuple[str, ...], int], ...]:
-        return (
-            (("webhook", place.webhook_id), self._caps.webhook),
-            (("host", place.host), self._caps.host),
-            (("owner", place.host, place.owner), self._caps.owner_on_host),
-        )
+
+def _keys(place: Place) -> tuple[tuple[str, ...], ...]:
+    return (
+        ("webhook", place.webhook_id),
+        ("host", place.host),
+        ("owner on host", place.host, place.owner),
+    )

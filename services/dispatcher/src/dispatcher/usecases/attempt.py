@@ -1,6 +1,5 @@
 """One attempt to deliver: post, record, and arrange what follows."""
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,8 +39,6 @@ class Attempt:
     delays: Sequence[timedelta]
     #: The longest that a post takes.
     longest: timedelta
-    #: Bounds the posts in flight of the process, and with them its sockets.
-    posts: asyncio.Semaphore
     now: Clock
 
     async def __call__(self, webhook: Sendable | None, delivery: Claimed) -> None:
@@ -60,8 +57,7 @@ class Attempt:
         if webhook.secrets is None:
             self.journal.left(delivery.id, Left.UNSEALABLE)
             return
-        async with self.posts:
-            posted = await self._post(webhook, webhook.secrets, delivery, body)
+        posted = await self._post(webhook, webhook.secrets, delivery, body)
         if posted is not None:
             await self._settle(webhook, delivery, posted)
 

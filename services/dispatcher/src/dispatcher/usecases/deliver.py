@@ -1,4 +1,8 @@
-"""Wake-ups: each due delivery is attempted now, or left to its webhook's lane."""
+"""Wake-ups: each due delivery is claimed and begun, or left to its webhook's lane.
+
+A wake-up is done as soon as its deliveries are claimed: a receiver that hangs holds no message.
+From then on the row's lease guards the delivery; should the process die, the sweeper wakes it.
+"""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,8 +29,8 @@ class Deliver:
     journal: Journal
 
     async def __call__(self, message: DeliveryTasks) -> None:
-        """Returns when every attempt is recorded; raises `Outage` when some must be tried again."""
-        # Not a TaskGroup: one that fails must not cut off the others' posts.
+        """Returns when every delivery is claimed or left; raises `Outage` to be tried again."""
+        # Not a TaskGroup: one that fails must not cut off the others' claims.
         ended = await asyncio.gather(
             *(self._one(task, more=message.more) for task in message.tasks),
             return_exceptions=True,
@@ -39,7 +43,7 @@ class Deliver:
     async def _one(self, task: DeliveryTask, *, more: bool) -> None:
         webhook = await self.webhooks.sendable(task.webhook_id)
         if webhook is None:
-            await self._attempt(None, task)
+            await self._cancel(task)
             return
         place = _place(webhook)
         if more:
@@ -48,15 +52,19 @@ class Deliver:
             self.journal.left(task.delivery_id, Left.CAP)
             self.lanes.add(place, task)
             return
+        delivery = None
         try:
-            await self._attempt(webhook, task)
+            delivery = await self.rows.claim(task)
         finally:
-            self.slots.free(place)
+            if delivery is None:
+                self.slots.free(place)
+        if delivery is not None:
+            self.lanes.start(place, webhook, delivery)
 
-    async def _attempt(self, webhook: Sendable | None, task: DeliveryTask) -> None:
+    async def _cancel(self, task: DeliveryTask) -> None:
         delivery = await self.rows.claim(task)
         if delivery is not None:
-            await self.attempt(webhook, delivery)
+            await self.attempt(None, delivery)
 
 
 def _place(webhook: Sendable) -> Place:

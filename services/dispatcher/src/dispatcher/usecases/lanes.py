@@ -1,13 +1,13 @@
-"""Webhooks with more due deliveries than slots: each has a lane that works them off in turn.
+"""Posts in flight, and webhooks with more due deliveries than slots: each has a lane for them.
 
-What is over a cap is acked and stays in its row, so a slow receiver holds no messages. Its lane
-takes the webhook's next due rows as slots become free, first attempts before retries: those that
-it was told of, and when these were too many to remember, whichever are next in the store.
+A delivery over a cap is acked and stays in its row, so a slow receiver holds no messages. The lane
+claims the webhook's due rows one by one as slots become free, first attempts before retries: those
+whose wake-ups it remembers, and when these were too many, the next in the store.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,11 +16,11 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.outage import Outage
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Place
-from dispatcher.domain.portion import FIRST, next_portion
 from dispatcher.ports import Journal, Left, Rows, Webhooks
-from dispatcher.usecases.attempt import Attempt, Clock
+from dispatcher.usecases.attempt import Attempt
 from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
+from webhook_store.models import Sendable
 
 #: Wake-ups that a lane remembers; of what is beyond it knows only that there is more.
 REMEMBERED = 64
@@ -33,9 +33,13 @@ class _Lane:
     place: Place
     first_attempts: deque[DeliveryTask] = field(default_factory=deque)
     retries: deque[DeliveryTask] = field(default_factory=deque)
-    #: Whether there may be more in the store than is remembered here.
+    #: Whether the store may have first attempts that are not remembered here.
     more: bool = False
-    portion: int = FIRST
+    #: Whether the store had more than was remembered of it, all of it to come later.
+    rest: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.first_attempts or self.more or self.retries or self.rest)
 
     def remember(self, task: DeliveryTask) -> None:
         if len(self.first_attempts) + len(self.retries) >= REMEMBERED:
@@ -49,7 +53,7 @@ class _Lane:
 class Lanes:
     """The lanes of one process; they work while `running` is entered."""
 
-    def __init__(  # noqa: PLR0913 (each is a collaborator)
+    def __init__(
         self,
         *,
         webhooks: Webhooks,
@@ -57,14 +61,12 @@ class Lanes:
         attempt: Attempt,
         slots: Slots,
         journal: Journal,
-        now: Clock,
     ) -> None:
         self._webhooks = webhooks
         self._rows = rows
         self._attempt = attempt
         self._slots = slots
         self._journal = journal
-        self._now = now
         self._group: asyncio.TaskGroup | None = None
         self._lanes: dict[WebhookId, _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -124,13 +126,13 @@ class Lanes:
 
     async def _work_off(self, lane: _Lane) -> None:
         try:
-            while self._group is not None and (lane.first_attempts or lane.more or lane.retries):
+            while self._group is not None and lane:
                 if lane.first_attempts:
                     await self._take(lane, lane.first_attempts.popleft())
-                elif lane.more:
-                    await self._take_from_store(lane)
-                else:
+                elif lane.retries and not lane.more:
                     await self._take(lane, lane.retries.popleft())
+                else:
+                    await self._read_store(lane)
         except Exception:  # noqa: BLE001 (other lanes go on; the sweeper finds what waits here)
             self._journal.lane_failed(lane.place.webhook_id)
         finally:
@@ -139,30 +141,24 @@ class Lanes:
     async def _take(self, lane: _Lane, task: DeliveryTask) -> None:
         place = lane.place
         await self._slots.wait(place)
-        self._start(self._claim_and_attempt(place, task))
+        self._run(self._claim_and_attempt(place, task))
 
-    async def _take_from_store(self, lane: _Lane) -> None:
-        place, began = lane.place, self._now()
-        await self._slots.wait(place)
+    async def _read_store(self, lane: _Lane) -> None:
+        # What is remembered is in the store as well. Nothing is claimed before it has its slot:
+        # a lease that runs while its delivery waits would be over before the post.
         lane.more = False
-        claimed: Sequence[Claimed] = ()
-        try:
-            claimed = await self._rows.claim_next(place.webhook_id, limit=lane.portion)
-        finally:
-            if not claimed:
-                self._slots.free(place)
-        if not claimed:
-            return
-        lane.more = True
-        first, *others = claimed
-        self._start(self._attempt_claimed(place, first))
-        for delivery in others:
-            await self._slots.wait(place)
-            self._start(self._attempt_claimed(place, delivery))
-        if len(claimed) == lane.portion:
-            lane.portion = next_portion(lane.portion, self._now() - began)
+        due = await self._rows.due(lane.place.webhook_id, limit=REMEMBERED)
+        lane.first_attempts.clear()
+        lane.retries.clear()
+        for task in due:
+            lane.remember(task)
+        lane.rest = len(due) == REMEMBERED
 
-    def _start(self, attempt: Coroutine[Any, Any, None]) -> None:
+    def start(self, place: Place, webhook: Sendable, delivery: Claimed) -> None:
+        """Attempts a claimed delivery in the slot that was taken for it, and gives that back."""
+        self._run(self._attempt_in_slot(place, webhook, delivery))
+
+    def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
         if self._group is None:  # stopping; the row is woken again when its lease is over
             attempt.close()
             return
@@ -171,9 +167,11 @@ class Lanes:
         task.add_done_callback(self._attempts.discard)
 
     async def _claim_and_attempt(self, place: Place, task: DeliveryTask) -> None:
-        delivery = None
+        webhook, delivery = None, None
         try:
-            delivery = await self._rows.claim(task)
+            webhook, delivery = await asyncio.gather(
+                self._webhooks.sendable(task.webhook_id), self._rows.claim(task)
+            )
         except Outage as outage:
             self._journal.left(task.delivery_id, Left.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
@@ -181,11 +179,13 @@ class Lanes:
         if delivery is None:
             self._slots.free(place)
         else:
-            await self._attempt_claimed(place, delivery)
+            await self._attempt_in_slot(place, webhook, delivery)
 
-    async def _attempt_claimed(self, place: Place, delivery: Claimed) -> None:
+    async def _attempt_in_slot(
+        self, place: Place, webhook: Sendable | None, delivery: Claimed
+    ) -> None:
         try:
-            await self._attempt(await self._webhooks.sendable(place.webhook_id), delivery)
+            await self._attempt(webhook, delivery)
         except Outage as outage:
             self._journal.left(delivery.id, Left.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)

@@ -7,11 +7,11 @@ from dispatcher.domain.caps import Caps, InFlight, Place
 
 
 class Slots:
-    """Keeps the posts in flight under the caps."""
+    """Keeps the posts in flight under the caps, and shares them fairly among owners."""
 
     def __init__(self, caps: Caps) -> None:
         self._in_flight = InFlight(caps)
-        self._queues: defaultdict[str, deque[tuple[Place, asyncio.Future[None]]]] = defaultdict(
+        self._waiting: defaultdict[str, deque[tuple[Place, asyncio.Future[None]]]] = defaultdict(
             deque
         )
 
@@ -20,11 +20,11 @@ class Slots:
         return self._in_flight.take(place)
 
     async def wait(self, place: Place) -> None:
-        """Returns with a slot; those who wait for a host get theirs in the order they came."""
+        """Returns with a slot; those of one owner are given in the order of the calls."""
         if self._in_flight.take(place):
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues[place.host].append((place, turn))
+        self._waiting[place.owner].append((place, turn))
         try:
             await turn
         except asyncio.CancelledError:
@@ -32,26 +32,32 @@ class Slots:
             raise
 
     def free(self, freed: Place) -> None:
-        """Gives a slot back, to whoever may have it and waited longest."""
+        """Gives a slot back, and with it as many waiting calls a slot as there is now room for."""
         self._in_flight.free(freed)
-        queue = self._queues.get(freed.host)
-        if queue is None:
-            return
-        for waiting in queue:
-            place, turn = waiting
-            # One that was cancelled a moment ago leaves the queue itself.
-            if not turn.done() and self._in_flight.take(place):
-                queue.remove(waiting)
-                turn.set_result(None)
-                break
-        if not queue:
-            del self._queues[freed.host]
+        while self._grant():
+            pass
+
+    def _grant(self) -> bool:
+        """Gives a slot to the owner with the fewest posts in flight of those that may have one."""
+        for owner in sorted(self._waiting, key=self._in_flight.of_owner):
+            if not self._in_flight.has_share_left(owner):
+                continue
+            for place, turn in self._waiting[owner]:
+                # A call that was cancelled a moment ago leaves the queue itself.
+                if not turn.done() and self._in_flight.take(place):
+                    self._forget(place, turn)
+                    turn.set_result(None)
+                    return True
+        return False
 
     def _give_up(self, place: Place, turn: "asyncio.Future[None]") -> None:
         if turn.done() and not turn.cancelled():
             self.free(place)  # it was given one at the very moment
-            return
-        queue = self._queues[place.host]
+        else:
+            self._forget(place, turn)
+
+    def _forget(self, place: Place, turn: "asyncio.Future[None]") -> None:
+        queue = self._waiting[place.owner]
         queue.remove((place, turn))
         if not queue:
-            del self._queues[place.host]
+            del self._waiting[place.owner]
