@@ -10,10 +10,13 @@ from random import Random
 
 import aio_pika
 import pytest
+import structlog.testing
 
 from common.contracts.outage import Outage
+from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
 from common.messaging.connection import BrokerAway, Link, linked
-from common.messaging.consumer import HOLD_LIMIT, Consumer, consuming
+from common.messaging.consumer import HOLD_LIMIT, MAX_TRIES, Consumer, consuming
+from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 
@@ -26,7 +29,6 @@ TOPOLOGY = Topology(
             "work",
             {
                 "x-queue-type": "quorum",
-                "x-delivery-limit": 2,
                 "x-dead-letter-exchange": "",
                 "x-dead-letter-routing-key": "work.dead",
             },
@@ -35,6 +37,8 @@ TOPOLOGY = Topology(
     )
 )
 
+WORK = delivery_topology()
+
 
 @dataclass
 class Worker:
@@ -42,6 +46,7 @@ class Worker:
 
     done: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
     tries: int = 0
+    tried_again: asyncio.Event = field(default_factory=asyncio.Event)
     tried_often: asyncio.Event = field(default_factory=asyncio.Event)
     away: bool = False
     started: asyncio.Event = field(default_factory=asyncio.Event)
@@ -50,7 +55,9 @@ class Worker:
     async def __call__(self, body: bytes) -> None:
         self.tries += 1
         self.started.set()
-        if self.tries > 3:  # one more than the delivery limit allows
+        if self.tries > 1:
+            self.tried_again.set()
+        if self.tries > MAX_TRIES:
             self.tried_often.set()
         if body == b"poison":
             raise ValueError("cannot be understood")
@@ -140,8 +147,9 @@ async def test_a_message_that_was_held_for_long_goes_back(own: Broker) -> None:
     async with consuming(own.link, own.consumer(worker, hold_limit=0), drain_limit=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
-        await waiting(own, "work.dead", 1)
-    assert worker.tries == 3  # the first, and two more by the delivery limit
+        await worker.tried_again.wait()
+        worker.away = False
+        assert await worker.next() == b"event"
 
 
 async def test_work_that_outlasts_the_limit_of_holding_is_not_cut_off(own: Broker) -> None:
@@ -163,7 +171,7 @@ async def test_a_message_that_fails_each_time_ends_in_the_dead_letters(own: Brok
         await own.publisher.publish(b"event", routing_key="work")
 
         assert await worker.next() == b"event"
-    assert worker.tries == 4  # the first, two more by the limit, and the sound one
+    assert worker.tries == MAX_TRIES + 1
 
 
 async def test_a_stop_waits_for_work_that_has_begun_and_takes_no_more(own: Broker) -> None:
@@ -176,6 +184,26 @@ async def test_a_stop_waits_for_work_that_has_begun_and_takes_no_more(own: Broke
     assert worker.done.get_nowait() == b"slow"
     await own.publisher.publish(b"later", routing_key="work")
     await waiting(own, "work", 1)
+
+
+async def test_an_outage_in_which_connections_are_lost_makes_no_dead_letter(own: Broker) -> None:
+    worker = Worker(away=True)
+    consumer = Consumer(
+        own.link, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
+    )
+    with structlog.testing.capture_logs() as logs:
+        async with consuming(own.link, consumer, drain_limit=SOON):
+            await own.link.until_ready(SOON)
+            await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
+            for _ in range(25):
+                await worker.started.wait()
+                worker.started.clear()
+                own.link.lost("the test says so")
+            worker.away = False
+
+            assert await worker.next() == b"event"
+            await waiting(own, DEAD_LETTERS_QUEUE, 0)
+    assert "consumer.failed" not in {line["event"] for line in logs}
 
 
 async def test_a_message_in_hand_when_the_connection_closes_comes_again(own: Broker) -> None:

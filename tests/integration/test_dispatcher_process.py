@@ -218,7 +218,7 @@ async def test_dead_letters_are_listed_put_back_and_dropped_by_commands(pipe: Pi
     await eventually(lambda: command("list"), bool)
     dropped = await command("drop", "--all")
 
-    assert "deliveries\tdelivery_limit" in listed
+    assert "deliveries\trejected" in listed
     assert "not a wake-up" in listed
     assert (put_back, dropped) == ("1 put back\n", "1 dropped\n")
     assert await command("list") == ""

@@ -32,11 +32,12 @@ EVENTS_QUEUE = "dispatcher.events"
 DELIVERIES_QUEUE = "deliveries"
 #: Wake-ups of retries: what comes out of the delay queues.
 RETRIES_QUEUE = "deliveries.retries"
-#: Messages that crashed their consumer or could not be understood, again and again.
+#: Messages whose processing failed repeatedly.
 DEAD_LETTERS_QUEUE = "dispatcher.dead_letters"
 
-#: Tries of one message before it is a dead letter. A lost connection counts as one, too.
-DELIVERY_LIMIT = 20
+#: The broker counts each lost connection as a failed delivery, so its limit would make dead letters
+#: of an outage. The consumer counts instead; RabbitMQ 4 has a limit of 20 where none is given.
+_NO_DELIVERY_LIMIT = 1_000_000
 
 _DURABLE: dict[str, Any] = {"x-queue-type": "quorum"}
 # Without this a dead letter is lost when its target is away at that moment. It needs
@@ -48,7 +49,7 @@ DEAD_LETTERS_ARGUMENTS: dict[str, Any] = _DURABLE
 WORK_ARGUMENTS: dict[str, Any] = {
     **_DURABLE,
     **_AT_LEAST_ONCE,
-    "x-delivery-limit": DELIVERY_LIMIT,
+    "x-delivery-limit": _NO_DELIVERY_LIMIT,
     "x-dead-letter-exchange": "",
     "x-dead-letter-routing-key": DEAD_LETTERS_QUEUE,
 }

@@ -1,12 +1,15 @@
-"""Consuming work: acked after it is done, held while our own infrastructure is away."""
+"""Consuming work: acked after it is done, held while a dependency is unavailable."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from random import Random
+from typing import assert_never
 
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
+from aio_pika.exceptions import ChannelInvalidStateError
 from prometheus_client import Counter, Gauge
 
 from common.contracts.outage import Outage
@@ -15,12 +18,15 @@ from common.messaging.intake import Intake
 from common.messaging.topology import Topology, declare
 from common.runtime.backoff import delays
 
-#: Does the work of one message. Raising Outage means "not now"; anything else means "never".
+#: Does the work of one message. Raises `Outage` when it has to be done later; anything else is a
+#: failed try.
 Handler = Callable[[bytes], Awaitable[None]]
 
 #: Seconds after which a message that cannot be done now is held no longer, well below the broker's
-#: consumer timeout (30 minutes); it goes back, which counts towards the delivery limit once.
+#: consumer timeout (30 minutes); it is requeued.
 HOLD_LIMIT = 900.0
+#: Failed tries of one message, with growing waits between them, before it is a dead letter.
+MAX_TRIES = 5
 
 _CONSUMED = Counter(
     "broker_consumed_total", "Messages by what became of them", ["queue", "outcome"]
@@ -30,12 +36,19 @@ _HELD = Gauge("broker_messages_held", "Messages held while a dependency is away"
 log = structlog.get_logger()
 
 
+class _Outcome(StrEnum):
+    HANDLED = "handled"
+    FAILED = "failed"
+    HELD_TOO_LONG = "held_too_long"
+    GIVEN_OUT_AGAIN = "given_out_again"
+
+
 class Consumer:
     """Takes messages off one queue, at most `prefetch` at a time.
 
-    During an outage the messages in hand are kept unacked and tried again with backoff: the broker
-    hands out no further ones, and nothing counts towards the queue's delivery limit, as it would
-    if they were put back.
+    During an outage the messages in hand are kept unacked and tried again with backoff, and the
+    broker hands out no further ones. A message whose tries fail otherwise is rejected after
+    `MAX_TRIES`, which makes it a dead letter. Only tries count: a lost connection does not.
     """
 
     def __init__(  # noqa: PLR0913 (each is a fact about the one queue)
@@ -78,52 +91,83 @@ class Consumer:
         await self._intake.drain(limit)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
-        await self._settle(message, await self._outcome(message))
-
-    async def _outcome(self, message: AbstractIncomingMessage) -> str:
+        held = _Held(self._queue_name)
         try:
-            return await self._tried_until_possible(message)
-        except Exception:
-            # The loop outlives any handler: the message goes back, and the queue's delivery limit
-            # sends one that fails each time to the dead letters.
-            log.exception("consumer.failed", queue=self._queue_name, message_id=message.message_id)
-            return "failed"
+            outcome = await self._outcome(message, held)
+        finally:
+            held.end()
+        _CONSUMED.labels(self._queue_name, outcome).inc()
+        await self._settle(message, outcome)
 
-    async def _tried_until_possible(self, message: AbstractIncomingMessage) -> str:
+    async def _outcome(self, message: AbstractIncomingMessage, held: "_Held") -> _Outcome:
+        """Runs the handler until it has an outcome; waits between two tries."""
         waits = delays(self._random)
         clock = asyncio.get_running_loop().time
         held_until = clock() + self._hold_limit
-        held = False
-        try:
-            while True:
-                try:
-                    await self._handler(message.body)
-                    return "handled"
-                except Outage as outage:
-                    if message.channel.is_closed:
-                        return "given_out_again"
-                    # Only between two tries: one that runs may have done what must be recorded.
-                    if clock() >= held_until:
-                        return "held_too_long"
-                    if not held:
-                        held = True
-                        _HELD.labels(self._queue_name).inc()
-                        log.warning("consumer.holding", queue=self._queue_name, reason=str(outage))
-                    await asyncio.sleep(next(waits))
-        finally:
-            if held:
-                _HELD.labels(self._queue_name).dec()
+        failures = 0
+        while True:
+            try:
+                await self._handler(message.body)
+                return _Outcome.HANDLED
+            except Outage as outage:
+                # Only between two tries: one that runs may have done what must be recorded.
+                if clock() >= held_until:
+                    return _Outcome.HELD_TOO_LONG
+                held.begin(outage)
+            except Exception as error:
+                failures += 1
+                if failures == MAX_TRIES:
+                    log.exception("consumer.failed", queue=self._queue_name, id=message.message_id)
+                    return _Outcome.FAILED
+                log.warning(
+                    "consumer.trying_again", queue=self._queue_name, error=type(error).__name__
+                )
+            if _is_lost(message):
+                return _Outcome.GIVEN_OUT_AGAIN
+            await asyncio.sleep(next(waits))
 
-    async def _settle(self, message: AbstractIncomingMessage, outcome: str) -> None:
-        _CONSUMED.labels(self._queue_name, outcome).inc()
+    async def _settle(self, message: AbstractIncomingMessage, outcome: _Outcome) -> None:
         try:
             with broker_calls():
-                if outcome == "handled":
-                    await message.ack()
-                else:
-                    await message.reject(requeue=True)
+                match outcome:
+                    case _Outcome.HANDLED:
+                        await message.ack()
+                    case _Outcome.FAILED:
+                        await message.reject(requeue=False)
+                    case _Outcome.HELD_TOO_LONG:
+                        await message.reject(requeue=True)
+                    case _Outcome.GIVEN_OUT_AGAIN:
+                        pass  # the broker requeued it when its channel closed
+                    case _:
+                        assert_never(outcome)
         except BrokerAway as error:
             log.debug("consumer.settle_failed", queue=self._queue_name, reason=str(error))
+
+
+class _Held:
+    """Shows in the metrics that a message is held during an outage."""
+
+    def __init__(self, queue: str) -> None:
+        self._queue = queue
+        self._begun = False
+
+    def begin(self, outage: Outage) -> None:
+        if not self._begun:
+            self._begun = True
+            _HELD.labels(self._queue).inc()
+            log.warning("consumer.holding", queue=self._queue, reason=str(outage))
+
+    def end(self) -> None:
+        if self._begun:
+            _HELD.labels(self._queue).dec()
+
+
+def _is_lost(message: AbstractIncomingMessage) -> bool:
+    """Whether the message's channel is closed: the broker has given it out again."""
+    try:
+        return message.channel.is_closed
+    except ChannelInvalidStateError:
+        return True
 
 
 @asynccontextmanager
