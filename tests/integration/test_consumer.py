@@ -46,6 +46,8 @@ class Worker:
 
     done: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
     tries: int = 0
+    #: A task for each time that the broker gave out a message.
+    given_out: set[asyncio.Task[None] | None] = field(default_factory=set)
     tried_again: asyncio.Event = field(default_factory=asyncio.Event)
     tried_often: asyncio.Event = field(default_factory=asyncio.Event)
     away: bool = False
@@ -54,6 +56,7 @@ class Worker:
 
     async def __call__(self, body: bytes) -> None:
         self.tries += 1
+        self.given_out.add(asyncio.current_task())
         self.started.set()
         if self.tries > 1:
             self.tried_again.set()
@@ -195,9 +198,11 @@ async def test_an_outage_in_which_connections_are_lost_makes_no_dead_letter(own:
         async with consuming(own.link, consumer, drain_limit=SOON):
             await own.link.until_ready(SOON)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
-            for _ in range(25):
-                await worker.started.wait()
-                worker.started.clear()
+            for number in range(1, 25):
+                async with asyncio.timeout(SOON):
+                    while len(worker.given_out) < number:
+                        worker.started.clear()
+                        await worker.started.wait()
                 own.link.lost("the test says so")
             worker.away = False
 

@@ -183,7 +183,7 @@ class TestDeadLetters:
         [letter] = first
         assert (letter.queue, letter.reason, letter.body) == (
             DELIVERIES_QUEUE,
-            "delivery_limit",
+            "rejected",
             b"poison",
         )
         assert [one.message_id for one in again] == [letter.message_id]

@@ -1,7 +1,7 @@
 """The same two servers in containers, for machines that have Docker and not the local files."""
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -10,6 +10,7 @@ from local_stack.errors import SetupError
 from local_stack.management import Management, ManagementError
 from local_stack.mongodb import REPLICA_SET, START_LIMIT, answers
 from local_stack.processes import Process, wait_for
+from local_stack.rabbitmq import memory_watermark
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer
@@ -75,6 +76,11 @@ class Container:
             self._container.get_wrapped_container().kill()
         self.running = False
 
+    def run(self, command: Sequence[str]) -> None:
+        """Runs a command in it."""
+        if self._container is not None:
+            self._container.exec(list(command))
+
     def close(self) -> None:
         """Removes it with its data."""
         if self._container is not None:
@@ -110,6 +116,10 @@ class RabbitMQContainer(Container):
     def start(self) -> None:
         self.begin()
         self.ready()
+
+    def set_memory_alarm(self, *, raised: bool) -> None:
+        """Makes it short of memory, so that it takes no messages, or no longer."""
+        self.run(["rabbitmqctl", *memory_watermark(raised=raised)])
 
     def _serves(self) -> bool:
         try:

@@ -11,14 +11,17 @@ from pathlib import Path
 
 from local_stack import packages, ports
 from local_stack.management import Management, ManagementError
-from local_stack.processes import Process, Program
+from local_stack.processes import Process, Program, complete
 
 # The script of this name in /usr/sbin changes user; this one runs as whoever calls it.
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+_CONTROL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
 _EPMD = "epmd"
 
 #: Seconds; it takes 5 to 6 on an idle machine.
 START_LIMIT = 90.0
+#: Seconds for a command of rabbitmqctl.
+_CONTROL_LIMIT = 60.0
 
 _CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{amqp}
@@ -51,6 +54,11 @@ def ensure_installed() -> None:
     """Installs the package when it is missing."""
     if not _SERVER.exists() or shutil.which(_EPMD) is None:
         packages.install(["rabbitmq-server"], why="RabbitMQ is missing.")
+
+
+def memory_watermark(*, raised: bool) -> list[str]:
+    """The arguments of rabbitmqctl that raise the memory alarm, or clear it."""
+    return ["set_vm_memory_high_watermark", "0.000001" if raised else "0.4"]
 
 
 class RabbitMQ:
@@ -124,6 +132,11 @@ class RabbitMQ:
         for process in reversed(self._running):
             process.kill()
         self._running = []
+
+    def set_memory_alarm(self, *, raised: bool) -> None:
+        """Makes it short of memory, so that it takes no messages, or no longer."""
+        command = [str(_CONTROL), *memory_watermark(raised=raised)]
+        complete(command, self._environment(), seconds=_CONTROL_LIMIT)
 
     def close(self) -> None:
         """Ends it; its data will not be needed again."""

@@ -58,6 +58,9 @@ class OwnBroker(Protocol):
     def kill(self) -> None:
         """Ends it as a power cut would."""
 
+    def set_memory_alarm(self, *, raised: bool) -> None:
+        """Makes it short of memory, so that it takes no messages, or no longer."""
+
     def close(self) -> None:
         """Ends it; its data will not be needed again."""
 

@@ -28,6 +28,9 @@ CONNECT_LIMIT = 5.0
 #: Seconds between heartbeats: a broker that vanished without a word is noticed within three.
 HEARTBEAT = 10
 
+#: Seconds between two checks whether the broker blocks a connection.
+FLOW_INTERVAL = 0.1
+
 #: What the libraries raise when the broker is away, refuses, or closes what we use.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
 
@@ -100,6 +103,7 @@ class Link:
         self._connection: AbstractConnection | None = None
         self._lost: asyncio.Future[str] | None = None
         self._attached = asyncio.Event()
+        self._blocked = False
         self.name = name
 
     @property
@@ -116,7 +120,13 @@ class Link:
 
     async def health(self) -> str | None:
         """A health check: None, or a word on what is wrong."""
-        return None if self.ready else "not connected"
+        if self.ready:
+            return None
+        return (
+            "blocked by the broker, which is short of a resource"
+            if self._blocked
+            else "not connected"
+        )
 
     async def add(self, attachment: Attachment) -> None:
         """Puts something on the connection, now if there is one, and again on each new one."""
@@ -178,18 +188,95 @@ class Link:
         self._lost = asyncio.get_running_loop().create_future()
         connection.close_callbacks.add(lambda _connection, error: self.lost(repr(error)))
         try:
+            if self._blocked:
+                await self._until_unblocked(connection, self._lost)
             for attachment in self._attachments:
                 await _attach(attachment, connection)
             self._attached.set()
             _UP.labels(self.name).set(1)
             log.info("broker.connected", connection=self.name)
-            return await self._lost
+            return await self._until_lost(connection, self._lost)
         finally:
             self._attached.clear()
             _UP.labels(self.name).set(0)
             for attachment in self._attachments:
                 attachment.detach()
             await _close(connection)
+
+    async def _until_lost(self, connection: AbstractConnection, lost: asyncio.Future[str]) -> str:
+        """The reason why the connection cannot be used any more.
+
+        One that the broker blocks, as it does under a resource alarm, is as good as lost.
+        """
+        while not lost.done():
+            if not await _is_unblocked(connection):
+                self._blocked = True
+                return "blocked by the broker"
+            await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
+        return lost.result()
+
+    async def _until_unblocked(
+        self, connection: AbstractConnection, lost: asyncio.Future[str]
+    ) -> None:
+        """Returns when the broker takes messages again; raises BrokerAway if the connection ends.
+
+        A new connection is blocked only by its first message, so one without a receiver is sent.
+        Heartbeats bound the wait.
+        """
+        channel = connection.channel(publisher_confirms=True)
+        await channel.initialize(timeout=CONNECT_LIMIT)
+        probe = asyncio.ensure_future(
+            channel.default_exchange.publish(aio_pika.Message(b""), "", mandatory=False)
+        )
+        try:
+            await asyncio.wait((probe, lost), return_when=asyncio.FIRST_COMPLETED)
+            if lost.done():
+                raise BrokerAway("the connection was lost while the broker blocked it")
+            await probe
+        finally:
+            probe.cancel()
+            await asyncio.wait((probe,))
+        await channel.close()
+        self._blocked = False
+
+
+class Publishing:
+    """The messages that a channel is sending; all of them fail when its connection is given up.
+
+    A blocked connection never confirms what was sent over it, and takes seconds to close.
+    """
+
+    def __init__(self) -> None:
+        self._timeouts: set[asyncio.Timeout] = set()
+
+    @asynccontextmanager
+    async def within(self, limit: float | None) -> AsyncIterator[None]:
+        """Runs the body for at most `limit` seconds; raises TimeoutError after `give_up`, too."""
+        async with asyncio.timeout(limit) as timeout:
+            self._timeouts.add(timeout)
+            try:
+                yield
+            finally:
+                self._timeouts.discard(timeout)
+
+    def give_up(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(now)
+
+
+async def _is_unblocked(connection: AbstractConnection) -> bool:
+    # aiormq has no callback for it, but its `ready()` returns at once unless it is blocked.
+    transport = connection.transport
+    if transport is None:
+        return True
+    try:
+        async with asyncio.timeout(0):
+            await transport.connection.ready()
+    except TimeoutError:
+        return False
+    return True
 
 
 async def _attach(attachment: Attachment, connection: AbstractConnection) -> None:

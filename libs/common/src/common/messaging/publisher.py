@@ -8,7 +8,7 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter
 
-from common.messaging.connection import BrokerAway, Link, broker_calls
+from common.messaging.connection import BrokerAway, Link, Publishing, broker_calls
 from common.messaging.topology import Topology, declare
 
 _PUBLISHED = Counter("broker_published_total", "Messages by what became of them", ["outcome"])
@@ -29,6 +29,7 @@ class Publisher:
         self._new_id = new_id
         self._limit = limit.total_seconds()
         self._channel: AbstractChannel | None = None
+        self._publishing = Publishing()
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=True)
@@ -37,6 +38,7 @@ class Publisher:
 
     def detach(self) -> None:
         self._channel = None
+        self._publishing.give_up()
 
     async def publish(self, body: bytes, *, exchange: str = "", routing_key: str) -> None:
         """Returns when the broker has the message; raises BrokerAway or Unroutable when it has not.
@@ -54,12 +56,13 @@ class Publisher:
         )
         try:
             with broker_calls():
-                target = (
-                    await self._channel.get_exchange(exchange, ensure=False)
-                    if exchange
-                    else self._channel.default_exchange
-                )
-                await target.publish(message, routing_key, mandatory=True, timeout=self._limit)
+                async with self._publishing.within(self._limit):
+                    target = (
+                        await self._channel.get_exchange(exchange, ensure=False)
+                        if exchange
+                        else self._channel.default_exchange
+                    )
+                    await target.publish(message, routing_key, mandatory=True)
         except DeliveryError as error:
             _PUBLISHED.labels("unroutable").inc()
             raise Unroutable(f"no queue took a message for {routing_key!r}") from error

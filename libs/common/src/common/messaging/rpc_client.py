@@ -15,7 +15,13 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.contract import Contract
 from common.contracts.outage import Outage
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
+from common.messaging.connection import (
+    CONNECT_LIMIT,
+    BrokerAway,
+    Link,
+    Publishing,
+    broker_calls,
+)
 from common.messaging.rpc import RpcFailed, Undecodable, decode_results, encode_requests
 
 C = TypeVar("C", bound=Contract)
@@ -273,9 +279,12 @@ class RpcClient:
         self._sent[correlation_id] = answer
         try:
             async with asyncio.timeout_at(last):
-                await channel.default_exchange.publish(message, queue, mandatory=True)
+                async with self._requests.publishing.within(None):
+                    await channel.default_exchange.publish(message, queue, mandatory=True)
                 return await answer
         except TimeoutError:
+            if loop.time() < last:
+                raise BrokerAway("the connection was given up") from None
             raise NoAnswerInTime from None
         finally:
             del self._sent[correlation_id]
@@ -318,12 +327,14 @@ class _Requests:
     def __init__(self, link: Link) -> None:
         self.link = link
         self.channel: AbstractChannel | None = None
+        self.publishing = Publishing()
 
     async def attach(self, connection: AbstractConnection) -> None:
         self.channel = await self.link.open_channel(connection, confirms=True)
 
     def detach(self) -> None:
         self.channel = None
+        self.publishing.give_up()
 
 
 class _Replies:

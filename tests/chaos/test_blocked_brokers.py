@@ -1,0 +1,114 @@
+"""A broker under a memory alarm takes no messages: it is unavailable, and says so at once."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from random import Random
+
+import pytest
+
+from common.contracts.company import Country
+from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
+from common.contracts.topology import EVENTS_QUEUE
+from common.messaging.connection import BrokerAway, Link, linked
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.publisher import Publisher
+from common.messaging.rpc import Asked, Result
+from common.messaging.rpc_client import Route, RpcClient, rpc_client
+from common.messaging.rpc_server import RpcServer, serving
+from local_stack.servers import OwnBroker
+from tests.delivery.waiting import SOON, eventually
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+ROUTE = Route("rpc.lookup.dk")
+REQUEST = LookupRequest(
+    country=Country.DK, questions=(Question(type=SearchType.VAT, term="12345674"),)
+)
+#: Seconds that no test takes: whatever ends a call sooner, it is not its limit.
+LONG = 120.0
+BLOCKED = "blocked by the broker, which is short of a resource"
+
+
+@dataclass
+class Clients:
+    """Both ways in which messages are sent, each over a connection of its own."""
+
+    rpc: RpcClient
+    asking: Link
+    publisher: Publisher
+    publishing: Link
+
+    async def ask(self) -> bytes:
+        reply = await self.rpc.call(ROUTE, REQUEST, LookupReply, limit=LONG, request_id="test")
+        return reply.body
+
+    async def publish(self) -> None:
+        await self.publisher.publish(b"{}", routing_key=EVENTS_QUEUE)
+
+    async def work(self) -> bool:
+        """Whether both can send."""
+        try:
+            await self.ask()
+            await self.publish()
+        except BrokerAway:
+            return False
+        return True
+
+
+async def answer(asked: Sequence[Asked[LookupRequest]]) -> Sequence[Result]:
+    return [LookupReply(body=b"{}", tag="t") for _ in asked]
+
+
+@pytest.fixture
+async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
+    async with AsyncExitStack() as stack:
+        asking, replies, serve, publishing = [
+            await stack.enter_async_context(linked(own_amqp_url, name=name, random=Random(1)))
+            for name in ("asking", "replies", "serve", "publishing")
+        ]
+        publisher = Publisher(
+            publishing,
+            topology=delivery_topology(),
+            new_id=lambda: uuid.uuid4().hex,
+            limit=timedelta(seconds=LONG),
+        )
+        await publishing.add(publisher)
+        client = await stack.enter_async_context(
+            rpc_client(asking, replies, new_id=lambda: uuid.uuid4().hex)
+        )
+        server = RpcServer(serve, ROUTE.queue, LookupRequest, answer)
+        await stack.enter_async_context(serving(serve, server, drain_limit=SOON))
+        for link in (asking, replies, serve, publishing):
+            await link.until_ready(SOON)
+        yield Clients(client, asking, publisher, publishing)
+
+
+@pytest.fixture
+def alarm(stoppable_broker: OwnBroker) -> Iterator[OwnBroker]:
+    """The broker, whose alarm is cleared after the test."""
+    yield stoppable_broker
+    stoppable_broker.set_memory_alarm(raised=False)
+
+
+async def test_a_blocked_connection_is_an_unavailable_broker_until_the_alarm_is_over(
+    clients: Clients, alarm: OwnBroker
+) -> None:
+    assert await clients.work()
+    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
+
+    for send in (clients.ask, clients.publish):
+        # The first message has the broker block the connection, the second finds it blocked.
+        for _ in range(2):
+            with pytest.raises(BrokerAway):
+                async with asyncio.timeout(SOON):
+                    await send()
+    words = [await link.health() for link in (clients.asking, clients.publishing)]
+    await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
+
+    assert words == [BLOCKED, BLOCKED]
+    assert await eventually(clients.work, bool)
+    assert [await link.health() for link in (clients.asking, clients.publishing)] == [None, None]
