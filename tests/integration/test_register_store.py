@@ -470,6 +470,44 @@ async def test_a_unit_that_only_its_company_lists_leads_to_it(store: Store) -> N
     assert moved == {unit: "dk:87654321"}
 
 
+WITH_UNITS = LookupRequest(
+    country=Country.DK,
+    questions=(Question(type=SearchType.VAT, term="12345674"),),
+    include=(Include.PRODUCTION_UNITS,),
+)
+
+
+async def units_in_the_answer(store: Store) -> list[dict[str, Any]]:
+    (reply,) = await AnswerLookups(store.register, FakeSearches())([WITH_UNITS])
+    assert isinstance(reply, LookupReply)
+    units: list[dict[str, Any]] = orjson.loads(reply.body)["production_units"]
+    return units
+
+
+async def test_a_unit_that_only_its_company_lists_is_answered_by_its_number(store: Store) -> None:
+    listed = [UnitKey(f"dk:{number}") for number in ("1012345678", "1012345686", "1012345694")]
+    await store.load(a_company_record(units=tuple(listed)))
+    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
+    await store.load(
+        a_unit_record(a_unit(number="1012345686"), company="87654321"), kind=Kind.DK_UNITS
+    )
+
+    loaded, only_listed = await units_in_the_answer(store)
+
+    assert (loaded["number"], loaded["main"]) == ("1012345678", True)
+    assert only_listed.pop("number") == "1012345694"
+    assert set(only_listed.values()) == {None}
+
+
+async def test_a_removed_unit_is_not_found_though_its_company_lists_it(store: Store) -> None:
+    unit = UnitKey("dk:1012345678")
+    await store.load(a_company_record(units=(unit,)))
+    await store.database["tombstones"].insert_one({"_id": unit, "removed_at": NOON})
+
+    assert await units_in_the_answer(store) == []
+    assert await store.register.companies_of_units([unit]) == {}
+
+
 async def test_removing_it_again_does_not_take_back_the_word_of_its_removal(store: Store) -> None:
     await store.load(a_company_record())
     removed = [await store.writer.remove(KEY, at=NOON, announces=True) for _ in range(2)]

@@ -183,7 +183,7 @@ def test_a_removed_unit_is_told_as_ended_with_its_number_alone() -> None:
     assert ended["data"]["production_unit"] == {
         **dict.fromkeys(ended["data"]["production_unit"]),
         "number": "1012345678",
-        "name": "",
+        "name": None,
         "main": False,
         "status": "ended",
     }

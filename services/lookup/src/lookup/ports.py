@@ -47,7 +47,8 @@ class Register(Companies, Protocol):
 
     async def units_of(
         self, companies: Collection[CompanyKey]
-    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]: ...
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
+        """Each company's units; None for one that only the company's own record lists."""
 
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]

@@ -172,11 +172,12 @@ class Role(Contract):
 class ProductionUnit(Contract):
     """A place of business (Danish produktionsenhed, Norwegian underenhet)."""
 
+    #: All else is absent of a unit that only its company's record lists (Denmark).
     number: str
-    name: str
+    name: str | None = None
     #: Whether it is the company's main unit; worked out among its units when they are read.
-    main: bool = False
-    status: Status
+    main: bool | None = False
+    status: Status | None = None
     address: Address | None = None
     phone: str | None = None
     email: str | None = None

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from common.contracts.company import REGISTER_OF, Country, Include
+from common.contracts.company import REGISTER_OF, Country, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, SearchType
+from lookup.domain.trees import dump
 from lookup.domain.upgrading import completed, completed_owners
 
 #: How times are written: in UTC, to the second.
@@ -129,7 +130,8 @@ def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
     """The units with `main` filled in: the main one first, then active before ended, by number.
 
     No register marks the main unit. It is the one at the company's own address, else the oldest;
-    an active unit before an ended one.
+    an active unit before an ended one. Of units that are only listed nothing is known, neither
+    which is the main one; they come last.
     """
     if not units:
         return []
@@ -146,8 +148,20 @@ def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
             unit["number"],
         )
 
-    main = min(trees, key=likeness)
-    main["main"] = True
+    main = min((unit for unit in trees if unit["status"]), key=likeness, default=None)
+    if main is not None:
+        main["main"] = True
     return sorted(
-        trees, key=lambda unit: (not unit["main"], unit["status"] == "ended", unit["number"])
+        trees,
+        key=lambda unit: (
+            not unit["main"],
+            unit["status"] is None,
+            unit["status"] == "ended",
+            unit["number"],
+        ),
     )
+
+
+def listed_unit(key: UnitKey) -> bytes:
+    """A unit that only its company's record lists."""
+    return dump(ProductionUnit(number=key.partition(":")[2], main=None))

@@ -138,7 +138,7 @@ def einvoicing_occurrences(
 
 def unit_removal(number: str) -> Occurrence:
     """What is told of a unit that the register orders removed: its number and its end alone."""
-    left = ProductionUnit(number=number, name="", status=Status.ENDED)
+    left = ProductionUnit(number=number, status=Status.ENDED)
     return Occurrence(EventType.PRODUCTION_UNIT_ENDED, unit=left)
 
 

@@ -11,7 +11,7 @@ from common.contracts.failures import Failure
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.domain.answers import Extras, Found, answer, not_found
+from lookup.domain.answers import Extras, Found, answer, listed_unit, not_found
 from lookup.ports import CompanyRow, Register, Searches, SearchHit
 
 #: Companies beside the one that answers.
@@ -164,7 +164,9 @@ class AnswerLookups:
         with_einvoicing = asking(Include.EINVOICING)
         units = await self.register.units_of(with_units) if with_units else {}
         holders: list[CompanyKey | UnitKey] = [*with_einvoicing]
-        holders += [unit for company in with_einvoicing for unit, _ in units.get(company, ())]
+        holders += [
+            unit for company in with_einvoicing for unit, core in units.get(company, ()) if core
+        ]
         entries = await self.register.einvoicing_of(holders) if holders else {}
         return [
             _NO_EXTRAS if one is None else _extras_of(_key(one), units, entries) for one in found
@@ -181,7 +183,7 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
 
 def _extras_of(
     company: CompanyKey,
-    units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]],
+    units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]],
     entries: Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]],
 ) -> Extras:
     """Identifiers come as events list them: its own, then those of all its units together."""
@@ -189,7 +191,7 @@ def _extras_of(
     own = sorted(entries.get(company, ()))
     of_units = sorted(entry for unit, _ in of_company for entry in entries.get(unit, ()))
     return Extras(
-        units=[core for _, core in of_company],
+        units=[core or listed_unit(unit) for unit, core in of_company],
         einvoicing=[entry for _, entry in (*own, *of_units)],
     )
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.mongo import Database, outages
-from lookup.adapters.store.documents import COMPANIES, PARTICIPANTS, UNITS
+from lookup.adapters.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS
 from lookup.ports import CompanyRow
 
 #: A number that more units share than this (a switchboard, an accountant's) is answered from these.
@@ -22,6 +22,7 @@ class StoredRegister:
         self._companies = database[COMPANIES]
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
+        self._tombstones = database[TOMBSTONES]
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         with outages():
@@ -47,7 +48,7 @@ class StoredRegister:
             )
             companies = {unit["_id"]: unit["company"] for unit in stored}
             # Danish companies list their units, some of which may not be loaded for themselves.
-            missing = [unit for unit in units if unit not in companies]
+            missing = await self._not_removed(unit for unit in units if unit not in companies)
             listing = (
                 await self._companies.find({"units": {"$in": missing}}, {"units": 1}).to_list(None)
                 if missing
@@ -56,6 +57,15 @@ class StoredRegister:
         listed = {unit: company["_id"] for company in listing for unit in company["units"]}
         companies |= {unit: listed[unit] for unit in missing if unit in listed}
         return {unit: company for unit, company in companies.items() if company is not None}
+
+    async def _not_removed(self, units: Iterable[UnitKey]) -> list[UnitKey]:
+        """Those whose register has not ordered them removed: a company may go on listing them."""
+        keys = list(units)
+        if not keys:
+            return []
+        found = await self._tombstones.find({"_id": {"$in": keys}}, {"_id": 1}).to_list(None)
+        removed = {stone["_id"] for stone in found}
+        return [key for key in keys if key not in removed]
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
         with outages():
@@ -91,16 +101,38 @@ class StoredRegister:
 
     async def units_of(
         self, companies: Collection[CompanyKey]
-    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
+        keys = list(companies)
         with outages():
             # A limit would hold for all of them together and cut off whichever came last.
-            found = await self._units.find(
-                {"company": {"$in": list(companies)}}, {"company": 1, "core": 1}
-            ).to_list(None)
-        units: defaultdict[CompanyKey, list[tuple[UnitKey, bytes]]] = defaultdict(list)
+            found, listing = await asyncio.gather(
+                self._units.find({"company": {"$in": keys}}, {"company": 1, "core": 1}).to_list(
+                    None
+                ),
+                self._companies.find({"_id": {"$in": keys}}, {"units": 1}).to_list(None),
+            )
+            stored = {document["_id"] for document in found}
+            listed = {
+                unit: company["_id"]
+                for company in listing
+                for unit in company["units"]
+                if unit not in stored
+            }
+            unloaded = await self._unloaded(listed)
+        units: defaultdict[CompanyKey, list[tuple[UnitKey, bytes | None]]] = defaultdict(list)
         for document in found:
             units[document["company"]].append((document["_id"], document["core"]))
+        for unit in unloaded:
+            units[listed[unit]].append((unit, None))
         return units
+
+    async def _unloaded(self, units: Collection[UnitKey]) -> list[UnitKey]:
+        """Those that are neither stored, perhaps at another company, nor removed."""
+        if not units:
+            return []
+        found = await self._units.find({"_id": {"$in": list(units)}}, {"_id": 1}).to_list(None)
+        elsewhere = {unit["_id"] for unit in found}
+        return await self._not_removed(unit for unit in units if unit not in elsewhere)
 
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]

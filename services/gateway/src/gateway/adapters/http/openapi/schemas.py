@@ -57,7 +57,8 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
         "board, the auditor and, in Norway, the accountant."
     },
     ("Company", "production_units"): {
-        "description": "Only with `include=production_units`; the main one comes first."
+        "description": "Only with `include=production_units`; the main one comes first. Of a "
+        "Danish unit that only the company's own record lists, everything but the number is null."
     },
     ("Company", "einvoicing"): {"description": "Only with `include=einvoicing`."},
     ("Company", "alternatives"): {
