@@ -279,6 +279,17 @@ async def test_a_connection_whose_head_does_not_come_is_closed(sent: bytes) -> N
         assert await exchange(port, sent) == b""
 
 
+@pytest.mark.parametrize("begun", ["GET /api", "GET /api HTTP/1.1\r\nHost: x\r\nX-A: 1"])
+async def test_a_head_that_grows_for_ever_is_refused(begun: str) -> None:
+    parts = [f"\r\nX-{number}: {'a' * 4000}".encode() for number in range(100)]
+    endless = [b"a" * 1000] * 100 if begun.endswith("api") else parts
+
+    async with serving(FakeLookups()) as port, client(port) as slow, asyncio.timeout(SOON):
+        answered = await slow.answer_while_sending(begun.encode(), *endless)
+
+    assert b" 400 Bad Request" in answered.splitlines()[0]
+
+
 async def test_a_later_head_that_does_not_come_closes_the_connection_too() -> None:
     async with (
         asyncio.timeout(SOON),
@@ -360,6 +371,16 @@ class Client:
             [length] = re.findall(rb"Content-Length: (\d+)", answered)
             await self.reader.readexactly(int(length))
         return int(answered.split()[1])
+
+    async def answer_while_sending(self, *parts: bytes) -> bytes:
+        """Sends parts one by one until there is an answer."""
+        answer = asyncio.ensure_future(self.reader.read())
+        for part in parts:
+            self.writer.write(part)
+            await asyncio.wait([answer], timeout=0.01)
+            if answer.done():
+                break
+        return await answer
 
     async def ask_forever(self, head: bytes) -> None:
         """Sends requests and reads none of the responses."""

@@ -57,7 +57,7 @@ class Settings(ServiceSettings):
         default="*", description="origin whose scripts may look up; `*` any, empty none"
     )
     max_connections: int = Field(
-        default=4096, ge=1, description="connections of clients that are open at once"
+        default=2048, ge=1, description="connections of clients that are open at once"
     )
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"

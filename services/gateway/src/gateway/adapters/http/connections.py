@@ -32,6 +32,9 @@ MAX_DISCARDED = 2 * 1024 * 1024
 DISCARD_TIMEOUT = 5.0
 #: Seconds for the whole head of a request, from the connection or from the head's first byte on.
 HEAD_TIMEOUT = 15.0
+#: Bytes of a head that may be kept while the rest is awaited, as in Node.js. One header may have
+#: 8 KiB and there may be 128, so without it each connection could hold a megabyte.
+MAX_HEAD = 16 * 1024
 #: Seconds for a client to take what was sent to it.
 SEND_TIMEOUT = 60.0
 
@@ -102,7 +105,15 @@ class _Server(web.Server):
 class Connection(web.RequestHandler):
     """One connection of a client, closed when the client is slower than the limits allow."""
 
-    __slots__ = ("_discardable", "_head_timer", "_send_timer", "_shared", "_socket", "_waiting")
+    __slots__ = (
+        "_discardable",
+        "_head_bytes",
+        "_head_timer",
+        "_send_timer",
+        "_shared",
+        "_socket",
+        "_waiting",
+    )
 
     def __init__(self, server: web.Server, shared: _Shared, **options: Any) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
@@ -111,6 +122,7 @@ class Connection(web.RequestHandler):
         self._socket: asyncio.Transport | None = None
         #: Whether the next request has not begun, or its head is not complete.
         self._waiting = True
+        self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None
         #: Bytes that may still be discarded, once a response was sent before its request ended.
@@ -133,18 +145,28 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         if self._discardable is not None:
-            self._discardable -= len(data)
-            if self._discardable < 0:
-                self.force_close()
-                return
+            self._discard(data)
+            return
         received = self._request_count
         super().data_received(data)
         if not self._waiting:
             return
+        if self._request_count == received:
+            self._head_bytes += len(data)
+            if self._head_bytes > MAX_HEAD:
+                # No head may hold a NUL, so the parser refuses the request as it does any other.
+                super().data_received(b"\0")
         if self._request_count > received:
             self._head_received()
         elif self._head_timer is None:
             self._expect_head()
+
+    def _discard(self, data: bytes) -> None:
+        self._discardable = (self._discardable or 0) - len(data)
+        if self._discardable < 0:
+            self.force_close()
+        else:
+            super().data_received(data)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -179,6 +201,7 @@ class Connection(web.RequestHandler):
 
     def _head_received(self) -> None:
         self._waiting = False
+        self._head_bytes = 0
         self._shared.table.work(self)
         if self._head_timer is not None:
             self._head_timer.cancel()
@@ -264,5 +287,5 @@ def _problem_of(status: int, error: BaseException | None) -> Problem:
             "the address must be ASCII: percent-encode what is not (å is %C3%A5)"
         )
     if status < 500:
-        return InvalidBody("the request cannot be read as HTTP/1.1, or a header is over 8 KiB")
+        return InvalidBody("the request cannot be read as HTTP/1.1, or its headers are too large")
     return InternalError("an internal error")
