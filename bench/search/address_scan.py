@@ -10,7 +10,7 @@ from pathlib import Path
 
 from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index.documents import pack_address, read_address_record
-from lookup.domain.addresses import Place, place_of, read_address
+from lookup.domain.addresses import Place, places_of, read_address
 from lookup.domain.indexed import IndexedAddress, IndexedCompany, order_of, rank_order
 from lookup.domain.matching import Hit, Standing
 from lookup.domain.matching_addresses import ACCEPTED_ADDRESS, address_score, address_standing
@@ -22,8 +22,11 @@ _PART = "\x1f"
 
 
 def line_of(company: IndexedCompany, address: IndexedAddress) -> str:
-    """An address as the scan reads it."""
-    place = place_of(address, _HOME)
+    """An address as the scan reads it, a line for each of its places."""
+    return "".join(_line_of(company, address, place) for place in places_of(address, _HOME))
+
+
+def _line_of(company: IndexedCompany, address: IndexedAddress, place: Place) -> str:
     numbers = " ".join(map(str, _numbers(place)))
     area = _PART.join((place.postal_code, *place.towns))
     order = order_of(address.kind, rank_order(company.rank))

@@ -167,6 +167,29 @@ def test_an_address_abroad_is_found_by_its_text(index: SearchIndex) -> None:
     assert found(index, "Harbour House, Dundee") is None
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Postboks 39, 3700 Rønne",
+        "Torvet 4, 3700 Rønne",
+        "PO Box 39, 3700 Rønne",
+        "Frederik 7. gade 2, 3700 Rønne",
+        "Hans Christian Prøvesens Vej 3, 3700 Rønne",
+    ],
+)
+def test_each_spelling_leads_to_the_documents_of_its_street(index: SearchIndex, asked: str) -> None:
+    streets = ("Torvet 4, Postboks 39", "Frederik VII's Gade 2", "H C Prøvesens Vej 3")
+    lines = tuple(an_indexed_address(f"{street}, 3700 Rønne") for street in streets)
+    others = (an_indexed_address(f"{street}, 3700 Rønne") for street in ("Torvet 5", "Torvet 39"))
+    filled(
+        index,
+        an_indexed_company(number=1, addresses=lines),
+        an_indexed_company(number=2, employees=50, addresses=tuple(others)),
+    )
+
+    assert found(index, asked) == "dk:1"
+
+
 def test_the_companies_of_a_house_are_ranked_each_once(index: SearchIndex) -> None:
     line = "Margrethepladsen 4, 8000 Aarhus C"
     twice = (an_indexed_address(line), an_indexed_address(line, kind=AddressKind.POSTAL))

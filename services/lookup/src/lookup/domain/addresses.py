@@ -14,7 +14,7 @@ from common.contracts.company import Country
 from lookup.domain.dwellings import is_dwelling, may_be_dwelling, take_dwelling
 from lookup.domain.folding import Folded, fold_text
 from lookup.domain.indexed import IndexedAddress
-from lookup.domain.streets import fold_street, names_kind
+from lookup.domain.streets import PO_BOX, fold_street, names_kind
 
 NOTHING = Folded(words="", spelled="")
 #: Written behind an address, and nothing that tells addresses apart; folded.
@@ -36,7 +36,8 @@ _PREMISES = re.compile(
 )
 #: In `Christian 4. vej 5` the first number is the king's.
 _BELONGS_TO_THE_STREET = (
-    r"(?=\.?\s+(?:\S+\s+)?(?:gate|gata|gt|gade|vei|veien|veg|vej|plass|plads)\.?\s+\d)"
+    r"(?=\.?['’]?(?:s|de|des)?\s+(?:\S+\s+)?"
+    r"(?:gate|gata|gt|gade|vei|veien|veg|vej|plass|plads)\.?\s+\d)"
 )
 _STREET_AND_HOUSE = re.compile(
     rf"^(?P<street>[\W\d]*[^\W\d].*?)\s+(?:nr\.?\s*)?(?P<number>\d{{1,5}})(?!{_BELONGS_TO_THE_STREET})"
@@ -93,25 +94,40 @@ def read_address(term: str) -> tuple[Place, ...]:
         segments.pop()
     whole = fold_text(" ".join(segments))
     rest, postal_code, town = _without_postcode(segments)
-    readings = [_place(rest, postal_code, (town,) if town else (), co, whole)]
+    towns = (town,) if town else ()
+    readings = [_place(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
     if postal_code and readings[0].house is None:
         other = _place(segments, "", (), co, whole)
         readings += [other] if other.house else []
     return tuple(place for place in readings if place.street.words)
 
 
-def place_of(address: IndexedAddress, home: Country) -> Place:
-    """A register's address in parts; its street is empty where the register gives none."""
+def places_of(address: IndexedAddress, home: Country) -> tuple[Place, ...]:
+    """A register's address in parts; a road and a post box given together are a place each.
+
+    A street is empty where the register gives none.
+    """
     if (address.country or home).lower() != home:
         fields = (address.street, address.postal_code, address.city)
-        return Place(NOTHING, whole=fold_text(" ".join(field for field in fields if field)))
+        return (Place(NOTHING, whole=fold_text(" ".join(field for field in fields if field))),)
     towns = tuple([fold_town(town) for town in (address.city, address.district) if town])
     postal_code = "".join((address.postal_code or "").split())
     co = fold_text(address.co).words if address.co else ""
     if plain := _plain(address.street or ""):
-        return Place(*plain, "", "", postal_code, towns, co)
+        return (Place(*plain, "", "", postal_code, towns, co),)
     segments, in_line = _without_care_of(_segments(address.street or ""))
-    return _place(segments, postal_code, towns, co or in_line, None)
+    return tuple(
+        _place(part, postal_code, towns, co or in_line, None) for part in _road_and_box(segments)
+    )
+
+
+def _road_and_box(segments: list[str]) -> list[list[str]]:
+    """The segments, parted where they hold both a road with a house number and a post box."""
+    boxes = [part for part in segments if PO_BOX.match(part)]
+    road = [part for part in segments if part not in boxes]
+    if boxes and any(_STREET_AND_HOUSE.match(part) for part in road):
+        return [road, boxes]
+    return [segments]
 
 
 def _plain(line: str) -> tuple[Folded, House] | None:

@@ -11,6 +11,7 @@ from lookup.domain.addresses import House, Place, without_quarter
 from lookup.domain.folding import Folded
 from lookup.domain.indexed import AddressKind
 from lookup.domain.matching import EXACT, Standing, similarity
+from lookup.domain.streets import abbreviates
 
 #: Below this an address is not found. A street that differs in one letter of its own name stays
 #: above it (`Kægvej`, `Kærvej`), one that differs in two of three falls below (`Kægvej`, `Engvej`).
@@ -31,6 +32,9 @@ _FLOOR_DIFFERS, _DOOR_DIFFERS = 5.0, 3.0
 _NOT_THERE = 2.0
 _NOT_ASKED = 1.0
 _OTHER_CARE_OF = 2.0
+
+#: A street whose first names are initials on one side.
+_ABBREVIATED = 97.0
 
 #: From here on two town names are one, misspelt or shortened.
 _SAME_TOWN = 75.0
@@ -55,7 +59,14 @@ def address_score(asked: Place, there: Place) -> float:
     if house is None or area is None:
         return 0.0
     off = house + area + _dwelling_off(asked, there) + _care_of_off(asked.co, there.co)
-    return max(0.0, similarity(asked.street, there.street) - off)
+    return max(0.0, _street_likeness(asked.street, there.street) - off)
+
+
+def _street_likeness(asked: Folded, there: Folded) -> float:
+    likeness = similarity(asked, there)
+    if likeness < _ABBREVIATED and abbreviates(asked.words, there.words):
+        return _ABBREVIATED
+    return likeness
 
 
 def _house_off(asked: House | None, there: House | None) -> float | None:

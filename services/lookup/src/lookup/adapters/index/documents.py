@@ -12,7 +12,7 @@ import orjson
 from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.beginnings import add_beginnings
-from lookup.domain.addresses import House, Place, place_of, without_quarter
+from lookup.domain.addresses import House, Place, places_of, without_quarter
 from lookup.domain.folding import Folded, fold_name, refolded
 from lookup.domain.indexed import (
     AddressKind,
@@ -88,10 +88,10 @@ def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[P
     found: list[list[Place]] = [[] for _ in _KINDS]
     seen: set[Place] = set()
     for address in sorted(addresses, key=_KIND_OF_ADDRESS) if len(addresses) > 1 else addresses:
-        place = place_of(address, home)
-        if _text(place).words and place not in seen:
-            seen.add(place)
-            found[address.kind].append(place)
+        for place in places_of(address, home):
+            if _text(place).words and place not in seen:
+                seen.add(place)
+                found[address.kind].append(place)
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import tantivy
 
 #: Raised with every change of what is written for a company; an index of another format is rebuilt.
-FORMAT = 4
+FORMAT = 5
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, SAME_WORDS, NAME_GRAMS = "name", "same_words", "name_grams"
