@@ -17,17 +17,11 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from bench.disturbing import DISTURBANCES, Chance, Disturbance
+from bench.search.scan import Scan, line_of
 from common.contracts.company import CompanyKey, Country, Status, company_key
 from lookup.adapters.index import SearchIndex
 from lookup.domain.folding import fold_name
-from lookup.domain.indexed import (
-    IndexedCompany,
-    NameKind,
-    Rank,
-    order_of,
-    rank_order,
-)
-from lookup.domain.matching import ACCEPTED_NAME, Hit, name_standing
+from lookup.domain.indexed import IndexedCompany, NameKind, Rank
 
 #: The index must find at least this share of what the scan finds.
 GOAL = 0.98
@@ -51,32 +45,11 @@ class Accuracy:
         return self.found / self.found_by_scan if self.found_by_scan else 1.0
 
 
-class Scan:
-    """Compares a question with every name there is."""
-
-    def __init__(self, companies: Iterable[IndexedCompany]) -> None:
-        self._names = [
-            (company.key, fold_name(text), kind, order_of(kind, rank_order(company.rank)))
-            for company in companies
-            for text, kind in company.names
-        ]
-
-    def search_name(self, term: str) -> Hit | None:
-        asked = fold_name(term)
-        standing, key = max(
-            (name_standing(asked, name, kind=kind, order=order), key)
-            for key, name, kind, order in self._names
-        )
-        if standing.score < ACCEPTED_NAME:
-            return None
-        return Hit(key, score=standing.score, exact=standing.exact)
-
-
 def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Accuracy]:
     """Ask index and scan for `questions` of the names, disturbed in each way."""
     chance = Chance(seed)
     companies = [company_named(name, number, chance) for number, name in enumerate(names)]
-    index, scan = SearchIndex.open(folder, Country.DK), Scan(companies)
+    index, scan = SearchIndex.open(folder, Country.DK), _scan_of(companies)
     try:
         index.rebuild(companies, b"")
         bearer = {company.key: fold_name(company.names[0][0]).key for company in companies}
@@ -85,6 +58,11 @@ def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) ->
             yield _accuracy(label, asked, index, scan, bearer)
     finally:
         index.close()
+
+
+def _scan_of(companies: Iterable[IndexedCompany]) -> Scan:
+    lines = (line_of(one, text, kind) for one in companies for text, kind in one.names)
+    return Scan(lines, Country.DK)
 
 
 def company_named(name: str, number: int, chance: Chance) -> IndexedCompany:

@@ -23,7 +23,7 @@ from bench.search import beside, suggestions
 from bench.search.address_scan import AddressScan
 from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
-from bench.search.scan import Scan, scanning
+from bench.search.scan import scanning
 from local_stack.system import System
 from lookup.domain.matching import Hit
 from register_samples import companies_no
@@ -212,7 +212,7 @@ def _compared(
     with scanning(names) as scan:
         size = f"{scan.names:,} names"
         for kind in ("names_one_typo", "names_two_typos"):
-            share = _same(_best_name(scan), register.questions.kinds()[kind][:count], answers[kind])
+            share = _same(scan.search_name, register.questions.kinds()[kind][:count], answers[kind])
             yield _as_the_scan(kind, size, share)
         plain = statistics.median(scan.plain(name) for name in one_typo[: max(count // 5, 5)])
         size = f"{size}, one typo, median"
@@ -233,7 +233,7 @@ def _addresses_compared(
     size = f"{scan.addresses:,} addresses"
     for kind in ("addresses_one_typo", "addresses_two_typos"):
         asked = register.questions.kinds()[kind][:count]
-        share = _same(lambda question, _: scan.search_address(question), asked, answers[kind])
+        share = _same(scan.search_address, asked, answers[kind])
         yield _as_the_scan(kind, size, share)
 
 
@@ -243,15 +243,8 @@ def _as_the_scan(kind: str, size: str, share: float) -> Figure:
     return at_least(label, share, "", bounds.same)
 
 
-def _best_name(scan: Scan) -> "Best":
-    def best(question: str, hit: Hit | None) -> Hit | None:
-        return scan.search_name(question, least=0 if hit is None else hit.score)
-
-    return best
-
-
-#: The best answer to a question; what the index found spares looking at what is worse.
-Best = Callable[[str, Hit | None], Hit | None]
+#: The best answer to a question.
+Best = Callable[[str], Hit | None]
 
 
 def _same(best: Best, asked: Sequence[str], answers: Sequence[Any]) -> float:
@@ -259,5 +252,5 @@ def _same(best: Best, asked: Sequence[str], answers: Sequence[Any]) -> float:
     same = 0
     for question, answer in zip(asked, answers, strict=False):
         hit = None if answer is None else Hit(*answer)
-        same += best(question, hit) == hit
+        same += best(question) == hit
     return same / len(asked)

@@ -50,7 +50,8 @@ class PgTrgm:
         self._run(
             "CREATE EXTENSION pg_trgm;"
             "CREATE UNLOGGED TABLE names"
-            " (kind int, rank numeric, company text, key text, name text);"
+            " (kind int, rank numeric, company text, key text, name text, places text,"
+            " written text);"
             f"\n\\copy names from '{names}' (format csv, delimiter E'\\t', quote E'\\x01')\n"
             "CREATE INDEX ON names USING gin (name gin_trgm_ops);"
             "VACUUM ANALYZE names;"

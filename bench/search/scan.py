@@ -1,92 +1,132 @@
-"""The best that any index can do: each question compared with every name there is.
+"""The best that any index can do: each question compared with every name that can be accepted.
 
-Same folding, score and tie-break as the index. The names that cannot come near are left out by a
-bound that misses none (`bench/peers/exhaustive_scan.py`), or a question would take a minute.
+Same folding, score and tie-break as the index. Only names without which nothing is lost are left
+out: those that share none of the words that an accepted name must have one of.
 """
 
-import json
-import mmap
-import subprocess
+import time
 from array import array
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
 
-from bench.environments import programs
-from common.contracts.company import CompanyKey
-from lookup.domain.folding import fold_name, refolded
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from common.contracts.company import CompanyKey, Country
+from lookup.adapters.index.documents import place_words
+from lookup.domain.alignment import likeness
+from lookup.domain.folding import collapsed, fold_name, one_line, refolded
 from lookup.domain.indexed import IndexedCompany, NameKind, order_of, rank_order
-from lookup.domain.matching import ACCEPTED_NAME, Hit, Standing, name_standing
+from lookup.domain.matching import Hit
+from lookup.domain.scoring import (
+    ACCEPTED_SHARE,
+    MAX_WHOLE_EDITS,
+    Name,
+    NameStanding,
+    Query,
+    name_standing,
+    read_query,
+    weight,
+)
 
-_PROGRAM = Path(__file__).parent.parent / "peers" / "exhaustive_scan.py"
+_KEY, _SPELLED = 3, 4
+_SHORTEST_PART = 2
 
 
 def line_of(company: IndexedCompany, text: str, kind: NameKind) -> str:
-    """A name as the scan reads it."""
+    """A name as the scan and pg_trgm read it."""
     name = fold_name(text)
     order = order_of(kind, rank_order(company.rank))
-    return f"{kind:d}\t{order}\t{company.key}\t{name.key}\t{name.spelled}\n"
+    places = place_words(company.addresses)
+    cells = (f"{kind:d}", str(order), company.key, name.key, name.spelled, places, one_line(text))
+    return "\t".join(cells) + "\n"
 
 
 class Scan:
-    def __init__(self, names: Path, process: "subprocess.Popen[str]") -> None:
-        self._process = process
-        with names.open("rb") as file:
-            self._lines = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._starts = array("Q", [0])
-        while (end := self._lines.find(b"\n", self._starts[-1])) >= 0:
-            self._starts.append(end + 1)
-        self.names = int(self._answer())
+    """All names of a register, by their words."""
 
-    def search_name(self, term: str, *, least: float = ACCEPTED_NAME) -> Hit | None:
-        """The best of all names; `least` is a score that some name is known to have, if any."""
-        asked = fold_name(term)
-        near = self._ask(what="near", key=asked.key, least=max(least, ACCEPTED_NAME))
-        found = [self._standing(asked, number) for number in near]
-        standing, key = max(found, default=(None, None))
-        if standing is None or key is None or standing.score < ACCEPTED_NAME:
+    def __init__(self, lines: Iterable[str], country: Country) -> None:
+        self._country = country
+        self._lines = [line.rstrip("\n") for line in lines]
+        self._keys = [line.split("\t")[_KEY] for line in self._lines]
+        postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        for number, line in enumerate(self._lines):
+            for word in set(map(collapsed, line.split("\t")[_SPELLED].split(" "))):
+                postings[word].append(number)
+        self._postings = dict(postings)
+        self._meant_by = lru_cache(maxsize=10_000)(self._all_meant_by)
+        self.names = len(self._lines)
+
+    def search_name(self, term: str) -> Hit | None:
+        """The best of all names."""
+        query = read_query(term, self._country)
+        near = self._like_whole(query.name.key) | self._with_words(query)
+        ranked = (self._standing(query, number) for number in near)
+        best = max(ranked, key=lambda one: one[0], default=None)
+        if best is None or not best[0].accepted:
             return None
-        return Hit(key, score=standing.score, exact=standing.exact)
+        standing, key, matched = best
+        return Hit(key, standing.score, standing.exact, matched)
 
     def plain(self, term: str) -> float:
         """Milliseconds that rapidfuzz alone takes to find the best of all names."""
-        return float(self._ask(what="plain", key=fold_name(term).key)["milliseconds"])
+        key, began = fold_name(term).key, time.perf_counter()
+        process.extractOne(key, self._keys, scorer=OSA.normalized_similarity)
+        return (time.perf_counter() - began) * 1000
 
-    def _standing(self, asked: Any, number: int) -> tuple[Standing, CompanyKey]:
-        line = self._lines[self._starts[number] : self._starts[number + 1] - 1].decode()
-        kind, order, company, _, spelled = line.split("\t")
-        standing = name_standing(
-            asked, refolded(spelled), kind=NameKind(int(kind)), order=int(order)
+    def _like_whole(self, key: str) -> set[int]:
+        found = process.extract_iter(
+            key, self._keys, scorer=OSA.distance, score_cutoff=MAX_WHOLE_EDITS
         )
-        return standing, CompanyKey(company)
+        return {number for _, _, number in found}
 
-    def _ask(self, **question: Any) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(question) + "\n")
-        self._process.stdin.flush()
-        return self._answer()
+    def _with_words(self, query: Query) -> set[int]:
+        """The names that have one of the words that an accepted name must have one of."""
+        words = list(dict.fromkeys(map(collapsed, query.name.tokens)))
+        own = [collapsed(word) for word in query.name.tokens if word not in query.beside]
+        needed = self._needed(list(dict.fromkeys(own)) or words)
+        found = {number for word in needed for number in self._like(word)}
+        for one, two in pairwise(words):
+            found.update(self._postings.get(one + two, ()))
+        for word in words:
+            for place in range(_SHORTEST_PART, len(word) - 1):
+                first, second = self._postings.get(word[:place]), self._postings.get(word[place:])
+                if first and second:
+                    found |= set(first).intersection(second)
+        return found
 
-    def _answer(self) -> Any:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            raise SystemExit("the exhaustive scan has ended before its time")
-        return json.loads(line)
+    def _needed(self, words: list[str]) -> list[str]:
+        """The rarest words, until the others alone would be too little of the query."""
+        by_weight = sorted(words, key=self._weigh, reverse=True)
+        weights = [self._weigh(word) for word in by_weight]
+        left = (sum(weights) - taken for taken in accumulate(weights))
+        enough = (n for n, rest in enumerate(left, 1) if rest < ACCEPTED_SHARE * sum(weights))
+        return by_weight[: next(enough, len(words))]
+
+    def _like(self, word: str) -> Iterator[int]:
+        for other in self._meant_by(word):
+            yield from self._postings[other]
+
+    def _all_meant_by(self, word: str) -> list[str]:
+        return [other for other in self._postings if likeness.__wrapped__(word, other)]
+
+    def _weigh(self, word: str) -> float:
+        return weight(len(self._postings.get(collapsed(word), ())), self.names)
+
+    def _standing(self, query: Query, number: int) -> tuple[NameStanding, CompanyKey, str | None]:
+        kind, order, company, _, spelled, places, text = self._lines[number].split("\t")
+        of_kind = NameKind(int(kind))
+        name = Name(of_kind, refolded(spelled), text, frozenset(places.split(" ")))
+        standing = name_standing(query, name, int(order), self._weigh)
+        return standing, CompanyKey(company), None if of_kind is NameKind.CURRENT else text
 
 
 @contextmanager
 def scanning(names: Path) -> Iterator[Scan]:
-    """A scan over a file of `line_of`s, for the body's time."""
-    python = programs("scan") / "python"
-    process = subprocess.Popen(
-        [str(python), str(_PROGRAM), str(names)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield Scan(names, process)
-    finally:
-        process.kill()
-        process.communicate()
+    """A scan over a file of `line_of`s."""
+    with names.open() as lines:
+        yield Scan(lines, Country.NO)

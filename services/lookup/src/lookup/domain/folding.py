@@ -9,7 +9,11 @@ by it; but it also makes `Moe` and `Mo` one, which are two names. `spelled` keep
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
+
+from lookup.domain.synonyms import SAME_FORM
+from lookup.domain.tokens import canonical, expanded
 
 #: Letters kept of a folded text: one character of a question may unfold to 18 letters, and no name
 #: of either register is as long.
@@ -54,9 +58,9 @@ class Folded(NamedTuple):
         return self.words.replace(" ", "")
 
     @property
-    def sorted_key(self) -> str:
-        """Equal also for texts whose words stand in another order."""
-        return "".join(sorted(self.words.split(" ")))
+    def tokens(self) -> list[str]:
+        """The words with their letters, which are compared one by one."""
+        return self.spelled.split(" ")
 
 
 def fold_text(text: str) -> Folded:
@@ -65,17 +69,27 @@ def fold_text(text: str) -> Folded:
     What a text says beyond `MAX_FOLDED` letters is left out.
     """
     spelled = (" ".join(_words(text)) or _only_signs(text))[:MAX_FOLDED].rstrip()
-    return Folded(words=_collapse(spelled), spelled=spelled)
+    return Folded(words=collapsed(spelled), spelled=spelled)
 
 
 def fold_name(text: str) -> Folded:
     """Fold a company's name; a name that is only a legal form or only signs keeps it."""
-    folded = fold_text(text)
+    folded = fold_text(expanded(text))
     words = folded.words.split(" ")
-    if words[-1] not in _TRAILING and words[0] not in _LEADING:
-        return folded
+    end = _before_trailing_forms(words) if words[-1] in _TRAILING else len(words)
+    start = _after_leading_forms(words, end) if words[0] in _LEADING else 0
+    return _part(folded, start, end)
+
+
+def form_of(text: str) -> str:
+    """The legal form that a name's text ends or begins with, abbreviated; empty where it has none.
+
+    That of `Nordlys Aktieselskab` is that of `Nordlys A/S`.
+    """
+    words = fold_text(text).words.split(" ")
     end = _before_trailing_forms(words)
-    return _part(folded, _after_leading_forms(words, end), end)
+    form = "".join(words[end:]) or "".join(words[: _after_leading_forms(words, end)])
+    return SAME_FORM.get(form, form)
 
 
 def fold_beginning(text: str) -> Folded:
@@ -83,14 +97,14 @@ def fold_beginning(text: str) -> Folded:
 
     Only a legal form that stands first is dropped.
     """
-    folded = fold_text(text)
+    folded = fold_text(expanded(text))
     words = folded.words.split(" ")
     return _part(folded, _after_leading_forms(words, len(words)), len(words))
 
 
 def without_begun_form(text: str) -> Folded:
     """Fold a name whose legal form may be written in part: `Prøven A` is `Prøven A/S` by and by."""
-    folded = fold_text(text)
+    folded = fold_text(expanded(text))
     words = folded.words.split(" ")
     end = _before_trailing_forms(_before_begun_form(words))
     return _part(folded, _after_leading_forms(words, end), end)
@@ -98,13 +112,12 @@ def without_begun_form(text: str) -> Folded:
 
 def refolded(spelled: str) -> Folded:
     """What a kept `spelled` text was folded to."""
-    return Folded(words=_collapse(spelled), spelled=spelled)
+    return Folded(words=collapsed(spelled), spelled=spelled)
 
 
 def _part(folded: Folded, start: int, end: int) -> Folded:
-    """The words of a folded text from one place to another."""
-    words, spelled = folded.words.split(" ")[start:end], folded.spelled.split(" ")[start:end]
-    return Folded(words=" ".join(words), spelled=" ".join(spelled))
+    """The words of a folded name from one place to another, as they are compared."""
+    return refolded(" ".join(canonical(folded.spelled.split(" ")[start:end])))
 
 
 def same_spelling(one: str, other: str) -> bool:
@@ -124,6 +137,11 @@ def _same_group(one: str, other: str) -> bool:
     return one == other or other in SPELLINGS.get(one, ()) or one in SPELLINGS.get(other, ())
 
 
+def one_line(text: str) -> str:
+    """A text without control characters that part it, and without needless spaces."""
+    return " ".join(text.split())
+
+
 def _words(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
@@ -136,7 +154,9 @@ def _only_signs(text: str) -> str:
     return "".join(signs.encode("utf-8", "replace").decode().split())
 
 
-def _collapse(spelled: str) -> str:
+@lru_cache(maxsize=65_536)
+def collapsed(spelled: str) -> str:
+    """A folded text with every spelling of `æ ø å` as one letter."""
     if "ae" in spelled or "aa" in spelled or "oe" in spelled or not spelled.isascii():
         return _WRITTEN_O.sub("o", _WRITTEN_A.sub("a", spelled))
     return spelled
@@ -177,6 +197,9 @@ def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[st
 _TRAILING = _forms_by_edge(TRAILING_FORMS, -1)
 _LEADING = _forms_by_edge(LEADING_FORMS, 0)
 
+
+#: Single words that tell a legal form, wherever they stand.
+FORM_WORDS = frozenset(_TRAILING) - {"selskap"}
 
 #: What a legal form at the end of a name looks like while it is typed, whole ones included.
 _BEGUN = {

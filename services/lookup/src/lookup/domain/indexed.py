@@ -35,16 +35,23 @@ class IndexedAddress(NamedTuple):
     district: str | None = None
     #: ISO 3166 alpha-2; None counts as the register's own country.
     country: str | None = None
+    municipality: str | None = None
 
 
 class Rank(NamedTuple):
-    """Who comes first of companies that match equally well: active, larger, older, lower number."""
+    """Who comes first of companies that match equally well.
+
+    Active before ended, and last of those that have not ended a foreign company's own record, whose
+    branch here is the one that is meant; then larger, older, lower number.
+    """
 
     status: Status
     #: As far as the register tells; of a class its lower end.
     employees: int
     founded: date | None
     number: int
+    #: Whether it is the record of a foreign company (UTLA) beside that of its branch (NUF).
+    is_foreign: bool = False
 
 
 class IndexedCompany(NamedTuple):
@@ -64,8 +71,10 @@ _OLDEST = date(1700, 1, 1).toordinal()
 _YOUNGEST = (1 << _FOUNDED_BITS) - 1
 #: Norwegian numbers begin here; counted from it they fit into 28 bits, as Danish ones do anyhow.
 _FIRST_NORWEGIAN_NUMBER = 800_000_000
-_LIFE = {Status.ACTIVE: 2, Status.ENDED: 0}
-_BETWEEN_ACTIVE_AND_ENDED = 1
+_LIFE = {Status.ACTIVE: 3, Status.ENDED: 0}
+_BETWEEN_ACTIVE_AND_ENDED, _FOREIGN = 2, 1
+#: The Norwegian form of a foreign company's own record.
+_FOREIGN_FORM = "UTLA"
 _LIGHTEST_KIND = int(max(NameKind))
 #: Found sooner than by `Status(text)`.
 _STATUSES = {status.value: status for status in Status}
@@ -78,6 +87,8 @@ def rank_order(rank: Rank) -> int:
     before 1700, are equal in that.
     """
     order = _LIFE.get(rank.status, _BETWEEN_ACTIVE_AND_ENDED)
+    if rank.is_foreign:
+        order = min(order, _FOREIGN)
     order = order << _EMPLOYEE_BITS | _cut(rank.employees, _EMPLOYEE_BITS)
     founded = rank.founded.toordinal() - _OLDEST if rank.founded else _YOUNGEST
     order = order << _FOUNDED_BITS | _YOUNGEST - _cut(founded, _FOUNDED_BITS)
@@ -121,6 +132,7 @@ def indexed_core(core: bytes) -> IndexedCompany:
             employees=_known_employees(employees.get("exact"), employees.get("min")),
             founded=_day(company.get("founded") or company.get("registered")),
             number=int(company["vat"]),
+            is_foreign=(company.get("form") or {}).get("code") == _FOREIGN_FORM,
         ),
     )
 
@@ -132,6 +144,7 @@ def rank_of(company: Company) -> Rank:
         employees=_known_employees(employees.exact, employees.min) if employees else 0,
         founded=_day(company.founded or company.registered),
         number=int(company.vat),
+        is_foreign=company.form is not None and company.form.code == _FOREIGN_FORM,
     )
 
 

@@ -1,12 +1,13 @@
-"""How alike two names are, and which of several candidates answers.
+"""How alike two texts are, letter by letter: streets, towns, and whole names with typos.
 
-The score is 100 for names that are equal after folding, and only for them. Below, it weighs the
-edits that lead from one name to the other (OSA: insert, delete, replace, swap neighbours) against
-two lengths: that of the whole names, and that of the words the names do not share. The second keeps
-a common word from lending its likeness to others: `Abel Transport` is not almost `Adam Transport`.
+The likeness is 100 for texts that are equal after folding, and only for them. Below, it weighs the
+edits that lead from one to the other (OSA: insert, delete, replace, swap neighbours) against two
+lengths: that of the whole texts, and that of the words they do not share. The second keeps a common
+word from lending its likeness to others: `Abel Transport` is not almost `Adam Transport`.
 
-Names with the same words in another order, or where one name has all the words of the other, are
-scored by rules of their own, since edits would make strangers of them.
+Texts with the same words in another order, or where one has all the words of the other, are scored
+by rules of their own, since edits would make strangers of them. How names are ranked is in
+`lookup.domain.scoring`.
 """
 
 from dataclasses import dataclass
@@ -16,12 +17,6 @@ from rapidfuzz.distance import OSA
 
 from common.contracts.company import CompanyKey
 from lookup.domain.folding import Folded, same_spelling
-from lookup.domain.indexed import NameKind
-
-#: Below this a name is not found. One edit in four letters is 75, and among 3 million names every
-#: eighth random word of four letters is that near to one; five letters are enough to tell.
-#: docs/adr/0004 has the measurements.
-ACCEPTED_NAME = 76.0
 
 EXACT = 100.0
 #: Equal `words`, but not spellings of one another: `Moe` asked, `Mo` found.
@@ -35,8 +30,6 @@ _WHOLE, _DIFFERING = 0.6, 0.4
 _MISSING_FLOOR, _MISSING_SHARE = 60.0, 40.0
 #: The asked name has words too many; likelier another company, so the share counts for more.
 _EXTRA_FLOOR, _EXTRA_SHARE = 25.0, 75.0
-
-KIND_WEIGHT = {NameKind.CURRENT: 1.0, NameKind.TRADE: 0.98, NameKind.FORMER: 0.95}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +57,11 @@ class Standing(NamedTuple):
     order: int
 
 
-def name_standing(asked: Folded, there: Folded, *, kind: NameKind, order: int) -> Standing:
-    """How a name stands against the asked one; an exact match is 100 whatever its kind."""
-    score = similarity(asked, there)
-    if score == EXACT:
-        return Standing(exact=True, score=EXACT, order=order)
-    return Standing(exact=False, score=round(score * KIND_WEIGHT[kind], 1), order=order)
+def edits_between(one: str, other: str, most: int) -> int:
+    """The edits that lead from one text to the other; more than `most` where it takes more."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    return OSA.distance(one, other, score_cutoff=most)
 
 
 def similarity(asked: Folded, there: Folded) -> float:

@@ -19,7 +19,8 @@ from common.contracts.lookup import SuggestReply
 from lookup.domain.answers import summary
 from lookup.domain.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_begun_form
 from lookup.domain.indexed import NameKind
-from lookup.domain.matching import EXACT, KIND_WEIGHT
+from lookup.domain.matching import EXACT
+from lookup.domain.scoring import KIND_WEIGHT
 
 #: Letters from which on a typed text or word may have one typo, and two.
 _ONE_TYPO_FROM, _TWO_TYPOS_FROM = 4, 8

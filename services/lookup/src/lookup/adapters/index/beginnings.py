@@ -16,7 +16,10 @@ from lookup.domain.suggesting import typos_allowed, writings
 
 
 def add_beginnings(document: dict[str, Any], name: Folded) -> None:
-    """Add to a document that has the name's key: how words are parted does not count for that."""
+    """Add to a document that has the name's key: how words are parted does not count for that.
+
+    A word is there in each writing, and as the search for names compares it.
+    """
     key = document[fields.NAME]
     wholes, words = [key], name.spelled.split(" ")
     if name.spelled != name.words:
@@ -27,7 +30,8 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
             document[fields.KIND].append(fields.RESPELLED)
     document[fields.BRIEF] = wholes
     document[fields.WORD_BRIEF] = words
-    document[fields.WORD_BEGINNING] = " ".join(words)
+    collapsed = set(name.words.split(" ")).difference(words)
+    document[fields.WORD] = " ".join([*words, *sorted(collapsed)])
 
 
 def is_whole(view: View, name: Folded) -> tantivy.Query:
@@ -83,7 +87,7 @@ def _wholes(view: View, written: tantivy.Query, keys: tantivy.Query) -> tantivy.
 def _word_begins(view: View, text: str) -> tantivy.Query:
     if len(text) <= fields.BRIEF_LENGTH:
         return view.term(fields.WORD_BRIEF, text)
-    return view.beginning(fields.WORD_BEGINNING, text)
+    return view.beginning(fields.WORD, text)
 
 
 def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
@@ -91,9 +95,9 @@ def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
     if not edits:
         return _word_begins(view, text)
     if len(text) <= fields.BRIEF_LENGTH:
-        both = (fields.WORD_BRIEF, fields.WORD_BEGINNING)
+        both = (fields.WORD_BRIEF, fields.WORD)
         return one_of(view.within(field, text, edits) for field in both)
-    return view.beginning(fields.WORD_BEGINNING, text, edits)
+    return view.beginning(fields.WORD, text, edits)
 
 
 def _likened(text: str, typos: int) -> tuple[str, int]:

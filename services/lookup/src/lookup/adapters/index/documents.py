@@ -1,7 +1,7 @@
 """What is written for a company, and what is read of it again to score a candidate."""
 
 from binascii import b2a_base64
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from operator import attrgetter, itemgetter
@@ -13,7 +13,7 @@ from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.beginnings import add_beginnings
 from lookup.domain.addresses import House, Place, places_of, without_quarter
-from lookup.domain.folding import Folded, fold_name, refolded
+from lookup.domain.folding import Folded, fold_name, fold_text, form_of, one_line, refolded
 from lookup.domain.indexed import (
     AddressKind,
     IndexedAddress,
@@ -23,6 +23,7 @@ from lookup.domain.indexed import (
     order_of,
     rank_order,
 )
+from lookup.domain.scoring import Name
 from lookup.domain.streets import own_words
 
 _PART, _LIST = "\x1f", "\x1e"
@@ -37,9 +38,12 @@ _KINDS = range(max(*NameKind, *AddressKind) + 1)
 Document = dict[str, Any]
 
 
-class NameRecord(NamedTuple):
-    kind: NameKind
-    name: Folded
+class _Named(NamedTuple):
+    """A name to be written."""
+
+    folded: Folded
+    text: str
+    form: str
 
 
 class AddressRecord(NamedTuple):
@@ -61,8 +65,9 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
     """The documents of a company; none when nothing of it could ever be found."""
     rank = rank_order(company.rank)
     names, places = _names(company.names), _places(company.addresses, home)
+    around = place_words(company.addresses)
     documents = [
-        _document(company.key, kind, name, place, rank)
+        _document(company.key, kind, name, place, rank, around)
         for kind in _KINDS
         for name, place in zip_longest(names[kind], places[kind])
     ]
@@ -71,16 +76,32 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
     return documents
 
 
-def _names(names: tuple[tuple[str, NameKind], ...]) -> list[list[Folded]]:
+def _names(names: tuple[tuple[str, NameKind], ...]) -> list[list[_Named]]:
     """By kind each name that differs, under its weightiest kind."""
-    found: list[list[Folded]] = [[] for _ in _KINDS]
+    found: list[list[_Named]] = [[] for _ in _KINDS]
     seen: set[Folded] = set()
     for text, kind in sorted(names, key=_KIND_OF_NAME) if len(names) > 1 else names:
-        name = fold_name(text)
-        if name.words and name not in seen:
-            seen.add(name)
+        name = _Named(fold_name(text), text, form_of(text))
+        if name.folded.words and name.folded not in seen:
+            seen.add(name.folded)
             found[kind].append(name)
     return found
+
+
+def place_words(addresses: Iterable[IndexedAddress]) -> str:
+    """The folded words of the places where a company is."""
+    parts = {
+        part
+        for address in addresses
+        for part in (address.postal_code, address.city, address.municipality)
+        if part
+    }
+    return " ".join(sorted({word for part in parts for word in _words_of(part)}))
+
+
+@lru_cache(maxsize=16_384)
+def _words_of(part: str) -> list[str]:
+    return fold_text(part).words.split(" ")
 
 
 def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[Place]]:
@@ -95,11 +116,16 @@ def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[P
     return found
 
 
-def _document(
-    company: CompanyKey, kind: int, name: Folded | None, place: Place | None, rank: int
+def _document(  # noqa: PLR0913 (what a document says)
+    company: CompanyKey,
+    kind: int,
+    name: _Named | None,
+    place: Place | None,
+    rank: int,
+    around: str,
 ) -> Document:
     """A name and an address of the same kind, or one of them."""
-    named = pack_name(kind, name) if name else ""
+    named = pack_name(kind, name, around) if name else ""
     record = f"{company}{fields.RECORD_PART}{named}{fields.RECORD_PART}"
     document: Document = {
         fields.COMPANY: company,
@@ -114,14 +140,12 @@ def _document(
     return document
 
 
-def _add_name(document: Document, name: Folded) -> None:
-    key, sorted_key = name.key, name.sorted_key
+def _add_name(document: Document, name: _Named) -> None:
     document[fields.KIND].append(fields.A_NAME)
-    document[fields.NAME] = key
-    if sorted_key != key:
-        document[fields.SAME_WORDS] = sorted_key
-    document[fields.NAME_GRAMS] = fields.padded(name.words)
-    add_beginnings(document, name)
+    if name.form:
+        document[fields.KIND].append(fields.OF_FORM + name.form)
+    document[fields.NAME] = name.folded.key
+    add_beginnings(document, name.folded)
 
 
 def _add_place(document: Document, place: Place) -> None:
@@ -172,12 +196,13 @@ def dwelling_term(place: Place) -> str:
     return _PART.join(parts) if any(parts) else _NO_DWELLING
 
 
-def pack_name(kind: int, name: Folded) -> str:
-    return f"{kind}{name.spelled}"
+def pack_name(kind: int, name: _Named, around: str) -> str:
+    return _PART.join((f"{kind}{name.folded.spelled}", around, one_line(name.text)))
 
 
-def read_name(record: str) -> NameRecord:
-    return NameRecord(NameKind(int(record[0])), refolded(record[1:]))
+def read_name(record: str) -> Name:
+    spelled, places, text = record[1:].split(_PART, 2)
+    return Name(NameKind(int(record[0])), refolded(spelled), text, frozenset(places.split(" ")))
 
 
 def pack_address(kind: int, place: Place) -> str:

@@ -50,7 +50,7 @@ class Generation:
 
     def view(self, budget: Budget | None = None) -> View:
         """What is committed; searches of it are bounded by `budget`."""
-        return View(self._index.searcher(), self._schema, budget or Budget())
+        return View(self._index.searcher(), self._schema, budget or Budget(), self._country)
 
     def replace(self, company: IndexedCompany) -> None:
         self.remove(company.key)

@@ -1,131 +1,220 @@
-"""The search for a name: each step is dearer than the one before, and asked only if that failed.
+"""The search for a name: each step is dearer than the one before, and taken only if it may help.
 
-The steps after the exact one find candidates; what orders them is the score alone. Typos are found
-by walking the dictionary of names with an automaton that accepts one or two edits, which misses
-none; words that are missing or too many, and more than two typos, are found by trigrams. Walking
-with two edits is the dearest step, and the rarest trigrams mostly spare it.
+The steps only find candidates; what accepts and orders them is the score (`domain/scoring.py`).
+Words are looked up as they are, then in the few edits that their length allows, by walking the
+dictionary of words with an automaton. What is written together or apart is found by the key of the
+whole name, and by joining and parting the asked words.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
 import tantivy
 
 from common.contracts.company import CompanyKey
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.documents import read_name
-from lookup.adapters.index.view import Found, View, one_of
-from lookup.domain.folding import Folded, fold_name
-from lookup.domain.matching import ACCEPTED_NAME, Hit, Standing, name_standing
+from lookup.adapters.index.view import Found, View, all_of, one_of
+from lookup.domain.alignment import PREFIX_FROM, edits_allowed
+from lookup.domain.folding import Folded, collapsed
+from lookup.domain.indexed import NameKind
+from lookup.domain.matching import Hit
+from lookup.domain.scoring import (
+    MAX_WHOLE_EDITS,
+    NameStanding,
+    Query,
+    name_standing,
+    read_query,
+)
 
-#: Companies read that share a name; more only when none of them is spelled as asked.
-_BEARERS = (8, 128, 4096)
-#: Documents read and scored of each step.
-_SAME_WORDS, _NEIGHBOURS, _ALIKE = 16, 200, 100
-#: A score that the dearer steps hardly ever better.
-_ENOUGH = 80.0
-#: Documents that the grams of a search may be in together, before the second automaton and after
-#: it; with it its time is bounded.
-_IN_FEW, _IN_DOCUMENTS = 100_000, 400_000
-#: Names that differ, and stand equally well against what was asked.
-_MOST_TIES = 16
+#: Namesakes read for the one that is written as asked; more only where none of the first is.
+_NAMESAKES = (8, 128, 4096)
+#: Documents read of a step in the order of rank, and of those that have most of the words.
+_RANKED, _ALIKE = 48, 64
+#: Documents that the words of a step may be in together; with it its time is bounded.
+_IN_DOCUMENTS = 100_000
+#: Words of a query that are looked up, and those of them that may have typos.
+_MAX_WORDS, _MAX_MISSPELT = 16, 6
+#: A score that has all of the query: no dearer step betters it by more than a tie-break.
+_HAS_ALL, _ENOUGH = 88.0, 80.0
+#: Names whose namesakes are looked for, since a step may have read the lesser of them.
+_MAX_TIES = 16
+
+
+_Step = Callable[[], list[Found]]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
     found: Found
     name: Folded
-    standing: Standing
+    text: str
+    kind: NameKind
+    standing: NameStanding
+
+    @property
+    def hit(self) -> Hit:
+        matched = None if self.kind is NameKind.CURRENT else self.text
+        return Hit(self.found.company, self.standing.score, self.standing.exact, matched)
 
 
 def search_names(view: View, term: str, limit: int) -> list[Hit]:
     """At most `limit` companies whose names answer, best first, each once."""
-    asked = fold_name(term)
-    if not asked.words:
+    candidates = rank_names(view, term, limit)
+    return [one.hit for one in candidates if one.standing.accepted]
+
+
+def rank_names(view: View, term: str, limit: int) -> list[Candidate]:
+    """At most `limit` companies whose names are near, best first, each once, accepted or not."""
+    query = read_query(term, view.country)
+    if not query.name.words:
         return []
-    exact = _exact(view, asked)
-    if exact and limit == 1:
-        return [_hit(exact)]
-    candidates = _most_alike(view, asked) + ([exact] if exact else [])
-    hits: dict[CompanyKey, Hit] = {}
+    search = _Search(view, query)
+    exact = search.exact()
+    if limit == 1 and exact:
+        return exact[:1]
+    candidates = exact + search.near(limit)
+    best: dict[CompanyKey, Candidate] = {}
     for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
-        if one.standing.score < ACCEPTED_NAME or len(hits) == limit:
-            break
-        hits.setdefault(one.found.company, _hit(one))
-    return list(hits.values())
+        best.setdefault(one.found.company, one)
+    return list(best.values())[:limit]
 
 
-def _hit(one: Candidate) -> Hit:
-    return Hit(one.found.company, score=one.standing.score, exact=one.standing.exact)
+@dataclass(frozen=True, slots=True)
+class _Search:
+    view: View
+    query: Query
+    scored: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
+    def exact(self) -> list[Candidate]:
+        """Names that are equal after folding, best first; the one written as asked among them."""
+        key = self.view.term(fields.NAME, self.query.name.key)
+        queries = [key]
+        if self.query.form:
+            form = self.view.term(fields.KIND, fields.OF_FORM + self.query.form)
+            queries.insert(0, all_of([key, form]))
+        found: list[Candidate] = []
+        for query in queries:
+            for limit in _NAMESAKES:
+                bearers = self._scored(self.view.best_ranked(query, limit))
+                equal = [one for one in bearers if one.standing.exact]
+                if equal or len(bearers) < limit:
+                    found += equal
+                    break
+        return sorted(found, key=lambda one: one.standing, reverse=True)
 
-def _exact(view: View, asked: Folded) -> Candidate | None:
-    query = view.term(fields.NAME, asked.key)
-    for limit in _BEARERS:
-        bearers = _scored(asked, view.best_ranked(query, limit))
-        # They come best ranked first.
-        if exact := next((one for one in bearers if one.standing.exact), None):
-            return exact
-        if len(bearers) < limit:
-            break
-    return None
+    def near(self, limit: int) -> list[Candidate]:
+        """The best of the names that are not equal, and those who bear the same ones."""
+        candidates: list[Candidate] = []
+        for enough, found in self._steps():
+            candidates += self._scored(found())
+            good = sum(one.standing.score >= enough for one in candidates if one.standing.accepted)
+            if good >= limit:
+                break
+        best = max((one.standing.score for one in candidates), default=0.0)
+        tied = {one.name.key for one in candidates if one.standing.score == best}
+        for key in sorted(tied)[:_MAX_TIES]:
+            candidates += self._scored(self.view.best_ranked(self.view.term(fields.NAME, key), 2))
+        return candidates
 
+    def _steps(self) -> Iterator[tuple[float, _Step]]:
+        """Each with the score of its best that makes further ones needless."""
+        view, key = self.view, self.query.name.key
+        words = self._words()
+        known = [word for word in words if view.frequency(word)]
+        yield _HAS_ALL, lambda: self._with_all(known, ())
+        yield _HAS_ALL, lambda: self._with_most(known)
+        yield _HAS_ALL, self._compounds
+        yield _ENOUGH, lambda: view.best_ranked(view.within(fields.NAME, key, 1), _RANKED)
+        unknown = [word for word in words if not view.frequency(word)]
+        if unknown:
+            yield _ENOUGH, lambda: self._with_all(known, unknown)
+            yield _ENOUGH, lambda: self._with_misspelt(unknown)
+        yield _ENOUGH, lambda: self._each_misspelt(words)
+        yield 0.0, lambda: view.best_ranked(view.within(fields.NAME, key, MAX_WHOLE_EDITS), _RANKED)
 
-def _most_alike(view: View, asked: Folded) -> list[Candidate]:
-    candidates: list[Candidate] = []
-    for found in _steps(view, asked):
-        candidates += _scored(asked, found)
-        if candidates and max(one.standing.score for one in candidates) >= _ENOUGH:
-            break
-    if not candidates:
-        return []
-    return [*candidates, *_with_their_namesakes(view, asked, candidates)]
+    def _words(self) -> list[str]:
+        """The asked words that are looked up, as the index has them, rarest first."""
+        tokens = self.query.name.tokens
+        asked = [word for word in tokens if word not in self.query.beside] or tokens
+        words = dict.fromkeys(collapsed(word) for word in asked)
+        return sorted(words, key=self.view.frequency)[:_MAX_WORDS]
 
+    def _with_all(self, exact: Sequence[str], misspelt: Sequence[str]) -> list[Found]:
+        """The names that have all of these words, those that begin with the query first."""
+        terms = [self.view.term(fields.WORD, word) for word in exact]
+        terms += [self._almost(word) for word in misspelt[:_MAX_MISSPELT]]
+        if not terms:
+            return []
+        everywhere = all_of(terms)
+        found = self.view.best_ranked(everywhere, _RANKED)
+        if len(found) == _RANKED:
+            begins = self.view.beginning(fields.NAME, collapsed(self.query.name.tokens[0]))
+            found += self.view.best_ranked(all_of([everywhere, begins]), _RANKED)
+            found += self.view.most_alike(everywhere, _ALIKE)
+        return found
 
-def _steps(view: View, asked: Folded) -> Iterator[list[Found]]:
-    key = asked.key
-    yield view.best_ranked(_with_the_words(view, asked), _SAME_WORDS)
-    if _may_be_accepted(len(key), 1):
-        yield view.best_ranked(view.within(fields.NAME, key, 1), _NEIGHBOURS)
-    rarest = view.rare_grams(fields.NAME_GRAMS, asked.words, _IN_FEW)
-    yield view.most_alike(view.any_of(fields.NAME_GRAMS, rarest), _ALIKE)
-    if _may_be_accepted(len(key), 2):
-        yield view.best_ranked(view.within(fields.NAME, key, 2), _NEIGHBOURS)
-    rare = view.rare_grams(fields.NAME_GRAMS, asked.words, _IN_DOCUMENTS)
-    if rare != rarest:
-        yield view.most_alike(view.any_of(fields.NAME_GRAMS, rare), _ALIKE)
+    def _with_most(self, words: Sequence[str]) -> list[Found]:
+        """The names that have most of these words, by their rarity."""
+        rare = self.view.rarest(words, _IN_DOCUMENTS)
+        return self.view.most_alike(self.view.any_of(fields.WORD, rare), _ALIKE) if rare else []
 
+    def _with_misspelt(self, words: Sequence[str]) -> list[Found]:
+        """The names that almost have one of these words, those that begin so first."""
+        found: list[Found] = []
+        for word in words[:_MAX_MISSPELT]:
+            edits = edits_allowed(len(word))
+            begins = self.view.beginning(fields.NAME, word, edits)
+            almost = self._almost(word)
+            found += self.view.best_ranked(all_of([almost, begins]), _RANKED)
+            if edits:
+                nearest = self.view.within(fields.WORD, word, 1)
+                found += self.view.best_ranked(nearest, _RANKED)
+            found += self.view.best_ranked(almost, _RANKED)
+        return found
 
-def _with_the_words(view: View, asked: Folded) -> tantivy.Query:
-    """Names with the asked words in any order; of one in alphabetical order that is its key."""
-    both = (fields.SAME_WORDS, fields.NAME)
-    return one_of(view.term(field, asked.sorted_key) for field in both)
+    def _each_misspelt(self, words: Sequence[str]) -> list[Found]:
+        """The names that have all of these words but for typos, and all but one of them."""
+        almost = [self._almost(word) for word in words[:_MAX_MISSPELT]]
+        found = self.view.best_ranked(all_of(almost), _RANKED)
+        for place, misspelt in enumerate(almost if len(almost) > 1 else ()):
+            others = [self.view.term(fields.WORD, word) for word in words if word != words[place]]
+            found += self.view.best_ranked(all_of([misspelt, *others]), _RANKED)
+        return found
 
+    def _almost(self, word: str) -> tantivy.Query:
+        """Names with a word that this one may be meant for."""
+        ways = [self.view.within(fields.WORD, word, edits_allowed(len(word)))]
+        if len(word) >= PREFIX_FROM:
+            ways.append(self.view.beginning(fields.WORD, word))
+        return one_of(ways)
 
-def _may_be_accepted(letters: int, edits: int) -> bool:
-    """Whether a name of so many letters, and as many more as edits, can still score enough."""
-    return 100 * (1 - edits / (letters + edits)) >= ACCEPTED_NAME
+    def _compounds(self) -> list[Found]:
+        """The names that have two of the words as one, or one of them as two."""
+        tokens = [collapsed(word) for word in self.query.name.tokens[:_MAX_WORDS]]
+        known, found = self.view.frequency, []
+        for place, (one, two) in enumerate(pairwise(tokens)):
+            if known(one + two):
+                rest = [w for n, w in enumerate(tokens) if n not in (place, place + 1)]
+                found += self._with_most([one + two, *rest])
+        for word in tokens:
+            for split in range(2, len(word) - 1):
+                if known(word[:split]) and known(word[split:]):
+                    found += self._with_all([word[:split], word[split:]], ())
+        return found
 
+    def _scored(self, found: Iterable[Found]) -> list[Candidate]:
+        """Each document once."""
+        candidates = []
+        for one in found:
+            place = one.company, one.name
+            if place not in self.scored:
+                self.scored[place] = self._candidate(one)
+            candidates.append(self.scored[place])
+        return candidates
 
-def _with_their_namesakes(
-    view: View, asked: Folded, candidates: list[Candidate]
-) -> Iterator[Candidate]:
-    """The candidates that score best, and of those who bear one of their names the best ranked.
-
-    A step reads a limited number of documents, so of many namesakes the best may be missing.
-    """
-    best = max(one.standing.score for one in candidates)
-    tied = [one for one in candidates if one.standing.score == best]
-    yield from tied
-    for key in sorted({one.name.key for one in tied})[:_MOST_TIES]:
-        yield from _scored(asked, view.best_ranked(view.term(fields.NAME, key), 1))
-
-
-def _scored(asked: Folded, found: Iterable[Found]) -> list[Candidate]:
-    return [_candidate(asked, one) for one in found]
-
-
-def _candidate(asked: Folded, found: Found) -> Candidate:
-    kind, name = read_name(found.name)
-    standing = name_standing(asked, name, kind=kind, order=found.order)
-    return Candidate(found, name, standing)
+    def _candidate(self, found: Found) -> Candidate:
+        name = read_name(found.name)
+        standing = name_standing(self.query, name, found.order, self.view.weigh)
+        return Candidate(found, name.folded, name.text, name.kind, standing)

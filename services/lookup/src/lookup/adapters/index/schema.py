@@ -10,17 +10,18 @@ from typing import Any
 import tantivy
 
 #: Raised with every change of what is written for a company; an index of another format is rebuilt.
-FORMAT = 5
+FORMAT = 6
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
-NAME, SAME_WORDS, NAME_GRAMS = "name", "same_words", "name_grams"
-BEGINNING, WORD_BEGINNING = "beginning", "word_beginning"
+NAME, BEGINNING, WORD = "name", "beginning", "word"
 BRIEF, WORD_BRIEF = "brief", "word_brief"
 STREET, STREET_GRAMS, HOUSE, AREA, DWELLING = "street", "street_grams", "house", "area", "dwelling"
 SAVE_POINT = "save_point"
 
 #: Values of the field `kind`; a company's first document has `company` too, to be counted by.
 A_COMPANY, A_NAME, AN_ADDRESS, THE_STATE = "company", "name", "address", "state"
+#: Also of `kind`, followed by the legal form that the name's text has.
+OF_FORM = "form "
 #: Also of `kind`: no writing of the name is what `name` holds.
 RESPELLED = "respelled"
 
@@ -31,11 +32,11 @@ BRIEF_LENGTH = 4
 _GRAM = 3
 _RAW, _WORDS, _GRAMS, _BRIEFS = "raw", "words", "grams", "briefs"
 _TOKENIZERS = {
-    **dict.fromkeys((KIND, COMPANY, NAME, SAME_WORDS, BEGINNING), _RAW),
+    **dict.fromkeys((KIND, COMPANY, NAME, BEGINNING), _RAW),
     **dict.fromkeys((STREET, HOUSE, AREA, DWELLING), _RAW),
-    WORD_BEGINNING: _WORDS,
+    WORD: _WORDS,
     **dict.fromkeys((BRIEF, WORD_BRIEF), _BRIEFS),
-    **dict.fromkeys((NAME_GRAMS, STREET_GRAMS), _GRAMS),
+    STREET_GRAMS: _GRAMS,
 }
 
 
@@ -59,7 +60,7 @@ def _without_lengths(schema: tantivy.Schema) -> tantivy.Schema:
     make, (described,) = taken_apart
     for field in described["inner"]:
         indexing = field["options"].get("indexing")
-        if indexing and indexing["tokenizer"] != _GRAMS:
+        if indexing and indexing["tokenizer"] not in (_GRAMS, _WORDS):
             indexing["fieldnorms"] = False
     made: tantivy.Schema = make(described)
     return made

@@ -1,15 +1,17 @@
 """One committed state of the index, with the few questions that the searches ask it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import tantivy
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, Country
 from lookup.adapters.index import schema as fields
 from lookup.adapters.index.budget import Budget
+from lookup.domain.folding import collapsed
+from lookup.domain.scoring import weight
 
 #: Fewer grams than this would find everything that has them.
 _FEWEST_GRAMS = 3
@@ -32,6 +34,28 @@ class View:
     searcher: tantivy.Searcher
     schema: tantivy.Schema
     budget: Budget
+    country: Country
+    frequencies: dict[str, int] = field(default_factory=dict)
+
+    def frequency(self, word: str) -> int:
+        """How many names have a word; those that were just removed count for a while."""
+        if (known := self.frequencies.get(word)) is None:
+            known = self.frequencies[word] = self.searcher.doc_freq(fields.WORD, word)
+        return known
+
+    def weigh(self, word: str) -> float:
+        """What a name's or a query's word tells."""
+        return weight(self.frequency(collapsed(word)), self.searcher.num_docs)
+
+    def rarest(self, words: Iterable[str], documents: int) -> list[str]:
+        """The rarest of these words: as many as are in so many documents together, or one."""
+        known = sorted((self.frequency(word), word) for word in words)
+        sums = accumulate(frequency for frequency, _ in known)
+        return [
+            word
+            for place, ((_, word), together) in enumerate(zip(known, sums, strict=True))
+            if together <= documents or not place
+        ]
 
     def term(self, field: str, value: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, field, value, index_option="basic")
