@@ -241,10 +241,42 @@ def test_an_address_abroad_names_its_country() -> None:
 
     assert read == Address(
         street="Testgatan 1",
-        city="SE-111 24 STOCKHOLM",
+        postal_code="111 24",
+        city="STOCKHOLM",
         country="SE",
         text="Testgatan 1, SE-111 24 STOCKHOLM, Sverige",
     )
+
+
+@pytest.mark.parametrize(
+    "country,line,postal_code,city",
+    [
+        ("SE", "SE-135 55 TESTSTAD", "135 55", "TESTSTAD"),
+        ("SE", "13555 Teststad", "13555", "Teststad"),
+        ("DK", "1112 København K", "1112", "København K"),
+        ("GB", "LONDON SW1Y 4JU", "SW1Y 4JU", "LONDON"),
+        ("GB", "GLASGOW G51 3TR SCOTLAND", "G51 3TR", "GLASGOW SCOTLAND"),
+        ("GB", "GB-M1 4EX MANCHESTER", "M1 4EX", "MANCHESTER"),
+        ("GB", "SW1Y 5EA", "SW1Y 5EA", None),
+        ("NL", "1016DV AMSTERDAM", "1016DV", "AMSTERDAM"),
+        ("PL", "PL-05-091 ZABKI", "05-091", "ZABKI"),
+        ("CA", "CA - CALGARY T3B 5L7", "T3B 5L7", "CALGARY"),
+        ("US", "LA PORTE TX 77571", "77571", "LA PORTE TX"),
+        ("ES", "ES- 08036 Barcelona", "08036", "Barcelona"),
+        ("IE", "IE-DUBLIN 2 D02 F206", "D02 F206", "DUBLIN 2"),
+        ("AE", "Dubai", None, "Dubai"),
+        ("GB", "Testtown AB154 ZN", None, "Testtown AB154 ZN"),
+        ("GB", "A " * 80, None, ("A " * 80).strip()),
+    ],
+)
+def test_the_town_line_of_a_foreign_address_is_taken_apart(
+    country: str, line: str, postal_code: str | None, city: str | None
+) -> None:
+    read = company(forretningsadresse={"landkode": country, "poststed": line}).address
+
+    assert read is not None
+    assert (read.postal_code, read.city) == (postal_code, city)
+    assert read.text == line.strip()
 
 
 def test_an_address_without_anything_is_none() -> None:

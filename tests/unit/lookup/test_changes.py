@@ -219,6 +219,25 @@ def test_a_value_that_an_earlier_release_read_otherwise_is_no_change() -> None:
     assert diff(stored, read_now(founded=None)) == ()
 
 
+def abroad(**fields: Any) -> Address:
+    return Address(**{"country": "SE", "text": "Testgatan 1, SE-111 24 STAD, Sverige", **fields})
+
+
+def test_a_foreign_address_that_is_only_taken_apart_is_no_change() -> None:
+    stored = stored_by_an_earlier_release(address=abroad(city="SE-111 24 STAD"))
+    moved = abroad(postal_code="111 24", city="STAD", text="Nygatan 2, SE-111 24 STAD, Sverige")
+
+    taken_apart = read_now(address=abroad(postal_code="111 24", city="STAD"))
+    changes = diff(stored, read_now(address=moved))
+
+    assert diff(stored, taken_apart) == ()
+    assert [change.field for change in changes] == [
+        "address.postal_code",
+        "address.city",
+        "address.text",
+    ]
+
+
 def test_what_really_changed_is_reported_though_an_earlier_release_stored_it() -> None:
     stored = stored_by_an_earlier_release(founded="2003-04-14")
 

@@ -369,9 +369,17 @@ def test_an_address_abroad_is_free_text_on_one_line() -> None:
     read = address(**nowhere, landekode="se", fritekst="Testgatan 1,\r\n111 24 Stockholm\n")
 
     assert read == Address(
-        street="Testgatan 1, 111 24 Stockholm",
+        street="Testgatan 1",
+        postal_code="111 24",
+        city="Stockholm",
         country="SE",
-        text="Testgatan 1, 111 24 Stockholm",
+        text="Testgatan 1, 111 24 Stockholm, Sverige",
+    )
+    unsplit = address(**nowhere, landekode="GB", fritekst="1 Test Street\nTesttown\nStorbritannien")
+    assert unsplit == Address(
+        street="1 Test Street, Testtown",
+        country="GB",
+        text="1 Test Street, Testtown, Storbritannien",
     )
     assert company(beliggenhedsadresse=[held("1999-11-15")]).address is None
     assert company(beliggenhedsadresse=[]).address is None

@@ -36,7 +36,20 @@ def as_read_now(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, 
         changed["founded"] = None
     if new["advertising_protected"] is None:
         changed["advertising_protected"] = None
+    for name in ("address", "postal_address"):
+        if _is_the_same_abroad(old.get(name), new[name], home=new["country"].upper()):
+            changed[name] = new[name]
     return {**old, **changed}
+
+
+def _is_the_same_abroad(
+    old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, *, home: str
+) -> bool:
+    """Whether a foreign address was only taken apart, and its country named."""
+    if not old or not new or new["country"] in (None, home):
+        return False
+    text: str = new["text"]
+    return old["country"] == new["country"] and text.startswith(old["text"])
 
 
 def completed_owners(owners: bytes) -> bytes:

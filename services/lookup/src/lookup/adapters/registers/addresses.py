@@ -1,6 +1,30 @@
 """How an address is written, for both registers."""
 
 import re
+from functools import cache
+from typing import Final
+
+#: Postal codes that are not merely four to six digits, by country.
+_BRITISH: Final = r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"
+_SWEDISH: Final = r"\d{3} ?\d{2}"
+_POSTAL_CODES: Final = {
+    **dict.fromkeys(("GB", "GG", "IM", "JE"), _BRITISH),
+    **dict.fromkeys(("CZ", "GR", "SE", "SK"), _SWEDISH),
+    **dict.fromkeys(("FO", "IS"), r"\d{3}"),
+    "BR": r"\d{5}-?\d{3}",
+    "CA": r"[A-Z]\d[A-Z] ?\d[A-Z]\d",
+    "IE": r"[A-Z]\d[\dW] ?[A-Z\d]{4}",
+    "IN": r"\d{3} ?\d{3}",
+    "JP": r"\d{3}-?\d{4}",
+    "MT": r"[A-Z]{3} ?\d{4}",
+    "NL": r"\d{4} ?[A-Z]{2}",
+    "PL": r"\d{2}[- ]?\d{3}",
+    "PT": r"\d{4}(?:-\d{3})?",
+    "US": r"\d{5}(?:-\d{4})?",
+}
+_DIGITS: Final = r"\d{4,6}"
+#: No town line is longer; a hostile one would take long to search.
+_MAX_TOWN_LINE: Final = 100
 
 _CARE_OF = re.compile(r"c/o[\s:.]*|c\s?/\s?o\s+", re.IGNORECASE)
 
@@ -21,3 +45,31 @@ def on_one_line(
 
 def town_line(postal_code: str | None, city: str | None) -> str:
     return " ".join(part for part in (postal_code, city) if part)
+
+
+def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
+    """The postal code and the city of a town line: `SE-111 24 STOCKHOLM`, `LONDON SW1Y 4JU`.
+
+    A line in which no postal code of the country is recognised is the city.
+    """
+    if len(line) > _MAX_TOWN_LINE:
+        return None, line
+    before, after = _town_lines(country)
+    if found := before.fullmatch(line):
+        return found["code"], found["city"]
+    if found := after.fullmatch(line):
+        nation = found["nation"]
+        return found["code"], f"{found['city']} {nation}" if nation else found["city"]
+    return None, line
+
+
+@cache
+def _town_lines(country: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """With the postal code before the city, and behind it; Britain's nations may follow that."""
+    code = rf"(?P<code>{_POSTAL_CODES.get(country, _DIGITS)})"
+    prefix = rf"(?:{re.escape(country)}[- ]+)?"
+    flags = re.IGNORECASE | re.ASCII
+    return (
+        re.compile(rf"{prefix}{code}(?:[ ,]+(?P<city>\D.*))?", flags),
+        re.compile(rf"{prefix}(?P<city>\D.*?)[ ,]+{code}(?:[ ,]+(?P<nation>\D+))?", flags),
+    )

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 from common.contracts.company import Address, CodedText, Country, Employees
 from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone
-from lookup.adapters.registers.addresses import care_of, on_one_line, town_line
+from lookup.adapters.registers.addresses import care_of, on_one_line, town_abroad, town_line
 from lookup.adapters.registers.documents import (
     Count,
     Day,
@@ -89,11 +89,14 @@ def public_address(given: BrregAddress | None) -> Address | None:
     text = on_one_line(co, street, None, town, abroad)
     if not text:
         return None
+    postal_code, city = given.postnummer, given.poststed
+    if city and postal_code is None and country and country != "NO":
+        postal_code, city = town_abroad(city, country)
     return Address(
         street=street,
         co=co,
-        postal_code=given.postnummer,
-        city=given.poststed,
+        postal_code=postal_code,
+        city=city,
         municipality=given.kommune,
         country=country,
         text=text,
