@@ -159,7 +159,7 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(
 
 
 @pytest.mark.parametrize(
-    "country, number", [("dk", "DK12345674"), ("dk", "310345679"), ("no", "12345674")]
+    "country, number", [("dk", "NO12345674"), ("dk", "310345679"), ("no", "12345674")]
 )
 def test_what_is_no_registration_number_is_not_said_to_be_removed(
     system: System, register: Database[dict[str, Any]], country: str, number: str
