@@ -153,9 +153,79 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(
 
     status, _, said = system.run("lookup", "import", "no-underenheter", str(file))
 
+    assert status == 2
+    assert said.startswith("no-enheter.json: not a file of no-underenheter: none of its first 3")
+    assert said.endswith("; try no-enheter\n")
+    assert said.count("\n") == 1
+    assert register["loads"].count_documents({}) == 0
+
+
+@pytest.mark.parametrize(
+    "content,what",
+    [
+        (b"<!DOCTYPE html><html></html>", "it begins like an HTML page"),
+        (b"%PDF-1.7 ...", "it begins like a PDF"),
+        (b"navn;by\nA;B\n", "neither JSON nor a table of this register"),
+        (b"", "neither JSON nor a table of this register"),
+    ],
+)
+def test_a_file_that_is_none_of_a_register_is_refused_in_one_line(
+    system: System, tmp_path: Path, content: bytes, what: str
+) -> None:
+    status, _, said = system.run("lookup", "import", "no-enheter", str(a_file(tmp_path, content)))
+
+    assert status == 2
+    assert what in said
+    assert said.count("\n") == 1
+
+
+def test_a_file_of_under_half_of_the_last_one_is_refused_unless_it_is_forced(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    whole = a_file(tmp_path, json.dumps(entities(10)))
+    renamed = [{**entity, "navn": "NYTT NAVN AS"} for entity in entities(4)]
+    small = str(a_file(tmp_path, json.dumps(renamed), "small.json"))
+    empty = str(a_file(tmp_path, "[]", "empty.json"))
+    half = str(a_file(tmp_path, json.dumps(entities(5)), "half.json"))
+
+    first = system.run("lookup", "import", "no-enheter", empty)
+    never_loaded = register["loads"].count_documents({})
+    system.run("lookup", "import", "no-enheter", str(whole))
+    refused = [system.run("lookup", "import", "no-enheter", file) for file in (small, empty)]
+    before = register["loads"].find_one()
+    untouched = register["companies"].count_documents({"revision": 1})
+    forced = system.run("lookup", "import", "--force", "no-enheter", small)
+    taken = system.run("lookup", "import", "no-enheter", half)
+
+    assert (first[0], never_loaded) == (3, 0)
+    assert [status for status, _, _ in refused] == [3, 3]
+    assert "it has 4 records, the last complete load had 10" in refused[0][2]
+    assert (before or {})["counts"]["read"] == 10
+    assert untouched == 10
+    assert (forced[0], taken[0]) == (0, 0)
+    assert "4 changed" in forced[2]
+
+
+def test_refused_and_stale_records_are_named_the_first_of_them_or_all(
+    system: System, tmp_path: Path
+) -> None:
+    file = str(a_file(tmp_path, json.dumps(entities(30))))
+    older = [{**entity, "navn": "GAMMELT NAVN AS"} for entity in entities(30)]
+    broken = [{**entity, "navn": None} for entity in entities(25)]
+    second = str(a_file(tmp_path, json.dumps(older + broken), "older.json"))
+    options = ("--last-modified", "2001-01-01T00:00:00Z", "no-enheter", second)
+
+    system.run("lookup", "import", "no-enheter", file)
+    _, _, short = system.run("lookup", "import", *options)
+    status, _, long = system.run("lookup", "import", "--verbose", *options)
+
+    number = entities(1)[0]["organisasjonsnummer"]
     assert status == 1
-    assert "3 read, 0 new" in said
-    assert register["loads"].find_one({"_id": "no-underenheter"})["state"] == "loading"  # type: ignore[index]
+    assert f"older.json: no:{number}: stale, a newer one is stored" in short
+    assert (short.count(": stale, "), short.count("older.json: record ")) == (20, 20)
+    assert (long.count(": stale, "), long.count("older.json: record ")) == (30, 25)
+    assert "--verbose names all" in short
+    assert "--verbose names all" not in long
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from itertools import islice
 
+import orjson
 import pytest
 
 from lookup.adapters.feeds.passes import Outcome, follow
 from lookup.domain.records import Kind
 from lookup.ports import Conflict
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
+from register_samples.server.snapshots import Snapshot
 from tests.syncing.world import NORWAY, World
 
 pytestmark = pytest.mark.integration
@@ -144,3 +147,37 @@ async def test_a_source_that_is_followed_is_read_again_and_again_with_the_waits_
 
 class EndOfTest(Exception):
     """Seen enough."""
+
+
+@pytest.mark.parametrize("body", [b"[]", b"few", b"<html>503</html>"])
+async def test_a_file_that_lacks_most_of_what_the_last_one_had_is_a_failed_pass(
+    world: World, body: bytes
+) -> None:
+    await world.sync(Kind.NO_ENTITIES)
+    before, cursor = await world.contents(), await world.cursor(Kind.NO_ENTITIES)
+    world.clock.advance(timedelta(days=7))
+    few = orjson.dumps(list(islice(world.registers.no.entities.standing(), 3)))
+    replace_file(world, few if body == b"few" else body)
+    world.served.requests.clear()
+
+    [result] = await world.sync(Kind.NO_ENTITIES)
+
+    assert result.outcome is Outcome.REGISTER_FAULT
+    assert await world.contents() == before
+    assert (await world.cursor(Kind.NO_ENTITIES)).etag == cursor.etag
+    assert not any("organisasjonsnummer=" in request for request in world.served.requests)
+
+
+async def test_an_empty_file_is_no_beginning(world: World) -> None:
+    replace_file(world, b"[]")
+
+    [result] = await world.sync(Kind.NO_ENTITIES)
+
+    assert result.outcome is Outcome.REGISTER_FAULT
+    assert not await world.wiring.states.is_loaded(Kind.NO_ENTITIES)
+
+
+def replace_file(world: World, body: bytes) -> None:
+    """The register's whole file of entities has this content now."""
+    files = world.registers.no.snapshots
+    files["enheter"] = Snapshot(body, world.clock(), "application/json")

@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import NoReturn
 
 from tqdm import tqdm
 
@@ -22,7 +24,7 @@ from common.runtime.backoff import delays
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.adapters.registers.processes import reading_processes
-from lookup.adapters.registers.reading import documents
+from lookup.adapters.registers.reading import documents, likely_kind
 from lookup.adapters.store.digests import MongoDigests
 from lookup.adapters.store.indexes import make_indexes
 from lookup.adapters.store.loads import StoredLoadStates
@@ -33,12 +35,14 @@ from lookup.domain.records import Kind, Refused, SourceVersion
 from lookup.settings import Settings, StoreSettings
 from lookup.sync_commands import add_sync, run_sync
 from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import LoadFile, Summary
+from lookup.usecases.load import LoadFile, NotThisKind, NotWhole, Summary
 from lookup.usecases.read import ReadDocuments
 from lookup.usecases.remove import RemoveCompany
 
 #: How `import` ends: all is well; records were refused; wrong use; a file broke off; no database.
 SOUND, REFUSED, MISUSED, BROKEN, AWAY = 0, 1, 2, 3, 4
+#: Refused records, and stale ones, that an import names.
+MAX_NAMED = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -67,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
         "import",
         help="load files of a register",
         description="Exit status: 0 all loaded, 1 records were refused, 2 wrong use, 3 a file "
-        "broke off (what is whole was loaded), 4 the database is away.",
+        "broke off (what is whole was loaded) or is too small to be whole (nothing was), 4 the "
+        "database is away.",
     )
     kinds = list(Kind)
     load_files.add_argument("kind", type=Kind, choices=kinds, metavar="kind", help=", ".join(kinds))
@@ -77,6 +82,16 @@ def _parser() -> argparse.ArgumentParser:
         type=_moment,
         metavar="TIME",
         help="the register's time of the file, RFC 3339; the file's own time when not given",
+    )
+    load_files.add_argument(
+        "--force",
+        action="store_true",
+        help="take a file for whole although it has under half of the records of the last one",
+    )
+    load_files.add_argument(
+        "--verbose",
+        action="store_true",
+        help=f"name all refused and stale records, not only the first {MAX_NAMED} of each",
     )
     telling = load_files.add_mutually_exclusive_group()
     telling.add_argument(
@@ -138,6 +153,9 @@ class File:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not os.access(path, os.R_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        if not path.is_file():
+            # It is read twice: to see that it is whole, and to load it.
+            raise OSError(errno.EINVAL, "it is not a regular file", path)
         told = modified or datetime.fromtimestamp(stat.st_mtime, UTC)
         # MongoDB keeps milliseconds, and what is compared with it must not have more.
         return cls(path, stat.st_size, told.replace(microsecond=told.microsecond // 1000 * 1000))
@@ -211,39 +229,72 @@ async def _load(
     file: File,
     chosen: argparse.Namespace,
 ) -> int:
-    reasons: Counter[str] = Counter()
-    name = file.path.name
+    name, kind = file.path.name, chosen.kind
     with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
-
-        def refuse(refused: Refused) -> None:
-            reasons[refused.reason] += 1
-            place = f"record {refused.number} at {refused.place}"
-            bar.write(f"{name}: {place}: {refused.reason}", file=sys.stderr)
-
+        report = _Report(name, bar, limit=None if chosen.verbose else MAX_NAMED)
         load_file = LoadFile(
-            read, _apply(client, register), StoredLoadStates(register), now=_now, refuse=refuse
+            read,
+            _apply(client, register),
+            StoredLoadStates(register),
+            now=_now,
+            refuse=report.refuse,
+            stale=report.stale,
         )
+        try:
+            await load_file.check(kind, partial(documents, file.path, kind), force=chosen.force)
+        except NotThisKind as fault:
+            likely = likely_kind(file.path)
+            _say(f"{name}: not a file of {kind}: {fault}" + (f"; try {likely}" if likely else ""))
+            return MISUSED
+        except NotWhole as fault:
+            _say(f"{name}: not loaded: {fault}; --force takes it for whole all the same")
+            return BROKEN
         summary = await load_file(
-            chosen.kind,
-            documents(file.path, chosen.kind, on_bytes=bar.update),
+            kind,
+            documents(file.path, kind, on_bytes=bar.update),
             file_version=SourceVersion(file.modified),
             announces=chosen.announces,
         )
-    _report(name, summary, reasons)
+    report.end(summary)
     if summary.broken is not None:
         return BROKEN
     return REFUSED if summary.refused else SOUND
 
 
-def _report(name: str, summary: Summary, reasons: Counter[str]) -> None:
-    counts = ", ".join(f"{count:,} {word}" for word, count in summary.counts().items())
-    _say(f"{name}: {counts}")
-    for reason, count in summary.elsewhere.most_common():
-        _say(f"  left aside, {count:,}: {reason}")
-    for reason, count in reasons.most_common():
-        _say(f"  refused, {count:,}: {reason}")
-    if summary.broken is not None:
-        _say(f"  NOT READ TO ITS END: {summary.broken}")
+class _Report:
+    """Tells of a file, on standard error, what could not be stored and how much could."""
+
+    def __init__(self, name: str, bar: "tqdm[NoReturn]", *, limit: int | None) -> None:
+        self._name = name
+        self._bar = bar
+        self._limit = limit
+        self._reasons: Counter[str] = Counter()
+        self._stale = 0
+
+    def refuse(self, refused: Refused) -> None:
+        self._reasons[refused.reason] += 1
+        place = f"record {refused.number} at {refused.place}"
+        self._name_one(self._reasons.total(), f"{place}: {refused.reason}")
+
+    def stale(self, identity: str) -> None:
+        self._stale += 1
+        self._name_one(self._stale, f"{identity}: stale, a newer one is stored")
+
+    def _name_one(self, count: int, what: str) -> None:
+        if self._limit is None or count <= self._limit:
+            self._bar.write(f"{self._name}: {what}", file=sys.stderr)
+
+    def end(self, summary: Summary) -> None:
+        counts = ", ".join(f"{count:,} {word}" for word, count in summary.counts().items())
+        _say(f"{self._name}: {counts}")
+        for reason, count in summary.elsewhere.most_common():
+            _say(f"  left aside, {count:,}: {reason}")
+        for reason, count in self._reasons.most_common():
+            _say(f"  refused, {count:,}: {reason}")
+        if self._limit is not None and max(self._stale, summary.refused) > self._limit:
+            _say(f"  only the first {self._limit} of each are named; --verbose names all")
+        if summary.broken is not None:
+            _say(f"  NOT READ TO ITS END: {summary.broken}")
 
 
 def _now() -> datetime:

@@ -205,5 +205,8 @@ class LoadStates(Protocol):
     async def is_loaded(self, kind: Kind) -> bool:
         """Whether the kind has once been loaded to the end of a file."""
 
+    async def records(self, kind: Kind) -> int:
+        """How many records the last complete load of the kind has read; 0 before the first."""
+
     async def finish(self, kind: Kind, *, at: datetime, counts: Mapping[str, int]) -> None:
         """Notes that a file was read to its end: the kind is `loaded` from now on."""

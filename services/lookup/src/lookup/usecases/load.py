@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import assert_never
 
 from lookup.domain.planning.states import Verdict
@@ -56,9 +57,9 @@ class Summary:
     broken: str | None = None
 
     @property
-    def is_of_another_kind(self) -> bool:
-        """Whether nothing in the file was what it was taken for: then nothing has been loaded."""
-        return 0 < self.read == self.refused
+    def is_complete(self) -> bool:
+        """Whether a file was read to its end, and had anything that could be used."""
+        return self.broken is None and self.read > self.refused
 
     def counts(self) -> dict[str, int]:
         """All of it in numbers; what was read is the sum of the rest."""
@@ -70,14 +71,62 @@ class Summary:
         }
 
 
+class NotThisKind(Exception):
+    """A file of something else; the message tells why."""
+
+
+class NotWhole(Exception):
+    """A file that lacks too many records to be a register's whole file."""
+
+
+def _ignore(_identity: str) -> None:
+    """For a caller that names no stale records."""
+
+
+def _count(items: Iterator[Piece]) -> int:
+    return sum(1 for _ in items)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadFile:
     read: ReadDocuments
     apply: ApplyRecords
     states: LoadStates
     now: Callable[[], datetime]
-    #: Is told of each refused record as it is met.
+    #: Is called with each refused record as it is met.
     refuse: Callable[[Refused], None]
+    #: Is called with the identity of each record that is older than what is stored.
+    stale: Callable[[str], None] = _ignore
+
+    async def check(
+        self, kind: Kind, documents: Callable[[], Iterator[Piece]], *, force: bool = False
+    ) -> None:
+        """Raises NotThisKind and NotWhole before anything of a file is stored.
+
+        `force` takes a file for whole however few records it has. A file that breaks off is left to
+        loading, which tells how much of it is whole.
+        """
+        items = documents()
+        first: list[Piece] = []
+        try:
+            await asyncio.to_thread(fill, first, items)
+        except FileBroken as broken:
+            if not first:
+                raise NotThisKind(str(broken)) from None
+            return
+        found = await self.read(kind, first)
+        reasons = [one.reason for one in found if isinstance(one, Refused)]
+        if reasons and len(reasons) == len(found):
+            raise NotThisKind(f"none of its first {len(found):,} records is one ({reasons[0]})")
+        least = 1 if force else max((await self.states.records(kind) + 1) // 2, 1)
+        try:
+            more = islice(items, max(least - len(first), 0))
+            count = len(first) + await asyncio.to_thread(_count, more)
+        except FileBroken:
+            return
+        if count < least:
+            before = await self.states.records(kind)
+            raise NotWhole(f"it has {count:,} records, the last complete load had {before:,}")
 
     async def __call__(
         self,
@@ -103,7 +152,7 @@ class LoadFile:
         except ExceptionGroup as failures:
             # Once one list has failed the others are cancelled, so the first is the reason.
             raise failures.exceptions[0] from None
-        if summary.broken is None and not summary.is_of_another_kind:
+        if summary.is_complete:
             await self.states.finish(kind, at=self.now(), counts=summary.counts())
         return summary
 
@@ -112,15 +161,12 @@ class LoadFile:
             asyncio.TaskGroup() as group,
             aclosing(self._found(given.kind, lists, group)) as found,
         ):
-            writing = _Writing(summary)
+            writing = _Writing(summary, self.stale)
             async for documents in found:
                 for batch in _distinct(self._sorted_out(documents, summary)):
                     await writing.room(for_keys={key for one in batch for key in touched(one)})
-                    writing.begin(
-                        group.create_task(
-                            self.apply(batch, given.file_version, announces=given.announces)
-                        )
-                    )
+                    applying = self.apply(batch, given.file_version, announces=given.announces)
+                    writing.begin(group.create_task(applying), batch)
             await writing.end()
 
     async def _found(
@@ -177,21 +223,22 @@ class _Given:
 class _Writing:
     """The lists that are being written."""
 
-    def __init__(self, summary: Summary) -> None:
+    def __init__(self, summary: Summary, stale: Callable[[str], None]) -> None:
         self._summary = summary
-        #: By the keys that each of them touches.
-        self._under_way: dict[asyncio.Task[Sequence[Verdict]], set[str]] = {}
+        self._stale = stale
+        #: With the keys that each of them touches.
+        self._under_way: dict[asyncio.Task[Sequence[Verdict]], tuple[set[str], list[Stored]]] = {}
         self._keys: set[str] = set()
 
     async def room(self, *, for_keys: set[str]) -> None:
         """Waits until another list may start: few enough run, and none of them touches its keys."""
         others = self._under_way.values()
-        while len(others) >= IN_FLIGHT or any(for_keys & keys for keys in others):
+        while len(others) >= IN_FLIGHT or any(for_keys & keys for keys, _ in others):
             await self._one_done()
         self._keys = for_keys
 
-    def begin(self, task: asyncio.Task[Sequence[Verdict]]) -> None:
-        self._under_way[task] = self._keys
+    def begin(self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored]) -> None:
+        self._under_way[task] = self._keys, batch
 
     async def end(self) -> None:
         while self._under_way:
@@ -200,8 +247,12 @@ class _Writing:
     async def _one_done(self) -> None:
         done, _ = await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
-            self._summary.verdicts.update(task.result())
-            del self._under_way[task]
+            verdicts = task.result()
+            self._summary.verdicts.update(verdicts)
+            _, batch = self._under_way.pop(task)
+            for record, verdict in zip(batch, verdicts, strict=True):
+                if verdict is Verdict.STALE:
+                    self._stale(identity(record))
 
 
 def _distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:

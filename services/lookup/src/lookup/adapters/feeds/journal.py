@@ -25,6 +25,8 @@ _ERRORS = Counter("sync_feed_errors_total", "Passes that failed, by cause", ["so
 
 #: Reasons for refusing records that a line has room for.
 _MOST_REASONS = 5
+#: Refused records that are named in a pass.
+_MAX_NAMED = 20
 
 log = structlog.get_logger()
 
@@ -36,6 +38,7 @@ class PassJournal:
         """`causes` are counted from 0 on: Prometheus sees no increase in a counter's beginning."""
         self._source = source
         self._now = now
+        self._named = 0
         for cause in causes:
             _ERRORS.labels(source, cause)
 
@@ -51,7 +54,10 @@ class PassJournal:
         _AGE.labels(self._source).set_function(age)
 
     def refused(self, refused: Refused) -> None:
-        """A record of a whole file that could not be used."""
+        """Names a record of a whole file that could not be used, of each pass the first ones."""
+        self._named += 1
+        if self._named > _MAX_NAMED:
+            return
         log.warning(
             "sync.record_refused",
             source=self._source.value,
@@ -96,6 +102,7 @@ class PassJournal:
         log.info("sync.standby", source=self._source.value, reason="another process follows it")
 
     def _count(self, tally: Tally) -> None:
+        self._named = 0
         for result, count in tally.results.items():
             _RECORDS.labels(self._source, result).inc(count)
 

@@ -18,6 +18,15 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: More than the white space before JSON, or the name of a table's first column.
 _BEGINNING = 256
 
+#: What is taken for a register's file by mistake, by its first bytes in lower case.
+_OTHERS = (
+    (b"<!doctype html", "an HTML page"),
+    (b"<html", "an HTML page"),
+    (b"<", "XML"),
+    (b"%pdf", "a PDF"),
+    (b"pk\x03\x04", "a ZIP archive or a spreadsheet"),
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
@@ -74,4 +83,12 @@ def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found
         return False, iter(JsonRecords(window))
     if dialect is not None and delimiter_of(beginning, dialect):
         return True, iter(CsvRecords(window, dialect))
-    raise FileBroken("the file is neither JSON nor a table of this register")
+    raise FileBroken(f"the file is neither JSON nor a table of this register{_seems(beginning)}")
+
+
+def _seems(beginning: bytes) -> str:
+    lowered = beginning.lower()
+    for start, what in _OTHERS:
+        if lowered.startswith(start):
+            return f": it begins like {what}"
+    return ""

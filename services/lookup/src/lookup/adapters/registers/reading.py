@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, assert_never
@@ -27,6 +28,7 @@ from lookup.adapters.registers.files import Raw, RawRecord, raw_records
 from lookup.domain.records import (
     CompanyRecord,
     Elsewhere,
+    FileBroken,
     Kind,
     MistakeRecord,
     OwnersRecord,
@@ -147,6 +149,15 @@ def read(
     for one in documents(path, kind, number_from_name=number_from_name):
         record = one if isinstance(one, Refused) else understood(kind, one)
         yield record if isinstance(record, Refused) else ReadRecord(one.number, one.place, record)
+
+
+def likely_kind(path: Path) -> Kind | None:
+    """The kind whose record a file begins with."""
+    for kind in Kind:
+        with suppress(FileBroken):
+            if isinstance(next(read(path, kind), None), ReadRecord):
+                return kind
+    return None
 
 
 def _unread(kind: Kind, one: RawRecord) -> Unread | Refused:

@@ -29,6 +29,11 @@ class StoredLoadStates:
                 {"$set": {"state": "loaded", "finished_at": at, "counts": dict(counts)}},
             )
 
+    async def records(self, kind: Kind) -> int:
+        with outages():
+            found = await self._loads.find_one({"_id": kind, "state": "loaded"}, {"counts.read": 1})
+        return 0 if found is None else int(found["counts"].get("read", 0))
+
     async def is_loaded(self, kind: Kind) -> bool:
         """Whether the kind has once been loaded to the end of a file."""
         with outages():

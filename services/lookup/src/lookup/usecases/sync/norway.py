@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from lookup.domain.feeds import Cursor, Position, after_page, is_due, sorted_out
 from lookup.domain.records import FileBroken, Kind
-from lookup.usecases.load import LoadFile
+from lookup.usecases.load import LoadFile, NotThisKind, NotWhole
 from lookup.usecases.sync.bring import BringEntities
 from lookup.usecases.sync.reconcile import Reconcile
-from lookup.usecases.sync.sources import Cursors, Feed, RegisterFault, WholeFile
+from lookup.usecases.sync.sources import Cursors, Download, Feed, RegisterFault, WholeFile
 from lookup.usecases.sync.tally import Tally
 
 #: A file may lack what changed while it was made, so the feed is read from well before it.
@@ -48,6 +48,7 @@ class SyncNorway:
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the whole file is said to be unchanged, and none was read")
+            await self._check(file)
             summary = await self.load(self.kind, file.documents(), file_version=file.version)
             tally.loaded(summary)
             if summary.broken is not None:
@@ -72,10 +73,17 @@ class SyncNorway:
             if page.is_last:
                 return cursor
 
+    async def _check(self, file: Download) -> None:
+        try:
+            await self.load.check(self.kind, file.documents)
+        except (NotThisKind, NotWhole) as unfit:
+            raise RegisterFault(f"the whole file is none: {unfit}") from None
+
     async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
         begun_at = self.now()
         async with self.whole.newest(known=cursor.etag) as file:
             if file is not None:
+                await self._check(file)
                 try:
                     await self.reconcile(file, tally)
                 except FileBroken as broken:

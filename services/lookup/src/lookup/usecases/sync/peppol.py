@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from lookup.domain.feeds import BEGINNING, Cursor, Position, download_is_due, recent
 from lookup.domain.records import Kind
-from lookup.usecases.load import LoadFile
+from lookup.usecases.load import LoadFile, NotThisKind, NotWhole
 from lookup.usecases.sync.sources import Cursors, RegisterFault, WholeFile
 from lookup.usecases.sync.tally import Tally
 from lookup.usecases.sync.vanished import DropVanished, Roll
@@ -40,6 +40,10 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
+                try:
+                    await self.load.check(Kind.PEPPOL, file.documents)
+                except (NotThisKind, NotWhole) as unfit:
+                    raise RegisterFault(f"the export is none: {unfit}") from None
                 roll = Roll()
                 documents = roll.called(file.documents())
                 summary = await self.load(Kind.PEPPOL, documents, file_version=file.version)
