@@ -1,7 +1,7 @@
 """The lookup service put together; read from top to bottom it is the order of the start."""
 
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from uuid import uuid4
 
@@ -18,7 +18,15 @@ from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
 from common.messaging.topology import Topology
-from common.mongo import Client, Database, connected, database, ping
+from common.mongo import (
+    Client,
+    Database,
+    DatabaseClock,
+    connected,
+    database,
+    database_clock,
+    ping,
+)
 from common.runtime.health import Health
 from lookup.adapters.outbox import (
     BrokerBus,
@@ -60,12 +68,12 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("database", ping(mongo))
     health.add("index", indexes.health)
 
-    await _publish_events(settings, mongo, stack, health, random)
     stored = StoredRegister(register)
     lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
     for country in settings.countries:
         await _serve(country, lookups, link, stack, settings.stop_limit)
         await _serve_suggestions(country, suggestions, link, stack, settings.stop_limit)
+    await _publish_events(settings, mongo, stack, health, random)
 
 
 async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
@@ -98,12 +106,21 @@ async def _publish_events(
     probe = QueueProbe()
     for attachment in (publisher, probe):
         await link.add(attachment)
-    worker = _outbox_worker(settings, mongo, BrokerBus(publisher), BrokerQueue(probe), random)
+    now = await stack.enter_async_context(database_clock(mongo))
+    health.add("clock", now.check, required=False)
+    bus, queue = BrokerBus(publisher), BrokerQueue(probe)
+    worker = _outbox_worker(settings, mongo, bus, queue, random=random, now=now)
     await stack.enter_async_context(publishing_outbox(worker))
 
 
-def _outbox_worker(
-    settings: Settings, mongo: Client, bus: BrokerBus, queue: BrokerQueue, random: Random
+def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
+    settings: Settings,
+    mongo: Client,
+    bus: BrokerBus,
+    queue: BrokerQueue,
+    *,
+    random: Random,
+    now: DatabaseClock,
 ) -> OutboxWorker:
     register = database(mongo, settings.register_db)
     timeout = settings.event_receipt_timeout
@@ -113,12 +130,12 @@ def _outbox_worker(
     )
     receipts = StoredReceipts(database(mongo, settings.webhooks_db))
     return OutboxWorker(
-        PublishOutbox(stored.outbox, bus, _now, timeout),
-        ConfirmEvents(stored.unconfirmed, receipts, bus, queue, _now, timeout),
+        PublishOutbox(stored.outbox, bus, now, timeout),
+        ConfirmEvents(stored.unconfirmed, receipts, bus, queue, now, timeout),
         stored,
         Leases(register, holder=_new_id()),
         random=random,
-        now=_now,
+        now=now,
     )
 
 
@@ -142,7 +159,3 @@ async def _serve_suggestions(
 
 def _new_id() -> str:
     return uuid4().hex
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
