@@ -172,4 +172,4 @@ def a_danish_newcomer() -> tuple[int, str, str]:
             unit["produktionsEnhedMetadata"]["sammensatStatus"] for unit in units
         ] == ["Aktiv"]:
             break
-    return index, str(company["cvrNummer"]), str(units[0]["pNummer"])
+    return index, f"{company['cvrNummer']:08}", str(units[0]["pNummer"])

@@ -15,7 +15,7 @@ import pytest
 from pymongo.database import Database
 
 from local_stack.system import System
-from register_samples import companies_no, write_registers
+from register_samples import companies_dk, companies_no, write_registers
 from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.e2e
@@ -65,6 +65,28 @@ def runs(process: int) -> bool:
 
 def entities(count: int) -> list[Any]:
     return list(companies_no(count, 1))
+
+
+def test_a_real_company_replaces_the_sample_of_its_number_however_old_it_is(
+    system: System, register: Database[dict[str, Any]], tmp_path: Path
+) -> None:
+    samples = write_registers(tmp_path / "registers", 20, 1)["dk-virksomhed"]
+    _, *others = companies_dk(20, 1)
+    document = {**others[-1]["Vrvirksomhed"], "cvrNummer": 12345674}
+    document["sidstOpdateret"] = "2004-02-29T09:00:00.000+01:00"
+    lines = "\n".join(json.dumps(each) for each in [{"Vrvirksomhed": document}, *others])
+    real = a_file(tmp_path, lines, "dk-virksomhed.jsonl")
+
+    system.run("lookup", "import", "dk-virksomhed", str(samples))
+    sample = register["companies"].find_one({"_id": "dk:12345674"})
+    _, _, said = system.run("lookup", "import", "dk-virksomhed", str(real))
+    stored = register["companies"].find_one({"_id": "dk:12345674"})
+
+    assert "1 changed" in said
+    assert sample is not None
+    assert stored is not None
+    assert json.loads(sample["core"])["name"] == "Prøvefabrikken ApS"
+    assert json.loads(stored["core"])["name"] == document["navne"][-1]["navn"]
 
 
 def test_every_kind_of_sample_loads_and_loading_it_again_changes_nothing(

@@ -111,7 +111,7 @@ def test_units_have_every_field_an_importer_needs(units: list[dict[str, Any]]) -
 def test_numbers_are_integers_with_right_check_digits(
     companies: list[dict[str, Any]], units: list[dict[str, Any]]
 ) -> None:
-    assert all(is_cvr(str(each["cvrNummer"])) for each in companies)
+    assert all(is_cvr(f"{each['cvrNummer']:08}") for each in companies)
     assert all(is_p_number(str(each["pNummer"])) for each in units)
 
 

@@ -32,6 +32,17 @@ def test_the_stride_reaches_every_position_of_a_series(series: NumberSeries) -> 
     assert gcd(STRIDE, series.capacity) == 1
 
 
+@pytest.mark.parametrize(
+    "series,unissued",
+    [(CVR, ("0",)), (ORGNR, ("1", "2")), (P_NUMBER, ("15", "16", "17", "18", "19"))],
+)
+@given(share=st.floats(0, 1, exclude_max=True))
+def test_no_number_of_a_series_is_issued_by_the_register(
+    series: NumberSeries, unissued: tuple[str, ...], share: float
+) -> None:
+    assert series.number(int(share * series.capacity)).startswith(unissued)
+
+
 @pytest.mark.parametrize("index", [-1, CVR.capacity])
 def test_a_position_outside_the_series_is_an_error(index: int) -> None:
     with pytest.raises(ValueError, match="none at"):

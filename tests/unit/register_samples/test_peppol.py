@@ -53,7 +53,7 @@ def test_norwegian_identifiers_are_numbers_of_the_register(cards: list[dict[str,
 
 
 def test_danish_identifiers_come_with_and_without_letters(cards: list[dict[str, Any]]) -> None:
-    numbers = {str(each["Vrvirksomhed"]["cvrNummer"]) for each in companies_dk(COUNT, seed=1)}
+    numbers = {f"{each['Vrvirksomhed']['cvrNummer']:08}" for each in companies_dk(COUNT, seed=1)}
     values = _values(cards, "0184")
 
     assert {value.removeprefix("DK") for value in values} <= numbers

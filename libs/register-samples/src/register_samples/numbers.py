@@ -1,4 +1,8 @@
-"""Valid numbers, straight from their position: the same for every seed, and no two alike."""
+"""Numbers computed from a position: the same for every seed, and no two alike.
+
+Their check digits are right, and no register issues them: an invented company never has the number
+of a real one.
+"""
 
 from dataclasses import dataclass
 
@@ -35,7 +39,7 @@ class NumberSeries:
         if not 0 <= index < self.capacity:
             raise ValueError(f"the series has {self.capacity} numbers, none at {index}")
         place, choice = divmod(index * STRIDE % self.capacity, CHOICES)
-        head = str(self.first + place)
+        head = f"{self.first + place:0{len(self.weights) - 2}}"
         partial = sum(map(int.__mul__, self.weights, map(int, head)))
         # 2 * digit + partial = 1 (mod 11) has no check digit; 6 is the inverse of 2.
         forbidden = (1 - partial) * 6 % 11
@@ -43,14 +47,15 @@ class NumberSeries:
         return f"{head}{digit}{-(partial + 2 * digit) % 11}"
 
 
-#: Danish registration numbers (CVR); those below 20000000 are left to the showcase.
-CVR = NumberSeries(200_000, 1_000_000, (2, 7, 6, 5, 4, 3, 2, 1))
+#: Danish registration numbers (CVR); no issued one begins with 0.
+CVR = NumberSeries(1_000, 100_000, (2, 7, 6, 5, 4, 3, 2, 1))
 
-#: Norwegian organisation numbers, of companies and units alike; real ones begin with 8 or 9.
-ORGNR = NumberSeries(8_200_000, 10_000_000, (3, 2, 7, 6, 5, 4, 3, 2, 1))
+#: Norwegian organisation numbers, of companies and units alike. Issued ones begin with 8 or 9, and
+#: the showcase has numbers that begin with 3.
+ORGNR = NumberSeries(1_000_000, 3_000_000, (3, 2, 7, 6, 5, 4, 3, 2, 1))
 
-#: Danish production units, above the legacy range, which has other weights.
-P_NUMBER = NumberSeries(10_200_000, 20_000_000, (4, 3, 2, 7, 6, 5, 4, 3, 2, 1))
+#: Danish production units. The register counts upwards and has reached 103….
+P_NUMBER = NumberSeries(15_000_000, 20_000_000, (4, 3, 2, 7, 6, 5, 4, 3, 2, 1))
 
 
 def gln(prefix: str, index: int) -> str:

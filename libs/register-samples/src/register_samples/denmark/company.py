@@ -9,7 +9,7 @@ from register_samples.contacts import domain, phone_number
 from register_samples.denmark import parts
 from register_samples.denmark.attributes import attributes
 from register_samples.denmark.metadata import company_metadata
-from register_samples.denmark.periods import held, record_end
+from register_samples.denmark.periods import SHOWCASE_CHANGED, held, record_end
 from register_samples.denmark.relations import entity_number, relations
 from register_samples.facts import AS_OF, Company, Contact, Document, Standing, Unit
 from register_samples.registers import DENMARK
@@ -39,7 +39,8 @@ def company_document(company: Company) -> Document:
         "fusioner": [],
         "spaltninger": [],
     }
-    changed = draw.day(max(company.state.since, AS_OF - timedelta(days=400)), AS_OF)
+    drawn = draw.day(max(company.state.since, AS_OF - timedelta(days=400)), AS_OF)
+    changed = SHOWCASE_CHANGED if company.index < SIZE else drawn
     return {
         "Vrvirksomhed": {
             "cvrNummer": int(company.number),

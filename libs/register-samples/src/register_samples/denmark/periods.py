@@ -36,6 +36,11 @@ def attribute(kind: str, type_: str, *values: Document) -> Document:
     return {"sekvensnr": 0, "type": kind, "vaerditype": type_, "vaerdier": list(values)}
 
 
+#: The showcase's numbers may be issued, so its documents are older than any real one: a real
+#: document replaces them whenever it is loaded.
+SHOWCASE_CHANGED = date(1999, 12, 31)
+
+
 def record_end(changed: date, *, mistaken: bool) -> Document:
     """The fields every document ends with; a mistaken one is in the register by error."""
     return {

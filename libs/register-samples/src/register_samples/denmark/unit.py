@@ -5,9 +5,10 @@ from datetime import timedelta
 from register_samples.chance import Draw, Topic
 from register_samples.denmark import parts
 from register_samples.denmark.metadata import unit_metadata
-from register_samples.denmark.periods import held, record_end
+from register_samples.denmark.periods import SHOWCASE_CHANGED, held, record_end
 from register_samples.facts import AS_OF, Company, Document, Unit
 from register_samples.registers import DENMARK
+from register_samples.showcase import SIZE
 
 _DAY = timedelta(days=1)
 
@@ -35,7 +36,8 @@ def unit_document(unit: Unit, owner: Company) -> Document:
         "attributter": [],
         "deltagerRelation": [],
     }
-    changed = draw.day(max(since, AS_OF - timedelta(days=400)), AS_OF)
+    drawn = draw.day(max(since, AS_OF - timedelta(days=400)), AS_OF)
+    changed = SHOWCASE_CHANGED if owner.index < SIZE else drawn
     return {
         "VrproduktionsEnhed": {
             "pNummer": int(unit.number),

@@ -27,7 +27,7 @@ class Index:
 
     def add(self, document: Document, *, stamped: bool = True) -> str:
         content: Document = document[self.wrapping]
-        number = str(content[self.number])
+        number = f"{content[self.number]:08}"
         self.documents[number] = document
         if stamped:
             self.change(number, lambda _content: None)
