@@ -376,7 +376,7 @@ async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> No
     stored = await world.contents()
     ended = told["production_unit.ended"]["data"]
     assert set(told) == {"production_unit.ended", "einvoicing.changed"}, "the rename is forgotten"
-    assert (ended["production_unit"]["number"], ended["production_unit"]["name"]) == (UNIT, "")
+    assert (ended["production_unit"]["number"], ended["production_unit"]["name"]) == (UNIT, None)
     assert "DET GAMLE NAVNET" not in str(await world.told())
     assert UNIT.encode() in gzip.decompress(older.body), "the file that was read again has it"
     assert again.outcome is Outcome.DONE
