@@ -110,6 +110,12 @@ def test_an_address_that_is_too_long_for_a_name_is_only_an_address() -> None:
     assert types_of(f"Storgata 12, {'bakgården, ' * 20}0155 Oslo", NO) == ["address"]
 
 
+@pytest.mark.parametrize("text", ["aa 1 ", "aa 1234 ", "a ", "DK ", "1 ", "0184:", "+45 "])
+def test_a_text_of_a_whole_body_is_refused_without_examining_it(text: str) -> None:
+    with pytest.raises(InvalidTerm):
+        infer(text * (65_536 // len(text)), DK)
+
+
 def test_a_bare_term_that_is_too_short_for_a_name_is_refused() -> None:
     with pytest.raises(InvalidTerm):
         infer("x", DK)

@@ -9,7 +9,7 @@ import re
 from common.contracts.company import Country
 from common.contracts.lookup import Question, SearchType
 from common.domain.countries import FORMATS
-from gateway.domain.search import NAME_LENGTH, InvalidTerm, normalise
+from gateway.domain.search import ADDRESS_LENGTH, NAME_LENGTH, InvalidTerm, normalise
 
 #: The first match wins. A term that matches several rules is looked up by each, in this order.
 RULES: tuple[tuple[SearchType, dict[Country, int]], ...] = (
@@ -75,7 +75,8 @@ def _by_form(term: str, country: Country) -> tuple[Question, ...]:
 
 def _by_address(term: str, country: Country) -> tuple[Question, ...]:
     """An address, and where it is not found a name: some companies are named after theirs."""
-    if not is_address(term):
+    # A longer text is no term at all, and would take long to examine.
+    if len(term.strip()) > ADDRESS_LENGTH[1] or not is_address(term.strip()):
         return ()
     kinds = [SearchType.ADDRESS]
     if len(term.strip()) <= NAME_LENGTH[1]:
