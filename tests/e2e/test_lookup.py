@@ -76,17 +76,19 @@ async def test_includes_add_what_belongs_to_the_company(client: aiohttp.ClientSe
         "/api",
         country="dk",
         vat="12345674",
-        include="owners,production_units,einvoicing",
+        include="owners,production_units,einvoicing,roles",
     )
 
     assert {owner["type"] for owner in body["owners"]} == {"company", "person"}
+    assert {owner["role"] for owner in body["owners"]} == {"owner"}
+    assert "director" in {role["role"] for role in body["roles"]}
     assert body["production_units"][0]["main"] is True
     assert [unit["status"] for unit in body["production_units"]][-1] == "ended"
     assert "0088:5790000000005" in {entry["identifier"] for entry in body["einvoicing"]}
 
 
 async def test_the_same_company_comes_as_xml(client: aiohttp.ClientSession) -> None:
-    query = {"country": "dk", "vat": "12345674", "include": "owners", "format": "xml"}
+    query = {"country": "dk", "vat": "12345674", "include": "owners,roles", "format": "xml"}
     async with client.get("/api", params=query) as answer:
         root = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own answer)
 
@@ -94,6 +96,7 @@ async def test_the_same_company_comes_as_xml(client: aiohttp.ClientSession) -> N
     assert root.tag == "company"
     assert root.findtext("vat") == "12345674"
     assert len(root.findall("owners/owner")) == 2
+    assert "director" in [role.text for role in root.findall("roles/role/role")]
 
 
 async def test_a_company_that_has_not_changed_is_not_sent_again(
@@ -120,11 +123,14 @@ async def test_secrets_of_the_register_are_nowhere_in_an_answer(
     client: aiohttp.ClientSession,
 ) -> None:
     body = await found(
-        client, "/api/vat", country="dk", q="12345690", include="owners,production_units"
+        client, "/api/vat", country="dk", q="12345690", include="owners,production_units,roles"
     )
 
     assert body["phone"] is None
-    assert all(set(owner) <= OWNER_FIELDS for owner in body["owners"])
+    assert body["roles"]
+    assert all(set(owner) == OWNER_FIELDS for owner in body["owners"])
+    assert all(set(role) == ROLE_FIELDS for role in body["roles"])
 
 
-OWNER_FIELDS = {"name", "type", "vat", "role", "share", "votes", "since"}
+ROLE_FIELDS = {"role", "role_text", "name", "type", "vat", "since"}
+OWNER_FIELDS = {*ROLE_FIELDS, "share", "votes"}
