@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country
@@ -26,6 +27,7 @@ from tests.builders.companies import (
     an_owner,
     an_owners_record,
 )
+from tests.builders.registers import a_cvr_company
 
 KEY = CompanyKey("no:987654321")
 GIVEN = Circumstances(MONDAY, MONDAY.at, announces=True)
@@ -51,6 +53,16 @@ def after(plan: Plan, before: Known | None = None) -> Known:
 
 def known_company() -> Known:
     return after(plan_companies([replace(COMPANY, digest=ONE)], Known(), GIVEN))
+
+
+def test_a_glance_restores_the_leading_zeros_of_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "company.json"
+    path.write_bytes(orjson.dumps({"Vrvirksomhed": a_cvr_company(cvrNummer=1234567)}))
+
+    [document] = documents(path, Kind.DK_COMPANIES)
+
+    assert isinstance(document, Unread)
+    assert document.key == "dk:01234567"
 
 
 @pytest.mark.parametrize("kind", list(Kind))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from common.contracts.company import Country
+from common.domain.countries import FORMATS
 from common.domain.numbers import InvalidIdentifier, registration_number_checks
 from common.domain.participants import parse_participant
 from lookup.adapters.registers import (
@@ -178,18 +179,20 @@ def _key(kind: Kind, raw: Raw) -> str | None:
         case Kind.NO_ENTITIES | Kind.NO_UNITS | Kind.NO_ROLES:
             return _numbered(Country.NO, raw.get(_NUMBER))
         case Kind.DK_COMPANIES:
-            return _danish(raw, "Vrvirksomhed", "cvrNummer")
+            return _danish(raw, "Vrvirksomhed", "cvrNummer", FORMATS[Country.DK].vat_digits)
         case Kind.DK_UNITS:
-            return _danish(raw, "VrproduktionsEnhed", "pNummer")
+            return _danish(raw, "VrproduktionsEnhed", "pNummer", FORMATS[Country.DK].unit_digits)
         case Kind.PEPPOL:
             return _participant(raw.get("pid"))
 
 
-def _danish(raw: Raw, wrapping: str, number: str) -> str | None:
+def _danish(raw: Raw, wrapping: str, field: str, digits: int) -> str | None:
+    """As a JSON number it has lost its leading zeros."""
     try:
-        return _numbered(Country.DK, unwrapped(raw, wrapping, number)[number])
+        number = unwrapped(raw, wrapping, field)[field]
     except RecordRefused:
         return None
+    return _numbered(Country.DK, str(number).zfill(digits) if type(number) is int else number)
 
 
 def _numbered(country: Country, number: object) -> str | None:
