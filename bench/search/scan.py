@@ -23,7 +23,7 @@ from lookup.domain.folding import collapsed, fold_name, one_line, refolded
 from lookup.domain.indexed import IndexedCompany, NameKind, order_of, rank_order
 from lookup.domain.matching import Hit
 from lookup.domain.scoring import (
-    ACCEPTED_SHARE,
+    ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
     Name,
     NameStanding,
@@ -35,6 +35,8 @@ from lookup.domain.scoring import (
 
 _KEY, _SPELLED = 3, 4
 _SHORTEST_PART = 2
+#: An accepted name has more of the query: its other points are at most eleven.
+_LEAST_SHARE = (ACCEPTED_SCORE - 11) / 88
 
 
 def line_of(company: IndexedCompany, text: str, kind: NameKind) -> str:
@@ -104,7 +106,7 @@ class Scan:
         by_weight = sorted(words, key=self._weigh, reverse=True)
         weights = [self._weigh(word) for word in by_weight]
         left = (sum(weights) - taken for taken in accumulate(weights))
-        enough = (n for n, rest in enumerate(left, 1) if rest < ACCEPTED_SHARE * sum(weights))
+        enough = (n for n, rest in enumerate(left, 1) if rest < _LEAST_SHARE * sum(weights))
         return by_weight[: next(enough, len(words))]
 
     def _like(self, word: str) -> Iterator[int]:
@@ -115,7 +117,8 @@ class Scan:
         return [other for other in self._postings if likeness.__wrapped__(word, other)]
 
     def _weigh(self, word: str) -> float:
-        return weight(len(self._postings.get(collapsed(word), ())), self.names)
+        folded = collapsed(word)
+        return weight(folded, len(self._postings.get(folded, ())), self.names)
 
     def _standing(self, query: Query, number: int) -> tuple[NameStanding, CompanyKey, str | None]:
         kind, order, company, _, spelled, places, text = self._lines[number].split("\t")

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.contracts.company import Country
+from common.contracts.company import Country, Status
 from lookup.domain.folding import collapsed, fold_name
-from lookup.domain.indexed import NameKind
+from lookup.domain.indexed import NameKind, Rank, order_of, rank_order
 from lookup.domain.matching import EXACT
 from lookup.domain.scoring import (
+    ACCEPTED_INFORMATION,
     Name,
     NameStanding,
     name_standing,
@@ -23,7 +24,7 @@ COMMON = {"holding": 20_000, "danmark": 4_000, "nordic": 1_500, "bygg": 3_000, "
 
 
 def weigh(word: str) -> float:
-    return weight(COMMON.get(collapsed(word), 1), REGISTER)
+    return weight(collapsed(word), COMMON.get(collapsed(word), 1), REGISTER)
 
 
 def standing(
@@ -161,6 +162,20 @@ def test_a_score_is_100_for_equal_names_and_for_no_others(one: str, other: str) 
 
 
 def test_a_word_weighs_by_its_rarity() -> None:
-    weights = [weight(count, REGISTER) for count in (0, 1, 10, 1_000, REGISTER)]
+    weights = [weight("nordlys", count, REGISTER) for count in (0, 1, 10, 1_000, REGISTER)]
 
-    assert weights == [1.0, 1.0, 0.8, 0.4, 0.0]
+    assert weights == pytest.approx([1.0, 1.0, 0.8, 0.4, 0.0])
+
+
+def test_a_generic_word_tells_little_even_where_it_is_rare() -> None:
+    assert weight("holding", 1, REGISTER) < ACCEPTED_INFORMATION
+
+
+def test_a_branch_comes_before_the_record_of_its_foreign_company() -> None:
+    def ranked(*, is_foreign: bool) -> NameStanding:
+        order = order_of(0, rank_order(Rank(Status.ACTIVE, 0, None, 900_000_000, is_foreign)))
+        there = "Nordlys Ltd" if is_foreign else "Nordlys Ltd Norwegian Branch"
+        name = Name(NameKind.CURRENT, fold_name(there), there)
+        return name_standing(read_query("Nordlys Norway", Country.NO), name, order, weigh)
+
+    assert ranked(is_foreign=False) > ranked(is_foreign=True)

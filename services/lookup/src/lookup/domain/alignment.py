@@ -18,6 +18,8 @@ _COMPOUND = 0.99
 #: Letters from which on a word may be the beginning of another, and what that is worth.
 PREFIX_FROM = 4
 _BEGINNING = 0.8
+#: The same of a word that is still being typed.
+_BEGUN = 0.9
 
 
 class Pair(NamedTuple):
@@ -29,15 +31,18 @@ class Pair(NamedTuple):
     likeness: float
 
 
-def align(asked: Sequence[str], there: Sequence[str]) -> list[Pair]:
-    """Pairs of words: first the equal ones, then compounds, then the most alike."""
+def align(asked: Sequence[str], there: Sequence[str], *, begun: bool = False) -> list[Pair]:
+    """Pairs of words: first the equal ones, then compounds, then the most alike.
+
+    The last asked word may be `begun`, that is the beginning of another however short it is.
+    """
     left, free = dict(enumerate(asked)), dict(enumerate(there))
     pairs = _equal(left, free)
     if left and free:
         pairs += [Pair(two, one, _COMPOUND) for two, one in _compounds(left, free)]
         pairs += [Pair(one, two, _COMPOUND) for two, one in _compounds(free, left)]
     if left and free:
-        pairs += _alike(left, free)
+        pairs += _alike(left, free, len(asked) - 1 if begun else -1)
     return pairs
 
 
@@ -47,7 +52,7 @@ def same_word(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=65_536)
-def likeness(asked: str, there: str) -> float:
+def likeness(asked: str, there: str, *, begun: bool = False) -> float:
     """How likely one word is meant by another, 0 to 1: within a few edits, or its beginning."""
     asked, there = collapsed(asked), collapsed(there)
     if asked == there:
@@ -57,8 +62,8 @@ def likeness(asked: str, there: str) -> float:
     distance = edits_between(asked, there, edits)
     if distance <= edits:
         found = 1 - _EDIT_PRICE * distance / max(len(asked), len(there))
-    if len(asked) >= PREFIX_FROM and there.startswith(asked):
-        found = max(found, _BEGINNING)
+    if (begun or len(asked) >= PREFIX_FROM) and there.startswith(asked):
+        found = max(found, _BEGUN if begun else _BEGINNING)
     return found
 
 
@@ -92,13 +97,13 @@ def _compounds(
     return found
 
 
-def _alike(left: dict[int, str], free: dict[int, str]) -> list[Pair]:
+def _alike(left: dict[int, str], free: dict[int, str], begun: int) -> list[Pair]:
     likely = sorted(
         (
             (like, -place, -other)
             for place, word in left.items()
             for other, name in free.items()
-            if (like := likeness(word, name))
+            if (like := likeness(word, name, begun=place == begun))
         ),
         reverse=True,
     )

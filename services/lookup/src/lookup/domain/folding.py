@@ -237,7 +237,8 @@ def _after_leading_forms(words: list[str], end: int) -> int:
         forms = _LEADING.get(words[start], ())
         fitting = (len(f) for f in forms if len(f) < end - start)
         taken = next((n for n in fitting if words[start : start + n] in forms), 0)
-        if not taken:
+        # `A.S.A.` are initials.
+        if not taken or len(words[start + taken]) == 1:
             break
         start += taken
     return start

@@ -97,6 +97,11 @@ def rank_order(rank: Rank) -> int:
     return order << _NUMBER_BITS | (1 << _NUMBER_BITS) - 1 - _cut(number, _NUMBER_BITS)
 
 
+def is_foreign(order: int) -> bool:
+    """Whether an order is that of a foreign company's own record."""
+    return order >> _RANK_BITS - 2 & 3 == _FOREIGN
+
+
 def order_of(kind: int, rank: int) -> int:
     """A kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
     return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank

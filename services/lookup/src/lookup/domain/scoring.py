@@ -24,16 +24,19 @@ from lookup.domain.folding import (
     one_line,
     same_spelling,
 )
-from lookup.domain.indexed import NameKind
+from lookup.domain.indexed import NameKind, is_foreign
 from lookup.domain.matching import EXACT, edits_between, similarity
-from lookup.domain.synonyms import COUNTRY_NAMES
+from lookup.domain.synonyms import COUNTRY_NAMES, GENERIC
 from lookup.domain.tokens import own_words
 
 #: The weight of a word, 0 to 1.
 Weigh = Callable[[str], float]
 
-#: The least share of the query, and the least information, that an accepted name has.
-ACCEPTED_SHARE, ACCEPTED_INFORMATION = 0.66, 0.5
+#: The least score by words, before its kind weighs, and the least information that an accepted
+#: name has.
+ACCEPTED_SCORE, ACCEPTED_INFORMATION = 66.0, 0.5
+#: The most that a generic word tells; alone it is never enough.
+_GENERIC_WEIGHT = 0.45
 #: A register is not taken for smaller: among ten names no word would be common.
 _SMALLEST_REGISTER = 1_000
 
@@ -46,6 +49,8 @@ _LIKE_WHOLE, _WHOLE_SHARE = 76.0, 0.97
 MAX_WHOLE_EDITS = 2
 
 KIND_WEIGHT = {NameKind.CURRENT: 1.0, NameKind.TRADE: 0.98, NameKind.FORMER: 0.95}
+#: Of a foreign company's own record, whose branch here is meant.
+_FOREIGN_WEIGHT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class Query:
     form: str
     #: Words that may stand beside a name: the country's, and legal forms.
     beside: frozenset[str]
+    #: Whether its last word may be only begun.
+    begun: bool = False
 
 
 class Name(NamedTuple):
@@ -87,17 +94,21 @@ class NameStanding(NamedTuple):
     order: int
 
 
-def read_query(text: str, country: Country) -> Query:
-    """Total for any text."""
+def read_query(text: str, country: Country, *, begun: bool = False) -> Query:
+    """Total for any text; what is still being typed is `begun`."""
     name = fold_name(text)
     # A name may begin with what is a legal form elsewhere (`AB Prøven`).
     beside = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
-    return Query(one_line(text), name, fold_text(text).spelled, form_of(text), frozenset(beside))
+    return Query(
+        one_line(text), name, fold_text(text).spelled, form_of(text), frozenset(beside), begun
+    )
 
 
-def weight(frequency: int, names: int) -> float:
-    """What a word that `frequency` of so many names have tells, 0 to 1."""
-    return max(0.0, 1 - log(max(frequency, 1)) / log(max(names, _SMALLEST_REGISTER)))
+def weight(word: str, frequency: int, names: int) -> float:
+    """What a folded word that `frequency` of so many names have tells, 0 to 1."""
+    most = _GENERIC_WEIGHT if word in GENERIC else 1.0
+    rarity = 1 - log(max(frequency, 1)) / log(max(names, _SMALLEST_REGISTER))
+    return min(most, max(0.0, rarity))
 
 
 def name_standing(query: Query, name: Name, order: int, weigh: Weigh) -> NameStanding:
@@ -106,7 +117,8 @@ def name_standing(query: Query, name: Name, order: int, weigh: Weigh) -> NameSta
         return NameStanding(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
     accepted, points = _by_words(query, name, weigh)
     whole = _WHOLE_SHARE * _whole_likeness(query.name, name.folded)
-    score = round(max(points, whole) * KIND_WEIGHT[name.kind], 1)
+    weight_of_kind = KIND_WEIGHT[name.kind] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
+    score = round(max(points, whole) * weight_of_kind, 1)
     literal = _literal(query, name.text)
     return NameStanding(
         accepted or whole > 0, exact=False, score=score, literal=literal, order=order
@@ -137,7 +149,7 @@ def _whole_likeness(asked: Folded, there: Folded) -> float:
 def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
     """Whether the name is accepted for its words, and their points."""
     asked, there = query.name.tokens, name.folded.tokens
-    pairs = align(asked, there)
+    pairs = align(asked, there, begun=query.begun)
     if not pairs:
         return False, 0.0
     weights = [weigh(word) for word in there]
@@ -155,7 +167,7 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
         + _CONFIRMED * confirmed
     )
     telling = information >= ACCEPTED_INFORMATION or _has_all(asked, pairs)
-    return share >= ACCEPTED_SHARE and telling, points
+    return points >= ACCEPTED_SCORE and telling, points
 
 
 def _others(asked: list[str], pairs: list[Pair]) -> list[str]:

@@ -7,7 +7,6 @@ has typed `moe`, all that begins with `mo` would be noise.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import IntEnum
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -18,32 +17,9 @@ from common.contracts.company import CompanyKey
 from common.contracts.lookup import SuggestReply
 from lookup.domain.answers import summary
 from lookup.domain.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_begun_form
-from lookup.domain.indexed import NameKind
-from lookup.domain.matching import EXACT
-from lookup.domain.scoring import KIND_WEIGHT
 
 #: Letters from which on a typed text or word may have one typo, and two.
 _ONE_TYPO_FROM, _TWO_TYPOS_FROM = 4, 8
-
-
-class Fit(IntEnum):
-    """How a name fits what was typed, best first."""
-
-    WHOLE = 0
-    BEGINS = 1
-    #: Each typed word begins one of the name's words, in any order.
-    WORDS_BEGIN = 2
-    ONE_TYPO = 3
-    TWO_TYPOS = 4
-
-
-_SCORE = {
-    Fit.WHOLE: EXACT,
-    Fit.BEGINS: 95.0,
-    Fit.WORDS_BEGIN: 85.0,
-    Fit.ONE_TYPO: 70.0,
-    Fit.TWO_TYPOS: 55.0,
-}
 
 
 class Suggested(NamedTuple):
@@ -86,11 +62,6 @@ def _tables(special: tuple[str, ...]) -> list[dict[int, str]]:
 def typos_allowed(letters: int) -> int:
     """How many typos a text of so many letters may have; in a short one any would be a guess."""
     return (letters >= _ONE_TYPO_FROM) + (letters >= _TWO_TYPOS_FROM)
-
-
-def score_of(fit: Fit, kind: NameKind) -> float:
-    """What a suggestion is shown with: better fits score higher whatever the kind of the name."""
-    return EXACT if fit is Fit.WHOLE else round(_SCORE[fit] * KIND_WEIGHT[kind], 1)
 
 
 def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:

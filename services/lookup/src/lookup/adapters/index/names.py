@@ -61,31 +61,30 @@ class Candidate:
 
 def search_names(view: View, term: str, limit: int) -> list[Hit]:
     """At most `limit` companies whose names answer, best first, each once."""
-    candidates = rank_names(view, term, limit)
-    return [one.hit for one in candidates if one.standing.accepted]
-
-
-def rank_names(view: View, term: str, limit: int) -> list[Candidate]:
-    """At most `limit` companies whose names are near, best first, each once, accepted or not."""
     query = read_query(term, view.country)
     if not query.name.words:
         return []
-    search = _Search(view, query)
+    search = NameSearch(view, query)
     exact = search.exact()
-    if limit == 1 and exact:
-        return exact[:1]
-    candidates = exact + search.near(limit)
+    candidates = exact if limit == 1 and exact else exact + search.near(limit)
+    return [one.hit for one in each_once(candidates) if one.standing.accepted][:limit]
+
+
+def each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The companies by the best of their names, best first."""
     best: dict[CompanyKey, Candidate] = {}
     for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
         best.setdefault(one.found.company, one)
-    return list(best.values())[:limit]
+    return list(best.values())
 
 
 @dataclass(frozen=True, slots=True)
-class _Search:
+class NameSearch:
+    """The search for one query."""
+
     view: View
     query: Query
-    scored: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
+    _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
     def exact(self) -> list[Candidate]:
         """Names that are equal after folding, best first; the one written as asked among them."""
@@ -97,7 +96,7 @@ class _Search:
         found: list[Candidate] = []
         for query in queries:
             for limit in _NAMESAKES:
-                bearers = self._scored(self.view.best_ranked(query, limit))
+                bearers = self.scored(self.view.best_ranked(query, limit))
                 equal = [one for one in bearers if one.standing.exact]
                 if equal or len(bearers) < limit:
                     found += equal
@@ -108,14 +107,14 @@ class _Search:
         """The best of the names that are not equal, and those who bear the same ones."""
         candidates: list[Candidate] = []
         for enough, found in self._steps():
-            candidates += self._scored(found())
+            candidates += self.scored(found())
             good = sum(one.standing.score >= enough for one in candidates if one.standing.accepted)
             if good >= limit:
                 break
         best = max((one.standing.score for one in candidates), default=0.0)
         tied = {one.name.key for one in candidates if one.standing.score == best}
         for key in sorted(tied)[:_MAX_TIES]:
-            candidates += self._scored(self.view.best_ranked(self.view.term(fields.NAME, key), 2))
+            candidates += self.scored(self.view.best_ranked(self.view.term(fields.NAME, key), 2))
         return candidates
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
@@ -204,14 +203,14 @@ class _Search:
                     found += self._with_all([word[:split], word[split:]], ())
         return found
 
-    def _scored(self, found: Iterable[Found]) -> list[Candidate]:
+    def scored(self, found: Iterable[Found]) -> list[Candidate]:
         """Each document once."""
         candidates = []
         for one in found:
             place = one.company, one.name
-            if place not in self.scored:
-                self.scored[place] = self._candidate(one)
-            candidates.append(self.scored[place])
+            if place not in self._known:
+                self._known[place] = self._candidate(one)
+            candidates.append(self._known[place])
         return candidates
 
     def _candidate(self, found: Found) -> Candidate:

@@ -1,14 +1,14 @@
-"""Suggestions: from names that begin as typed outwards, no further than it takes to fill the list.
+"""Suggestions: what a search for the name answers, then names that go on as typed.
 
-Each step is a query whose results come best ranked first, so that what is listed is never a chance
-selection, however many names begin with two letters.
+The rest is scored as a search scores it, but for the last word, which may be only begun, and never
+above the answer. Each step is a query whose results come best ranked first, and none is taken that
+is not needed to fill the list.
 """
 
 from collections.abc import Iterator
 
 import tantivy
 
-from common.contracts.company import CompanyKey
 from lookup.adapters.index.beginnings import (
     almost_begins,
     begins,
@@ -16,9 +16,11 @@ from lookup.adapters.index.beginnings import (
     words_almost_begin,
     words_begin,
 )
-from lookup.adapters.index.documents import read_name
+from lookup.adapters.index.names import Candidate, NameSearch, each_once, search_names
 from lookup.adapters.index.view import View, one_of
-from lookup.domain.suggesting import Fit, Suggested, Typed, read_typed, score_of
+from lookup.domain.matching import EXACT
+from lookup.domain.scoring import read_query
+from lookup.domain.suggesting import Suggested, Typed, read_typed
 
 #: Documents read of a step for each wanted company; more only when companies bear several names
 #: that fit, or were found by an earlier step.
@@ -27,28 +29,42 @@ _READ = (2, 32, 512)
 
 def suggest(view: View, text: str, limit: int) -> list[Suggested]:
     """At most `limit` companies, best first, each once."""
-    found: dict[CompanyKey, Suggested] = {}
-    for fit, query in _steps(view, read_typed(text)):
+    answer = search_names(view, text, 1)
+    search = NameSearch(view, read_query(text, view.country, begun=True))
+    found: list[Candidate] = []
+    for is_guess, step in _steps(view, read_typed(text)):
         # Two typos are a guess, made only where there is nothing better.
-        if len(found) >= limit or (found and fit is Fit.TWO_TYPOS):
+        if len(each_once(found)) >= limit or (is_guess and (found or answer)):
             break
-        for share in _READ:
-            documents = view.best_ranked(query, share * limit)
-            for document in documents:
-                score = score_of(fit, read_name(document.name).kind)
-                found.setdefault(document.company, Suggested(document.company, score))
-            if len(found) >= limit or len(documents) < share * limit:
-                break
-    return list(found.values())[:limit]
+        found += _read(search, step, found, limit)
+    most = answer[0].score if answer else EXACT
+    suggested = {hit.key: Suggested(hit.key, hit.score) for hit in answer}
+    for one in each_once(found):
+        key = one.found.company
+        suggested.setdefault(key, Suggested(key, min(one.standing.score, most)))
+    return list(suggested.values())[:limit]
 
 
-def _steps(view: View, typed: Typed) -> Iterator[tuple[Fit, tantivy.Query]]:
-    """In the order of `Fit`."""
-    readings = dict.fromkeys((typed.beginning, typed.whole))
-    yield Fit.WHOLE, is_whole(view, typed.whole)
-    yield Fit.BEGINS, one_of((begins(view, typed.beginning), is_whole(view, typed.stem)))
-    yield Fit.WORDS_BEGIN, one_of(words_begin(view, reading) for reading in readings)
+def _read(
+    search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
+) -> list[Candidate]:
+    """The best ranked that a query finds, enough to fill the list."""
+    fitting: list[Candidate] = []
+    for share in _READ:
+        documents = search.view.best_ranked(query, share * limit)
+        fitting = search.scored(documents)
+        if len(each_once(found + fitting)) >= limit or len(documents) < share * limit:
+            break
+    return fitting
+
+
+def _steps(view: View, typed: Typed) -> Iterator[tuple[bool, tantivy.Query]]:
+    """Each with whether it is a guess."""
+    readings = dict.fromkeys((typed.beginning, typed.whole, typed.stem))
+    yield False, is_whole(view, typed.whole)
+    yield False, one_of(begins(view, reading) for reading in readings)
+    yield False, one_of(words_begin(view, reading) for reading in readings)
     name = typed.whole
-    yield Fit.ONE_TYPO, one_of((almost_begins(view, name, 1), words_almost_begin(view, name, 1)))
-    yield Fit.TWO_TYPOS, almost_begins(view, name, 2)
-    yield Fit.TWO_TYPOS, words_almost_begin(view, name, 2)
+    yield False, one_of((almost_begins(view, name, 1), words_almost_begin(view, name, 1)))
+    yield True, almost_begins(view, name, 2)
+    yield True, words_almost_begin(view, name, 2)

@@ -45,7 +45,8 @@ class View:
 
     def weigh(self, word: str) -> float:
         """What a name's or a query's word tells."""
-        return weight(self.frequency(collapsed(word)), self.searcher.num_docs)
+        folded = collapsed(word)
+        return weight(folded, self.frequency(folded), self.searcher.num_docs)
 
     def rarest(self, words: Iterable[str], documents: int) -> list[str]:
         """The rarest of these words: as many as are in so many documents together, or one."""
