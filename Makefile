@@ -8,7 +8,7 @@ PACKAGES := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml)
 CODE := libs services deploy/local tests $(wildcard bench)
 STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 
-.PHONY: help install run stop test check bench lock fmt lint types arch unit contract integration e2e chaos servers
+.PHONY: help install run stop test check bench lock fmt lint types arch unit contract integration e2e chaos servers unit-and-contract
 
 help: ## list what there is
 	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +33,15 @@ run: install ## servers, sample registers and services; Ctrl-C ends them
 stop: install ## end a `make run` that runs in the background
 	@$(STACK) stop
 
-test: install servers ## every test, on a real RabbitMQ and a real MongoDB
-	@$(BIN)/pytest
+# A process for each core. Tests in files that share a running system stay in one process.
+PYTEST := $(BIN)/pytest -n auto
+WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile
+
+test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
+	@$(WITH_SERVERS) tests/integration tests/e2e tests/chaos
+
+unit-and-contract: install
+	@$(PYTEST) --dist worksteal tests/unit tests/contract
 
 check: lint types arch test ## what must pass before a change lands
 
@@ -59,10 +66,10 @@ arch: install ## who may import whom
 	@$(BIN)/lint-imports
 
 unit contract: install ## the tests of one folder
-	@$(BIN)/pytest tests/$@
+	@$(PYTEST) --dist worksteal tests/$@
 
-integration e2e chaos: install servers ## the tests of one folder that needs servers
-	@$(BIN)/pytest tests/$@
+integration e2e chaos: install ## the tests of one folder that needs servers
+	@$(WITH_SERVERS) tests/$@
 
 servers: install
 	@$(STACK) install

@@ -88,7 +88,11 @@ def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator
         for server in (own.replica_set, own.broker):
             if server is not None:
                 stack.callback(server.close)
-                server.begin()
+        # Where servers are given, only a test that stops one needs another, which it starts.
+        if own.replica_set is not None and servers.given_database(os.environ) is None:
+            own.replica_set.begin()
+        if own.broker is not None and servers.given_broker(os.environ) is None:
+            own.broker.begin()
         yield own
 
 
@@ -187,7 +191,10 @@ def stoppable_broker(own_servers: OwnServers) -> Iterator[OwnBroker]:
     """
     own = own_servers.broker
     assert own is not None
-    own.ready()
+    if own.running:
+        own.ready()
+    else:
+        own.start()
     yield own
     if not own.running:
         own.start()
@@ -198,7 +205,10 @@ def stoppable_mongo(own_servers: OwnServers) -> Iterator[ReplicaSet]:
     """A replica set of one member that the test may stop, kill and start; see stoppable_broker."""
     own = own_servers.replica_set
     assert own is not None
-    own.ready()
+    if own.running:
+        own.ready()
+    else:
+        own.start()
     yield own
     if not own.running:
         own.start()

@@ -143,7 +143,9 @@ async def test_packed_answers_are_read(hostile: Hostile) -> None:
     assert hostile.asked[0].headers["Accept-Encoding"] == "gzip"
 
 
-@pytest.mark.parametrize("body", [gzip.compress(b'{"a":1}')[:-9], b"no gzip", b"\x1f\x8b" * 9])
+@pytest.mark.parametrize(
+    "body", [gzip.compress(b'{"a":1}', mtime=0)[:-9], b"no gzip", b"\x1f\x8b" * 9]
+)
 async def test_a_packed_answer_that_is_cut_off_is_requested_again(
     hostile: Hostile, body: bytes
 ) -> None:

@@ -192,7 +192,7 @@ async def test_a_missing_body_is_the_registrys_to_refuse(gateway: Gateway) -> No
     assert gateway.webhooks.asked[0].body == b""
 
 
-@pytest.mark.parametrize("endpoint", {*WITH_BODY, *WITH_KEY}, ids=named)
+@pytest.mark.parametrize("endpoint", list(dict.fromkeys((*WITH_BODY, *WITH_KEY))), ids=named)
 async def test_a_body_over_64_kib_is_refused(gateway: Gateway, endpoint: Endpoint) -> None:
     largest = await send(gateway, endpoint, data=b" " * 64 * 1024)
     larger = await send(gateway, endpoint, data=b" " * (64 * 1024 + 1))

@@ -34,8 +34,9 @@ def call(
     )
 
 
-@pytest.mark.parametrize("settings", [{}, SETTINGS], ids=["unset", "set"])
-@pytest.mark.parametrize("module", SERVICES)
+@pytest.mark.parametrize(
+    "module,settings", [*((service, {}) for service in SERVICES), ("gateway", SETTINGS)]
+)
 def test_a_service_alone_lists_its_commands(module: str, settings: Mapping[str, str]) -> None:
     called = call(module, settings=settings)
 
@@ -89,18 +90,8 @@ def test_an_outage_is_one_line(arguments: tuple[str, ...]) -> None:
     assert "cannot be reached" in line
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "mongodb://host:99999",
-        "mongodb://a host/",
-        "mongodb://user:pass/word@host/",
-        "host:27017",
-        "mongodb:///",
-    ],
-)
-def test_a_url_that_cannot_be_used_is_one_line_without_the_url(url: str) -> None:
-    called = call("lookup", "indexes", settings={"MONGO_URL": url})
+def test_a_url_that_cannot_be_used_is_one_line_without_the_url() -> None:
+    called = call("lookup", "indexes", settings={"MONGO_URL": "mongodb://user:pass/word@host/"})
 
     assert called.returncode == 2
     [line] = called.stderr.splitlines()

@@ -1,6 +1,7 @@
 """The servers that every other integration test stands on."""
 
 import asyncio
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -30,9 +31,10 @@ def companies(
 
 @pytest.fixture
 def other_vhost(management: Management) -> Iterator[str]:
-    management.create_vhost("test-other")
-    yield "test-other"
-    management.delete_vhost("test-other")
+    name = f"test-{uuid.uuid4().hex}"
+    management.create_vhost(name)
+    yield name
+    management.delete_vhost(name)
 
 
 def test_a_transaction_that_is_aborted_leaves_nothing(companies: Collection) -> None:

@@ -1,11 +1,16 @@
-"""`python -m local_stack run|stop|install|receiver`."""
+"""`python -m local_stack run|stop|install|with-servers|receiver`."""
 
 import argparse
 import os
+import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
 
 from common.runtime.settings import load
-from local_stack import alone, mongodb, rabbitmq
+from local_stack import alone, mongodb, rabbitmq, servers
 from local_stack.errors import SetupError
 from local_stack.receiver import receive
 from local_stack.run import run
@@ -26,6 +31,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="start everything; Ctrl-C ends it")
     commands.add_parser("stop", help="end a run that is in the background")
     commands.add_parser("install", help="install the servers' programs where they are missing")
+    beside = commands.add_parser(
+        "with-servers", help="run a command beside servers of its own, unless they are given"
+    )
+    beside.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
     receiver = commands.add_parser(
         "receiver", help="verify and print the deliveries of a webhook; Ctrl-C ends it"
     )
@@ -41,12 +50,34 @@ def _obey(chosen: argparse.Namespace) -> None:
         case "stop":
             stopped = alone.stop(load(StackSettings).run_dir)
             print("Stopped." if stopped else "Nothing was running.")
+        case "with-servers":
+            sys.exit(_beside_servers(chosen.words))
         case "receiver":
             settings = load(StackSettings)
             port = settings.receiver_port if chosen.port is None else chosen.port
             receive(receiver_certificates(settings), port=port, secret=chosen.secret)
         case _:
             _install()
+
+
+def _beside_servers(command: Sequence[str]) -> int:
+    """Runs a command with the URLs of both servers in its environment; returns its exit status."""
+    with tempfile.TemporaryDirectory(prefix="servers-") as folder, ExitStack() as stack:
+        urls: dict[str, str] = {}
+        if servers.given_broker(os.environ) is None:
+            broker = servers.own_broker(Path(folder) / "rabbitmq", os.environ)
+            stack.callback(broker.close)
+            broker.begin()
+        if servers.given_database(os.environ) is None:
+            database = servers.own_replica_set(Path(folder) / "mongodb", os.environ)
+            stack.callback(database.close)
+            database.begin()
+            database.ready()
+            urls["MONGO_URL"] = database.url
+        if servers.given_broker(os.environ) is None:
+            broker.ready()
+            urls |= {"AMQP_URL": broker.amqp_url, "AMQP_MANAGEMENT_URL": broker.management_url}
+        return subprocess.run(command, env={**os.environ, **urls}, check=False).returncode
 
 
 def _install() -> None:

@@ -46,6 +46,10 @@ def test_rates_and_networks_are_read_from_the_environment(monkeypatch: pytest.Mo
         ("HTTP_PORT", "65536"),
         ("AMQP_URL", ""),
         ("AMQP_URL", "http://localhost"),
+        ("AMQP_URL", "amqp://localhost:99999/"),
+        ("MONGO_URL", "mongodb://localhost:27017,other:99999/"),
+        ("MONGO_URL", "mongodb://a host/"),
+        ("MONGO_URL", "mongodb:///"),
         ("MONGO_URL", "localhost:27017"),
     ],
 )
