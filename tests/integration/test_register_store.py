@@ -26,7 +26,7 @@ from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.domain.planning.companies import plan_companies
 from lookup.domain.planning.states import Circumstances
 from lookup.domain.records import FileBroken, Kind, Record, Refused, Unread
-from lookup.ports import Conflict
+from lookup.ports import Conflict, FileOrigin
 from lookup.usecases.answer import AnswerLookups
 from lookup.usecases.apply import ApplyRecords, Stored, identity
 from lookup.usecases.load import LoadFile, Piece, Summary
@@ -92,7 +92,9 @@ class Store:
             self.writer, lambda: NOON, lambda: delays(Random(1), first=0.01, most=0.2)
         )
         read = ReadDocuments(MongoDigests(self.database), self.reader)
-        load = LoadFile(read, apply, self.states, lambda: NOON, self.refused.append)
+        load = LoadFile(
+            read, apply, self.states, lambda: NOON, FileOrigin.IMPORTED, self.refused.append
+        )
         return await load(kind, pieces, file_version=MONDAY)
 
 

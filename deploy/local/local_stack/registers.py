@@ -44,7 +44,8 @@ def load_samples(
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         if state.loaded.get(kind) != digest:
-            command = [sys.executable, "-m", "lookup", "import", kind, str(file)]
+            # Forced, because a trial may load fewer records of a real register afterwards.
+            command = [sys.executable, "-m", "lookup", "import", "--force", kind, str(file)]
             complete(command, environment, seconds=_LIMIT)
             state = state.with_loaded(kind, digest)
             keep(state)

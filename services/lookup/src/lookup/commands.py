@@ -32,6 +32,7 @@ from lookup.adapters.store.outbox import StoredUnconfirmedEvents
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.app import build
 from lookup.domain.records import Kind, Refused, SourceVersion
+from lookup.ports import FileOrigin
 from lookup.settings import Settings, StoreSettings
 from lookup.sync_commands import add_sync, run_sync
 from lookup.usecases.apply import ApplyRecords
@@ -86,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     load_files.add_argument(
         "--force",
         action="store_true",
-        help="take a file for whole although it has under half of the records of the last one",
+        help="load a file that has under half of the records of the last complete load",
     )
     load_files.add_argument(
         "--verbose",
@@ -237,6 +238,7 @@ async def _load(
             _apply(client, register),
             StoredLoadStates(register),
             now=_now,
+            origin=FileOrigin.IMPORTED,
             refuse=report.refuse,
             stale=report.stale,
         )
@@ -247,13 +249,14 @@ async def _load(
             _say(f"{name}: not a file of {kind}: {fault}" + (f"; try {likely}" if likely else ""))
             return MISUSED
         except NotWhole as fault:
-            _say(f"{name}: not loaded: {fault}; --force takes it for whole all the same")
+            _say(f"{name}: not loaded: {fault}; --force loads it all the same")
             return BROKEN
         summary = await load_file(
             kind,
             documents(file.path, kind, on_bytes=bar.update),
             file_version=SourceVersion(file.modified),
             announces=chosen.announces,
+            force=chosen.force,
         )
     report.end(summary)
     if summary.broken is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple, Protocol
 
 from common.contracts.company import CompanyKey, Country, UnitKey
@@ -196,6 +197,13 @@ class EventQueue(Protocol):
         """
 
 
+class FileOrigin(StrEnum):
+    """How a file came here. Files are compared with the last one of the same origin."""
+
+    IMPORTED = "imported"
+    DOWNLOADED = "downloaded"
+
+
 class LoadStates(Protocol):
     """How far each kind has been loaded."""
 
@@ -205,8 +213,18 @@ class LoadStates(Protocol):
     async def is_loaded(self, kind: Kind) -> bool:
         """Whether the kind has once been loaded to the end of a file."""
 
-    async def records(self, kind: Kind) -> int:
-        """How many records the last complete load of the kind has read; 0 before the first."""
+    async def records(self, kind: Kind, origin: FileOrigin) -> int:
+        """The number of records in the last whole file of that origin; 0 before the first."""
 
-    async def finish(self, kind: Kind, *, at: datetime, counts: Mapping[str, int]) -> None:
-        """Notes that a file was read to its end: the kind is `loaded` from now on."""
+    async def finish(
+        self,
+        kind: Kind,
+        *,
+        at: datetime,
+        counts: Mapping[str, int],
+        whole: FileOrigin | None = None,
+    ) -> None:
+        """Notes that a file was read to its end: the kind is `loaded` from now on.
+
+        `whole` is the origin of a file that later ones of the same origin are compared with.
+        """

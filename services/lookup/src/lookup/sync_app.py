@@ -31,7 +31,7 @@ from lookup.adapters.store.leases import Leases
 from lookup.adapters.store.loads import StoredLoadStates
 from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.domain.records import Kind
-from lookup.ports import LoadStates, Reader, RegisterWriter
+from lookup.ports import FileOrigin, LoadStates, Reader, RegisterWriter
 from lookup.settings import SyncSettings
 from lookup.usecases.apply import ApplyRecords
 from lookup.usecases.load import LoadFile
@@ -215,7 +215,14 @@ class Wiring:
         return DownloadedFile(client, kind, path, folder=self.settings.download_dir, now=self.now)
 
     def _load(self, journal: PassJournal) -> LoadFile:
-        return LoadFile(self._read, self._apply, self.states, now=self.now, refuse=journal.refused)
+        return LoadFile(
+            self._read,
+            self._apply,
+            self.states,
+            now=self.now,
+            origin=FileOrigin.DOWNLOADED,
+            refuse=journal.refused,
+        )
 
     @property
     def _read(self) -> ReadDocuments:

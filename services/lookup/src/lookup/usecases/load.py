@@ -24,7 +24,7 @@ from lookup.domain.records import (
     UnitRecord,
     Unread,
 )
-from lookup.ports import LoadStates
+from lookup.ports import FileOrigin, LoadStates
 from lookup.usecases.apply import ApplyRecords, Stored, identity, touched
 from lookup.usecases.read import ReadDocuments, Same
 
@@ -93,6 +93,7 @@ class LoadFile:
     apply: ApplyRecords
     states: LoadStates
     now: Callable[[], datetime]
+    origin: FileOrigin
     #: Is called with each refused record as it is met.
     refuse: Callable[[Refused], None]
     #: Is called with the identity of each record that is older than what is stored.
@@ -103,7 +104,7 @@ class LoadFile:
     ) -> None:
         """Raises NotThisKind and NotWhole before anything of a file is stored.
 
-        `force` takes a file for whole however few records it has. A file that breaks off is left to
+        `force` accepts a file however few records it has. A file that breaks off is left to
         loading, which tells how much of it is whole.
         """
         items = documents()
@@ -118,15 +119,15 @@ class LoadFile:
         reasons = [one.reason for one in found if isinstance(one, Refused)]
         if reasons and len(reasons) == len(found):
             raise NotThisKind(f"none of its first {len(found):,} records is one ({reasons[0]})")
-        least = 1 if force else max((await self.states.records(kind) + 1) // 2, 1)
+        least = 1 if force else max((await self.states.records(kind, self.origin) + 1) // 2, 1)
         try:
             more = islice(items, max(least - len(first), 0))
             count = len(first) + await asyncio.to_thread(_count, more)
         except FileBroken:
             return
         if count < least:
-            before = await self.states.records(kind)
-            raise NotWhole(f"it has {count:,} records, the last complete load had {before:,}")
+            before = await self.states.records(kind, self.origin)
+            raise NotWhole(f"it has {count:,} records, the last whole file had {before:,}")
 
     async def __call__(
         self,
@@ -135,12 +136,14 @@ class LoadFile:
         *,
         file_version: SourceVersion,
         announces: bool | None = None,
+        force: bool = False,
     ) -> Summary:
         """Loads every whole document; a file that breaks off is loaded up to there and said to be.
 
         `announces` says whether changes become events; when None they do once the kind has been
-        loaded to the end of a file. Raises `Outage` when the database goes away; what was written
-        stays, and loading the same file again goes on from there.
+        loaded to the end of a file. A file loaded with `force` may be a part of the register, so
+        later files are not compared with it. Raises `Outage` when the database goes away; what was
+        written stays, and loading the same file again goes on from there.
         """
         if announces is None:
             announces = await self.states.is_loaded(kind)
@@ -153,7 +156,8 @@ class LoadFile:
             # Once one list has failed the others are cancelled, so the first is the reason.
             raise failures.exceptions[0] from None
         if summary.is_complete:
-            await self.states.finish(kind, at=self.now(), counts=summary.counts())
+            whole = None if force else self.origin
+            await self.states.finish(kind, at=self.now(), counts=summary.counts(), whole=whole)
         return summary
 
     async def _load(self, lists: "_Lists", given: "_Given", summary: Summary) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from common.mongo import Database, outages
-from lookup.adapters.store.documents import LOADS
+from lookup.adapters.store.documents import LOADS, Document
 from lookup.domain.records import Kind
+from lookup.ports import FileOrigin
 
 
 class StoredLoadStates:
@@ -22,17 +23,24 @@ class StoredLoadStates:
                 upsert=True,
             )
 
-    async def finish(self, kind: Kind, *, at: datetime, counts: Mapping[str, int]) -> None:
+    async def finish(
+        self,
+        kind: Kind,
+        *,
+        at: datetime,
+        counts: Mapping[str, int],
+        whole: FileOrigin | None = None,
+    ) -> None:
+        loaded: Document = {"state": "loaded", "finished_at": at, "counts": dict(counts)}
+        if whole is not None:
+            loaded[f"records.{whole}"] = counts["read"]
         with outages():
-            await self._loads.update_one(
-                {"_id": kind},
-                {"$set": {"state": "loaded", "finished_at": at, "counts": dict(counts)}},
-            )
+            await self._loads.update_one({"_id": kind}, {"$set": loaded})
 
-    async def records(self, kind: Kind) -> int:
+    async def records(self, kind: Kind, origin: FileOrigin) -> int:
         with outages():
-            found = await self._loads.find_one({"_id": kind, "state": "loaded"}, {"counts.read": 1})
-        return 0 if found is None else int(found["counts"].get("read", 0))
+            found = await self._loads.find_one({"_id": kind}, {"records": 1})
+        return 0 if found is None else int(found.get("records", {}).get(origin, 0))
 
     async def is_loaded(self, kind: Kind) -> bool:
         """Whether the kind has once been loaded to the end of a file."""
