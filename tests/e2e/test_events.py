@@ -67,7 +67,8 @@ async def test_everything_that_happens_to_a_company_is_told(
     assert entry["identifier"] == f"0192:{number}"
     updated, turned = failed["company.updated"], failed["company.status_changed"]
     assert updated["data"]["changes"] == [
-        {"field": "name", "old": "PRØVELØPET AS", "new": "PRØVEFALLET AS"}
+        {"field": "name", "old": "PRØVELØPET AS", "new": "PRØVEFALLET AS"},
+        {"field": "former_names", "old": [], "new": ["PRØVELØPET AS"]},
     ]
     assert changes_of(turned)["status"] == {"field": "status", "old": "active", "new": "bankrupt"}
     assert turned["revision"] == updated["revision"] == 5

@@ -77,6 +77,45 @@ def test_a_newer_record_that_differs_raises_the_revision() -> None:
     assert (plan.companies[0].expected, plan.companies[0].state.revision) == (1, 2)
 
 
+def renamed_to(*names: str, former_names: tuple[str, ...] = ()) -> list[str]:
+    """The former names that are stored of a company that was called so, one after the other."""
+    stored = Known()
+    for day, name in enumerate(names, 1):
+        company = a_company(name=name, former_names=former_names if day == len(names) else ())
+        version = SourceVersion(at=datetime(2026, 3, day, tzinfo=UTC))
+        plan = plan_companies([a_company_record(company, version=version)], stored, as_of(MONDAY))
+        stored = after(plan)
+    core = stored.companies[KEY].core
+    assert core is not None
+    former: list[str] = orjson.loads(core)["former_names"]
+    return former
+
+
+def test_a_name_that_was_stored_before_a_rename_is_kept_as_a_former_one() -> None:
+    assert renamed_to("Gammelt Navn AS", "Nyt Navn AS") == ["Gammelt Navn AS"]
+    assert renamed_to("Eldst AS", "Eldre AS", "Ny AS") == ["Eldre AS", "Eldst AS"]
+
+
+def test_a_name_that_the_company_has_again_is_no_former_one() -> None:
+    assert renamed_to("Eldst AS", "Eldre AS", "Eldst AS") == ["Eldre AS"]
+
+
+def test_where_the_register_lists_former_names_they_are_those() -> None:
+    assert renamed_to("Gammelt Navn", "Nyt Navn", former_names=("Helt Gammelt",)) == [
+        "Helt Gammelt"
+    ]
+
+
+def test_a_company_with_a_held_name_that_did_not_change_costs_no_write() -> None:
+    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+    stored = after(plan_companies([renamed], stored, as_of(MONDAY)))
+
+    plan = plan_companies([renamed], stored, as_of(MONDAY))
+
+    assert plan.verdicts == (Verdict.UNCHANGED,)
+
+
 def test_an_older_or_equally_old_record_that_differs_is_stale() -> None:
     stored = after(plan_companies([a_company_record(version=TUESDAY)], Known(), as_of(MONDAY)))
     renamed = a_company(name="Gammelt Navn ApS")
@@ -120,7 +159,7 @@ def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
 
     (event,) = plan.announcements
     changes = orjson.loads(event.body)["data"]["changes"]
-    assert [change["field"] for change in changes] == ["name"]
+    assert [change["field"] for change in changes] == ["name", "former_names"]
     assert plan.companies[0].updated_at == TUESDAY.at
 
 

@@ -153,7 +153,7 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
     if not pairs:
         return False, 0.0
     weights = [weigh(word) for word in there]
-    told = [(sum(weights[place] for place in pair.there), pair.likeness) for pair in pairs]
+    told = [(_worth(pair, asked, weights, weigh), pair.likeness) for pair in pairs]
     information = sum(worth * like for worth, like in told)
     others = _others(asked, pairs)
     confirmed = any(collapsed(word) in name.places for word in others)
@@ -168,6 +168,14 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
     )
     telling = information >= ACCEPTED_INFORMATION or _has_all(asked, pairs)
     return points >= ACCEPTED_SCORE and telling, points
+
+
+def _worth(pair: Pair, asked: list[str], weights: list[float], weigh: Weigh) -> float:
+    """What a pair tells; a common word that is asked tells no more where it is not quite there."""
+    there = sum(weights[place] for place in pair.there)
+    if pair.likeness == 1:
+        return there
+    return min(there, sum(weigh(asked[place]) for place in pair.asked))
 
 
 def _others(asked: list[str], pairs: list[Pair]) -> list[str]:

@@ -1,6 +1,9 @@
 """Company records, and owners that come in a file of their own."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import orjson
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import Change
@@ -26,6 +29,9 @@ from lookup.domain.planning.states import (
 )
 from lookup.domain.records import CompanyRecord, OwnersRecord
 from lookup.domain.upgrading import is_outdated
+
+#: How `dump` writes it; inside a text its quotes would be escaped.
+_NO_FORMER_NAMES = b'"former_names":[]'
 
 #: A verdict, and what it writes and tells.
 _Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
@@ -72,6 +78,7 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     if stored is None or stored.core is None:
         verdict = Verdict.NEW
     else:
+        core = with_held_names(core, stored.core)
         outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
         same = (
             core == stored.core
@@ -100,7 +107,7 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
     )
-    occurrences = tuple(_occurrences(base, record))
+    occurrences = tuple(_occurrences(base, replace(record, core=core)))
     write = CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
@@ -109,6 +116,19 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         None if outdated and not occurrences else record.updated_at or version.at,
     )
     return verdict, write, _told(record.key, state, occurrences, given)
+
+
+def with_held_names(core: bytes, stored: bytes) -> bytes:
+    """A company with the names that it had here before, where its register lists none.
+
+    Norway's lists no former names at all, and people go on asking for them.
+    """
+    if core == stored or _NO_FORMER_NAMES not in core:
+        return core
+    before, name = orjson.loads(stored), orjson.loads(core)["name"]
+    names = dict.fromkeys((before["name"], *before.get("former_names", ())))
+    held = [former for former in names if former != name]
+    return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held), 1)
 
 
 def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
