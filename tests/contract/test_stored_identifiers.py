@@ -33,7 +33,9 @@ NUMBERS = st.tuples(
     DIGITS,
     st.sampled_from(["", "MVA", " mva", " ", "."]),
 ).map("".join)
-VALUES = NUMBERS | st.text(min_size=1, max_size=150) | st.text("aB1-_.", min_size=1, max_size=150)
+# A card's text is stripped of characters that do not print before anything reads it.
+PRINTED = st.text(min_size=1, max_size=150).filter(str.isprintable)
+VALUES = NUMBERS | PRINTED | st.text("aB1-_.", min_size=1, max_size=150)
 SCHEME_CODES = st.sampled_from([*SCHEMES, "0237", "0060", "9930"])
 
 

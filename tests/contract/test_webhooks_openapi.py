@@ -203,6 +203,7 @@ HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unkn
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
 WINDOW = b'{"since": "2026-03-01T00:00:00Z"}'
 LARGE = b" " * (64 * 1024 + 1)
+COMPRESSED = {"headers": {"Content-Encoding": "gzip"}, "data": b"{}"}
 TEXT = {"headers": {"Content-Type": "text/plain"}, "data": b"text"}
 
 #: What leads to each answer that is described: operation, status, and how.
@@ -232,6 +233,7 @@ STORIES: list[tuple[str, int, Story]] = [
     ("test", 404, _plain("POST", f"{NONE}/test")),
     ("test", 409, _of_disabled("POST", f"{ONE}/test")),
     ("test", 413, _of_new("POST", f"{ONE}/test", data=LARGE)),
+    ("test", 415, _of_new("POST", f"{ONE}/test", **COMPRESSED)),
     ("deliveries", 200, _list_attempts),
     ("deliveries", 400, _of_new("GET", f"{ONE}/deliveries?status=lost")),
     ("deliveries", 404, _plain("GET", f"{NONE}/deliveries")),

@@ -33,6 +33,9 @@ SETTINGS = {
     "WEBHOOK_SECRET_KEYS": f"k1:{base64.b64encode(bytes(32)).decode()}",
     "WEBHOOK_EXTRA_ALLOWED_NETWORKS": "127.0.0.0/8",
     "WEBHOOK_RETRY_DELAYS": "PT0.2S,PT0.3S,PT0.4S,PT0.5S",
+    # A post that hangs on purpose still hangs when a busy machine has taken a test's next steps.
+    "WEBHOOK_POST_LIMIT": "PT60S",
+    "WEBHOOK_LEASE": "PT90S",
 }
 
 
