@@ -1,6 +1,7 @@
 """`python -m bench [--quick] [--only WORD]`: every measurement, printed and written to results."""
 
 import argparse
+import os
 import sys
 import tempfile
 import uuid
@@ -12,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_bytes
 
-from bench import accuracy, figures, footprint, imports, lookups
+from bench import accuracy, asked_names, figures, footprint, imports, lookups
 from bench.deliveries import measured as deliveries
 from bench.feeds import measured as feeds
 from bench.figures import Figure, at_least
@@ -90,6 +91,23 @@ def _accuracy(scale: Scale) -> list[Figure]:
         ):
             label = f"top answer right, {one.disturbance}, {len(made):,} names, share of the scan's"
             found.append(at_least(label, one.of_the_scan, "", accuracy.GOAL))
+    return found + _asked_names(made, scale.accuracy_questions)
+
+
+def _asked_names(made: list[str], questions: int) -> list[Figure]:
+    """Over the real names where they are at hand, else over invented ones."""
+    shared = os.environ.get("SHARED_DATA")
+    names = accuracy.real_names(Path(shared)) if shared else made
+    found = []
+    with tempfile.TemporaryDirectory(prefix="bench-asked-names-") as folder:
+        for row in asked_names.measure(names, questions=questions, seed=SEED, folder=Path(folder)):
+            label = f"asked name answered right, {row.label}, {len(names):,} names"
+            most = max(row.questions, 1)
+            found += [
+                at_least(label, row.ours / most, "", row.wratio / most),
+                at_least(f"{label}, share of the scan's", row.ours / max(row.scan, 1), "", 0.99),
+                Figure(f"{label}, rapidfuzz WRatio", row.wratio / most, ""),
+            ]
     return found
 
 
