@@ -1,4 +1,4 @@
-"""Every command that the README shows gives what the README shows."""
+"""Every console block of the README and of the lookup guide prints what it shows."""
 
 import asyncio
 import os
@@ -25,15 +25,15 @@ from tests.e2e.feed import followed
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "lookups.md")
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
-#: A console block holds commands, each with what it prints.
+#: A console block holds commands, each with its output.
 BLOCK = re.compile(r"```console\n(?P<lines>.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ (?P<command>.+)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
-#: Before a command that looks for an effect, which a reader waits for by the clock.
+#: Before a command that checks an effect; the test waits for the effect instead.
 PAUSE = re.compile(r"^sleep \d+; ")
-#: The section for which something has to change in the registers, and how often it does here.
-MOVING, EVERY = "Hear of a change", timedelta(seconds=0.5)
+#: The section that needs changing registers, and the interval of the changes here.
+MOVING, EVERY = "Subscribe to changes", timedelta(seconds=0.5)
 #: The receiver's port in the README.
 PORT = "8443"
 
@@ -44,32 +44,33 @@ class Example:
     output: str
 
     def is_shown_by(self, printed: str) -> bool:
-        """`…` stands for what differs each time."""
+        """Compare the output; `…` matches any text within a line."""
         pattern = "[^\n]+".join(map(re.escape, self.output.rstrip("\n").split("…")))
         return re.fullmatch(pattern, printed.rstrip("\n")) is not None
 
 
 def examples() -> dict[str, list[Example]]:
-    """Those of each section that has any, in order."""
+    """Return the examples of each section that has any, in order."""
     found = {
         section["title"]: [
             Example(each["command"], each["output"])
             for block in BLOCK.finditer(section["text"])
             for each in COMMAND.finditer(block["lines"])
         ]
-        for section in SECTION.finditer(README.read_text())
+        for document in DOCUMENTS
+        for section in SECTION.finditer(document.read_text())
     }
     return {title: shown for title, shown in found.items() if shown}
 
 
 class Shell:
-    """The terminal into which a reader pastes one command after the other."""
+    """A terminal that runs one command after the other."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
 
     async def run(self, command: str) -> str:
-        """What the command prints, errors among it."""
+        """Return the output of the command, including its errors."""
         keyboard, screen = self._process.stdin, self._process.stdout
         assert keyboard is not None
         assert screen is not None
@@ -92,24 +93,25 @@ async def shell(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[S
     try:
         yield Shell(process)
     finally:
-        # With everything that was left running in the background.
+        # Including background processes.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         await process.communicate()
 
 
-def test_the_readme_has_examples() -> None:
-    assert {title: len(shown) >= 7 for title, shown in examples().items()} == {
-        "Look a company up": True,
-        "Hear of a change": True,
-    }
+def test_readme_and_guide_have_examples() -> None:
+    counts = {title: len(shown) for title, shown in examples().items()}
+
+    assert counts["Look up a company"] >= 3
+    assert counts["Subscribe to changes"] >= 7
+    assert sum(counts.values()) >= 25
 
 
 @pytest.mark.parametrize("section", examples())
-async def test_a_section_of_the_readme_is_true_line_by_line(
+async def test_console_blocks_print_what_they_show(
     running: Running, tmp_path: Path, section: str
 ) -> None:
-    # As in a clone, but what is written there goes into a folder of the test's own.
+    # As in a clone, but output files go into a folder of the test's own.
     (tmp_path / "deploy").symlink_to(ROOT / "deploy")
     run_dir = running.certificates.folder.parent
     (tmp_path / ".run").mkdir()
@@ -136,7 +138,7 @@ async def test_a_section_of_the_readme_is_true_line_by_line(
 
 @asynccontextmanager
 async def moving_registers(running: Running) -> AsyncIterator[None]:
-    """Those of `make run`."""
+    """Follow registers that change by themselves, as those of `make run` do."""
     registers = Registers(companies=COMPANIES)
     changing = keep_changing(Changes(registers), EVERY, lambda _said: None)
     async with followed(running.system, registers, "all"), beside(changing):
@@ -144,9 +146,9 @@ async def moving_registers(running: Running) -> AsyncIterator[None]:
 
 
 async def check(terminal: Shell, example: Example) -> None:
-    """Fails when the command does not print what is shown."""
+    """Fail when the command does not print the shown output."""
     command = PAUSE.sub("", example.command)
-    # One with a pause is asked until it shows the effect; the others have one try.
+    # A command with a pause is repeated until it shows the effect; the others run once.
     ends = time.monotonic() + (0 if command == example.command else SOON)
     printed = await terminal.run(command)
     while not example.is_shown_by(printed) and time.monotonic() < ends:

@@ -120,7 +120,7 @@ PORT_OFFSET={settings.port_offset}: {ports}
        -d include=owners,production_units -d format=xml -H 'Authorization: Bearer {api_key}'
 
 Every few seconds something changes in the registers ({settings.run_dir}/logs/registers.log).
-A webhook and a receiver to hear of it with: README.md, "Hear of a change".
+To receive these changes with a webhook: README.md, "Subscribe to changes".
 All of this as shell variables: {settings.run_dir}/env · logs: {settings.run_dir}/logs
 Ctrl-C, or `make stop` from elsewhere, ends everything.
 """
