@@ -156,11 +156,16 @@ class FakeRows:
     rows: dict[DeliveryId, FakeRow] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     database: Switch = field(default_factory=Switch)
+    #: While it is not set, results are not written.
+    writing: asyncio.Event = field(default_factory=asyncio.Event)
     #: Claims of these end in an error that is nobody's outage.
     crashing: set[DeliveryId] = field(default_factory=set)
     #: So does reading what these have due.
     crashing_lanes: set[WebhookId] = field(default_factory=set)
     _claims: int = 0
+
+    def __post_init__(self) -> None:
+        self.writing.set()
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         self.database.check()
@@ -194,6 +199,7 @@ class FakeRows:
         return [_task(row) for row in due[:limit]]
 
     async def record(self, result: Result) -> Written:
+        await self.writing.wait()
         row = self.rows[result.delivery.id]
         if row.settled_by == result.delivery.claim:
             return Written(held=True)

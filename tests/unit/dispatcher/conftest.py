@@ -51,7 +51,7 @@ class Dispatching:
             longest=LONGEST,
             now=self.time.now,
         )
-        slots = Slots(self.caps)
+        slots = Slots(self.caps, longest=LONGEST)
         self.lanes = Lanes(
             webhooks=self.webhooks,
             rows=self.rows,

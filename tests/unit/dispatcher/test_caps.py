@@ -5,6 +5,7 @@ import asyncio
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Caps, InFlight, Place
 from dispatcher.usecases.slots import Slots
+from tests.unit.dispatcher.conftest import LONGEST
 
 
 def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> Place:
@@ -65,7 +66,7 @@ def test_the_process_has_no_more_posts_than_its_maximum() -> None:
 
 
 async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
-    slots = Slots(Caps(posts=12, owner=12))
+    slots = Slots(Caps(posts=12, owner=12), longest=LONGEST)
     held = {owner: [one for one in places_of(owner) if slots.take(one)] for owner in ("a", "b")}
     got: list[str] = []
 
@@ -87,7 +88,7 @@ async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
 
 
 async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
-    slots = Slots(Caps(owner=1, host=1))
+    slots = Slots(Caps(owner=1, host=1), longest=LONGEST)
     slots.take(a_place("wh_1", "a.example", "owner"))
     waiting = [
         asyncio.create_task(slots.wait(a_place("wh_2", "a.example", "other"))),  # for the host
@@ -109,7 +110,7 @@ def test_what_is_freed_can_be_taken_again() -> None:
 
 
 async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> None:
-    slots = Slots(Caps(webhook=1))
+    slots = Slots(Caps(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -121,7 +122,7 @@ async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> No
 
 
 async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None:
-    slots = Slots(Caps(webhook=1, host=2))
+    slots = Slots(Caps(webhook=1, host=2), longest=LONGEST)
     busy, other = a_place("wh_1"), a_place("wh_2")
     assert slots.take(busy)
     assert slots.take(other)
@@ -145,7 +146,7 @@ async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None
 
 
 async def test_who_gives_up_waiting_takes_no_slot() -> None:
-    slots = Slots(Caps(webhook=1))
+    slots = Slots(Caps(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -158,7 +159,7 @@ async def test_who_gives_up_waiting_takes_no_slot() -> None:
 
 
 async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
-    slots = Slots(Caps(webhook=1))
+    slots = Slots(Caps(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -170,7 +171,7 @@ async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
 
 
 async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
-    slots = Slots(Caps(webhook=1))
+    slots = Slots(Caps(webhook=1), longest=LONGEST)
     slots.take(a_place())
     gave_up = asyncio.create_task(slots.wait(a_place()))
     next_one = asyncio.create_task(slots.wait(a_place()))
@@ -182,3 +183,17 @@ async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
     await asyncio.wait([gave_up, next_one])
     assert gave_up.cancelled()
     assert not slots.take(a_place())
+
+
+async def test_the_slot_of_a_post_that_timed_out_is_free_later() -> None:
+    slots = Slots(Caps(webhook=2, owner=2), longest=LONGEST)
+    for _ in range(2):
+        slots.take(a_place())
+    for _ in range(2):
+        slots.free_after_timeout(a_place())
+
+    at_once = slots.take(a_place())
+    await asyncio.wait_for(slots.wait(a_place()), 1)
+
+    assert not at_once
+    assert not slots.take(a_place())  # the second is free half a time limit later

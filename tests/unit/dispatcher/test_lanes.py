@@ -5,9 +5,9 @@ import asyncio
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Caps, Place
-from dispatcher.domain.outcome import Answered
+from dispatcher.domain.outcome import Answered, Cause, Unanswered
 from dispatcher.ports import Left
-from dispatcher.usecases.lanes import REMEMBERED
+from dispatcher.usecases.lanes import RECORDING, REMEMBERED
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -78,6 +78,65 @@ async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() 
     async with dispatching.working():
         await dispatching.deliver(DeliveryTasks(tasks=(a_task(1), a_task(2)), more=True))
         await until(lambda: done(dispatching) == 40)
+
+
+async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_again() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
+    dispatching.sender.gate.clear()
+    async with dispatching.working():
+        without = dispatching.lanes.look_again(WEBHOOK)
+        crowd(dispatching, a_task(1), a_task(2))
+        await until(lambda: dispatching.sender.in_flight == 1)
+        with_lane = dispatching.lanes.look_again(WEBHOOK)
+        dispatching.sender.gate.set()
+        await until(lambda: done(dispatching) == 3)
+
+    assert (without, with_lane) == (False, True)
+
+
+async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
+    dispatching.rows.writing.clear()
+    async with dispatching.working():
+        crowd(dispatching, *(a_task(number) for number in range(10)))
+        await until(lambda: len(dispatching.sender.posts) == 10)
+        assert done(dispatching) == 0
+        dispatching.rows.writing.set()
+        await until(lambda: done(dispatching) == 10)
+
+    assert dispatching.sender.most_in_flight == 1
+
+
+async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
+    dispatching = Dispatching(caps=Caps(webhook=1))
+    many = RECORDING + 10
+    await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
+    dispatching.rows.writing.clear()
+    async with dispatching.working():
+        dispatching.lanes.look(PLACE)
+        await until(lambda: len(dispatching.sender.posts) == RECORDING + 1)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        posted = len(dispatching.sender.posts)
+        dispatching.rows.writing.set()
+        await until(lambda: done(dispatching) == many)
+
+    assert posted == RECORDING + 1
+
+
+async def test_posts_that_time_out_together_are_not_followed_by_as_many_together() -> None:
+    dispatching = Dispatching(caps=Caps(owner=2))
+    await dispatching.keep(*(a_new_delivery(number) for number in range(4)))
+    dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
+    async with dispatching.working():
+        await dispatching.wake(*(a_task(number) for number in range(4)))
+        await until(lambda: len(dispatching.rows.results) == 3)
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+        assert len(dispatching.sender.posts) == 3
 
 
 async def test_a_hanging_webhook_holds_up_no_other() -> None:
@@ -161,8 +220,8 @@ async def test_a_lane_that_crashes_ends_alone() -> None:
         dispatching.lanes.add(Place(other, PLACE.host, PLACE.owner), a_task(2, webhook_id=other))
         await until(lambda: dispatching.sender.in_flight == 1)
         dispatching.lanes.look(PLACE)
-        assert dispatching.lanes.has(WEBHOOK)
-        await until(lambda: not dispatching.lanes.has(WEBHOOK))
+        assert dispatching.lanes.look_again(WEBHOOK)
+        await until(lambda: not dispatching.lanes.look_again(WEBHOOK))
         dispatching.sender.gate.set()
         await until(lambda: done(dispatching) == 1)
 

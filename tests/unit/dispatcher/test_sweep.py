@@ -21,13 +21,18 @@ class Sweeping:
         self.rows = FakeRows(self.time)
         self.wakes = FakeWakes()
         self.lanes: set[WebhookId] = set()
+        self.looked_at: list[WebhookId] = []
         self.sweep = Sweep(
             self.rows,
             self.wakes,
             pause=PAUSE,
-            has_lane=self.lanes.__contains__,
+            look_again=self.look_again,
             now=self.time.now,
         )
+
+    def look_again(self, webhook_id: WebhookId) -> bool:
+        self.looked_at.append(webhook_id)
+        return webhook_id in self.lanes
 
     async def with_overdue(self, count: int) -> None:
         await self.rows.insert([a_new_delivery(number) for number in range(count)])
@@ -64,17 +69,19 @@ async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_ove
     assert (before, await sweeping.sweep()) == (Swept(), Swept(lost=1))
 
 
-async def test_what_a_lane_has_is_woken_and_not_told_as_lost() -> None:
+async def test_what_waits_for_a_slot_is_found_by_its_lane_and_not_woken() -> None:
     sweeping = Sweeping()
     slow = WebhookId("wh_slow")
-    await sweeping.rows.insert([a_new_delivery(1, webhook_id=slow), a_new_delivery(2)])
+    over_cap = [a_new_delivery(number, webhook_id=slow) for number in range(50)]
+    await sweeping.rows.insert([*over_cap, a_new_delivery(50)])
     sweeping.time.pass_by(sweeping.rows.grace)
     sweeping.lanes.add(slow)
 
-    found = await sweeping.sweep()
+    found, again = await sweeping.sweep(), await sweeping.sweep()
 
-    assert found == Swept(lost=1, over_cap=1)
-    assert len(sweeping.wakes.at_once) == 2
+    assert (found, again) == (Swept(lost=1, over_cap=50), Swept())
+    assert sweeping.wakes.at_once == [(a_task(50), False)]
+    assert sweeping.looked_at.count(slow) == 1
 
 
 async def test_what_lanes_have_makes_for_another_pass_too() -> None:

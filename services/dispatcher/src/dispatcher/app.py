@@ -173,7 +173,8 @@ def _use_cases(
             host=settings.webhook_posts_per_host,
             owner_on_host=settings.webhook_posts_per_owner_and_host,
             webhook=settings.webhook_posts_per_webhook,
-        )
+        ),
+        longest=settings.webhook_post_limit,
     )
     attempt = Attempt(
         events=store.events,
@@ -217,7 +218,7 @@ def _chores(
         store.deliveries,
         broker.wakes,
         pause=settings.webhook_sweep_pause,
-        has_lane=lanes.has,
+        look_again=lanes.look_again,
         now=now,
     )
     sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)

@@ -102,7 +102,7 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     webhook_sweep_pause: Duration = Field(
         default="PT10M",
         validate_default=True,
-        description="how long a delivery is left alone that the sweeper has woken",
+        description="how long a delivery is left alone that the sweeper has found",
     )
     webhook_extra_ca_file: Path | None = Field(
         default=None,

@@ -39,7 +39,7 @@ WAITING = Gauge(
 OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their cap")
 SWEPT = Counter(
     "webhook_sweeper_found_total",
-    "Overdue deliveries that were woken: wake-up lost, or over a cap and in a lane here",
+    "Overdue deliveries: woken since their wake-up was lost, or over a cap and in a lane here",
     ["reason"],
 )
 DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead letters")

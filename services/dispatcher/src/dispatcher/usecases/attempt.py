@@ -8,7 +8,7 @@ from typing import assert_never
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.outage import Outage
 from common.contracts.webhooks import DisabledReason
-from dispatcher.domain.outcome import Outcome, cause_of, status_of
+from dispatcher.domain.outcome import Cause, Outcome, cause_of, status_of
 from dispatcher.domain.refusal import refusal
 from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
 from dispatcher.domain.signature import signature_headers
@@ -23,10 +23,19 @@ USER_AGENT = "company-registry-webhooks/1"
 
 
 @dataclass(frozen=True, slots=True)
-class _Posted:
+class Posted:
+    """A post that was made and is not recorded yet."""
+
+    webhook: Sendable
+    delivery: Claimed
     outcome: Outcome
     at: datetime
     ended_at: datetime
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the receiver let the time limit pass."""
+        return cause_of(self.outcome) is Cause.TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +50,27 @@ class Attempt:
     longest: timedelta
     now: Clock
 
-    async def __call__(self, webhook: Sendable | None, delivery: Claimed) -> None:
-        """Posts a claimed delivery to its webhook as that is now, or ends it as cancelled.
+    async def post(self, webhook: Sendable | None, delivery: Claimed) -> Posted | None:
+        """Posts a claimed delivery to its webhook as that is now, or ends it as cancelled (None).
 
-        Once it is posted it is recorded, however long the database is away.
+        What was posted has to be recorded.
         """
         reason = refusal(webhook, delivery)
         if webhook is None or reason is not None:
             await self._cancel(delivery, reason or CancelReason.WEBHOOK_DELETED)
-            return
+            return None
         body = await self.events.body(delivery.event_id)
         if body is None:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
-            return
+            return None
         if webhook.secrets is None:
             self.journal.left(delivery.id, Left.UNSEALABLE)
-            return
-        posted = await self._post(webhook, webhook.secrets, delivery, body)
-        if posted is not None:
-            await self._settle(webhook, delivery, posted)
+            return None
+        return await self._post(webhook, webhook.secrets, delivery, body)
 
     async def _post(
         self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: bytes
-    ) -> _Posted | None:
+    ) -> Posted | None:
         at = self.now()
         if at + self.longest > delivery.lease_until:
             # Somebody else could have it before the answer is here: let them.
@@ -76,9 +83,11 @@ class Attempt:
         except Outage as outage:
             self.journal.left(delivery.id, Left.OUTAGE, str(outage))
             return None
-        return _Posted(outcome, at=at, ended_at=self.now())
+        return Posted(webhook, delivery, outcome, at=at, ended_at=self.now())
 
-    async def _settle(self, webhook: Sendable, delivery: Claimed, posted: _Posted) -> None:
+    async def record(self, posted: Posted) -> None:
+        """Records a post, however long the database is away, and arranges its retry."""
+        delivery = posted.delivery
         decision = decide(
             posted.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays
         )
@@ -92,7 +101,7 @@ class Attempt:
             disable=_disables(decision),
         )
         written = await self.rows.record(attempted)
-        self.journal.attempted(AttemptReport(attempted, webhook.host, decision, written))
+        self.journal.attempted(AttemptReport(attempted, posted.webhook.host, decision, written))
         if written.held and isinstance(decision, RetryAfter):
             await self._retry(_retry_of(attempted), decision.delay)
 

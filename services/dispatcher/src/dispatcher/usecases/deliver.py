@@ -64,7 +64,7 @@ class Deliver:
     async def _cancel(self, task: DeliveryTask) -> None:
         delivery = await self.rows.claim(task)
         if delivery is not None:
-            await self.attempt(None, delivery)
+            await self.attempt.post(None, delivery)
 
 
 def _place(webhook: Sendable) -> Place:

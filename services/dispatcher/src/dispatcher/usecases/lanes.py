@@ -17,13 +17,16 @@ from common.contracts.outage import Outage
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.caps import Place
 from dispatcher.ports import Journal, Left, Rows, Webhooks
-from dispatcher.usecases.attempt import Attempt
+from dispatcher.usecases.attempt import Attempt, Posted
 from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
 from webhook_store.models import Sendable
 
 #: Wake-ups that a lane remembers; of what is beyond it knows only that there is more.
 REMEMBERED = 64
+#: Posts that are being recorded and have given their slots back. While there are so many the
+#: database is slow, and further posts keep their slots until it has caught up.
+RECORDING = 200
 
 
 @dataclass(slots=True)
@@ -71,15 +74,19 @@ class Lanes:
         self._lanes: dict[WebhookId, _Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
+        self._recording = asyncio.Semaphore(RECORDING)
 
     @property
     def count(self) -> int:
         """Webhooks with due deliveries that wait for a slot."""
         return len(self._lanes)
 
-    def has(self, webhook_id: WebhookId) -> bool:
-        """Whether the webhook is one of them."""
-        return webhook_id in self._lanes
+    def look_again(self, webhook_id: WebhookId) -> bool:
+        """Has the webhook's lane look into the store; False if the webhook has none."""
+        lane = self._lanes.get(webhook_id)
+        if lane is not None:
+            lane.more = True
+        return lane is not None
 
     def add(self, place: Place, task: DeliveryTask) -> None:
         """Takes over a due delivery for which there is no slot now."""
@@ -185,10 +192,35 @@ class Lanes:
         self, place: Place, webhook: Sendable | None, delivery: Claimed
     ) -> None:
         try:
-            await self._attempt(webhook, delivery)
+            posted = await self._post_in_slot(place, webhook, delivery)
+            if posted is not None:
+                await self._record(posted)
         except Outage as outage:
             self._journal.left(delivery.id, Left.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
             self._journal.failed(delivery.id, delivery.webhook_id)
+
+    async def _post_in_slot(
+        self, place: Place, webhook: Sendable | None, delivery: Claimed
+    ) -> Posted | None:
+        """Gives the slot back before the post is recorded, and holds a place to record it.
+
+        A slot kept until then would let a receiver have no more than the database can write.
+        """
+        posted = None
+        try:
+            posted = await self._attempt.post(webhook, delivery)
+            if posted is not None:
+                await self._recording.acquire()
         finally:
-            self._slots.free(place)
+            if posted is not None and posted.timed_out:
+                self._slots.free_after_timeout(place)
+            else:
+                self._slots.free(place)
+        return posted
+
+    async def _record(self, posted: Posted) -> None:
+        try:
+            await self._attempt.record(posted)
+        finally:
+            self._recording.release()

@@ -2,15 +2,19 @@
 
 import asyncio
 from collections import defaultdict, deque
+from datetime import timedelta
 
 from dispatcher.domain.caps import Caps, InFlight, Place
+from dispatcher.domain.pace import Pace
 
 
 class Slots:
     """Keeps the posts in flight under the caps, and shares them fairly among owners."""
 
-    def __init__(self, caps: Caps) -> None:
+    def __init__(self, caps: Caps, *, longest: timedelta) -> None:
+        """`longest` is the time limit of a post."""
         self._in_flight = InFlight(caps)
+        self._pace = Pace(longest.total_seconds() / caps.owner)
         self._waiting: defaultdict[str, deque[tuple[Place, asyncio.Future[None]]]] = defaultdict(
             deque
         )
@@ -36,6 +40,11 @@ class Slots:
         self._in_flight.free(freed)
         while self._grant():
             pass
+
+    def free_after_timeout(self, freed: Place) -> None:
+        """Gives the slot of a post that timed out back, in its owner's pace."""
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._pace.wait(freed.owner, loop.time()), self.free, freed)
 
     def _grant(self) -> bool:
         """Gives a slot to the owner with the fewest posts in flight of those that may have one."""

@@ -1,4 +1,4 @@
-"""Deliveries whose wake-up did not come are woken again."""
+"""Deliveries whose wake-up did not come are woken again, or found by their webhook's lane."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ LONG_QUEUE = 500
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How many deliveries a pass woke."""
+    """How many overdue deliveries a pass found."""
 
-    #: Their wake-ups did not come.
+    #: Their wake-ups did not come: they were woken.
     lost: int = 0
-    #: These only wait for a slot, and woken they do so still: their webhook's lane has them.
+    #: They only wait for a slot: their webhook's lane looks into the store for them.
     over_cap: int = 0
 
     @property
@@ -37,25 +37,25 @@ class Sweep:
     wakes: Wakes
     #: How long a row that was woken is left alone.
     pause: timedelta
-    #: Whether a webhook has more due deliveries than slots, here and now.
-    has_lane: Callable[[WebhookId], bool]
+    #: Has the lane of a webhook look into the store, if the webhook has one in this process.
+    look_again: Callable[[WebhookId], bool]
     now: Callable[[], datetime]
 
     async def __call__(self) -> Swept:
-        """How many it woke. Raises `Outage`."""
+        """Raises `Outage`."""
         if await self.wakes.waiting() >= LONG_QUEUE:
             return Swept()
         at = self.now()
         due = await self.rows.overdue(at=at, limit=LIMIT)
-        # Before they are woken: that may make lanes of what was lost.
-        over_cap = sum(self.has_lane(one.task.webhook_id) for one in due)
-        await self._wake([one for one in due if not one.is_retry], retries=False)
-        await self._wake([one for one in due if one.is_retry], retries=True)
+        has_lane = {one: self.look_again(one) for one in {one.task.webhook_id for one in due}}
+        lost = [one for one in due if not has_lane[one.task.webhook_id]]
+        await self._wake([one for one in lost if not one.is_retry], retries=False)
+        await self._wake([one for one in lost if one.is_retry], retries=True)
         # Only now: whatever fails before this is done again by the next pass.
         await self.rows.leave_alone(
             [one.task.delivery_id for one in due], at=at, until=at + self.pause
         )
-        return Swept(lost=len(due) - over_cap, over_cap=over_cap)
+        return Swept(lost=len(lost), over_cap=len(due) - len(lost))
 
     async def _wake(self, due: Sequence[Due], *, retries: bool) -> None:
         if due:
