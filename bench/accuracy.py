@@ -19,9 +19,10 @@ from pathlib import Path
 from bench.disturbing import DISTURBANCES, Chance, Disturbance
 from bench.search.scan import Scan, line_of
 from common.contracts.company import CompanyKey, Country, Status, company_key
-from lookup.adapters.index import SearchIndex
-from lookup.domain.folding import fold_name
-from lookup.domain.indexed import IndexedCompany, NameKind, Rank
+from lookup.search.folding import fold_name
+from lookup.search.index import SearchIndex
+from lookup.search.indexed import IndexedCompany, NameKind
+from lookup.store.ranking import Rank
 
 #: The index must find at least this share of what the scan finds.
 GOAL = 0.98

@@ -20,8 +20,8 @@ from bench.accuracy import company_named, real_names
 from bench.disturbing import Chance, one_typo
 from bench.search.scan import Scan, line_of
 from common.contracts.company import CompanyKey, Country
-from lookup.adapters.index import SearchIndex
-from lookup.domain.folding import FORM_WORDS, fold_name
+from lookup.search.folding import FORM_WORDS, fold_name
+from lookup.search.index import SearchIndex
 
 _COUNTRY: Final = "Danmark"
 _FEWEST_LETTERS, _LONG_WORD = 5, 7

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from lookup.domain.folding import fold_name, fold_text
+from lookup.search.folding import fold_name, fold_text
 
 Chance = random.Random
 #: Makes a question of a name; None where the name cannot be disturbed so.

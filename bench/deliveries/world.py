@@ -40,8 +40,8 @@ from local_stack import ports
 from local_stack.processes import Process, Program
 from local_stack.sealing import sealing_key
 from local_stack.system import Service, System
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import CompanyRecord, Kind
+from lookup.ingest.records import CompanyRecord, Kind
+from lookup.registers.reading import parse
 from register_samples import companies_no
 from webhook_store.indexes import make_indexes
 from webhook_store.models import EventFilter, Registered, Webhook

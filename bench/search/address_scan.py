@@ -9,11 +9,11 @@ from collections import defaultdict
 from pathlib import Path
 
 from common.contracts.company import CompanyKey, Country
-from lookup.adapters.index.documents import pack_address, read_address_record
-from lookup.domain.addresses import Place, places_of, read_address
-from lookup.domain.indexed import IndexedAddress, IndexedCompany, order_of, rank_order
-from lookup.domain.matching import Hit, Standing
-from lookup.domain.matching_addresses import ACCEPTED_ADDRESS, address_score, address_standing
+from lookup.search.addresses import Place, places_of, read_address
+from lookup.search.index.documents import pack_address, read_address_record
+from lookup.search.indexed import IndexedAddress, IndexedCompany, order_of, rank_order
+from lookup.search.matching import Hit, Standing
+from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, address_standing
 
 #: What an address without a house number, or abroad, is kept under.
 _NO_NUMBER = "-"

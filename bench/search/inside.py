@@ -24,10 +24,10 @@ from bench.search.questions import Questions
 from bench.search.scan import line_of
 from common.contracts.company import Country
 from common.mongo import connected, database
-from lookup.adapters.index.search_index import SearchIndex
-from lookup.adapters.searching import followed_indexes
-from lookup.domain.indexed import indexed_core
-from lookup.domain.matching import Hit
+from lookup.search.index.search_index import SearchIndex
+from lookup.search.indexed import indexed_core
+from lookup.search.matching import Hit
+from lookup.search.searcher import followed_indexes
 
 #: Seconds that an index of any size may take here.
 _LIMIT = 3600

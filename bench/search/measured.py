@@ -25,7 +25,7 @@ from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
 from bench.search.scan import scanning
 from local_stack.system import System
-from lookup.domain.matching import Hit
+from lookup.search.matching import Hit
 from register_samples import companies_no
 
 #: Seconds that building the largest index may take before something is wrong.

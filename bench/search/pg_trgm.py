@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from local_stack import packages, ports
 from local_stack.processes import Process, Program
-from lookup.domain.folding import fold_name
+from lookup.search.folding import fold_name
 
 _BINARIES = Path("/usr/lib/postgresql")
 _USER = "postgres"

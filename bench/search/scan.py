@@ -17,12 +17,12 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from common.contracts.company import CompanyKey, Country
-from lookup.adapters.index.documents import place_words
-from lookup.domain.alignment import likeness
-from lookup.domain.folding import collapsed, fold_name, one_line, refolded
-from lookup.domain.indexed import IndexedCompany, NameKind, order_of, rank_order
-from lookup.domain.matching import Hit
-from lookup.domain.scoring import (
+from lookup.search.alignment import likeness
+from lookup.search.folding import collapsed, fold_name, one_line, refolded
+from lookup.search.index.documents import place_words
+from lookup.search.indexed import IndexedCompany, NameKind, order_of, rank_order
+from lookup.search.matching import Hit
+from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
     Name,

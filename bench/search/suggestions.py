@@ -8,7 +8,7 @@ from typing import Any
 from bench.disturbing import Chance, one_typo
 from bench.figures import Figure, at_most, percentile
 from bench.search.questions import SEED
-from lookup.adapters.index.search_index import SearchIndex
+from lookup.search.index.search_index import SearchIndex
 
 #: As many as a client is shown unless it asks for more.
 _LISTED = 10

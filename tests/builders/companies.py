@@ -16,7 +16,7 @@ from common.contracts.company import (
     Status,
     company_key,
 )
-from lookup.domain.records import (
+from lookup.ingest.records import (
     CompanyRecord,
     OwnersRecord,
     ParticipantRecord,

@@ -3,13 +3,8 @@
 from datetime import date
 
 from common.contracts.company import Country, Status, company_key
-from lookup.domain.indexed import (
-    AddressKind,
-    IndexedAddress,
-    IndexedCompany,
-    NameKind,
-    Rank,
-)
+from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
+from lookup.store.ranking import Rank
 
 
 def an_indexed_company(

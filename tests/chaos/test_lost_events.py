@@ -12,8 +12,8 @@ from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.topology import EVENTS_QUEUE
 from common.mongo import Database, connected, database
 from local_stack.management import Management
-from lookup.adapters.store.documents import OUTBOX
-from lookup.adapters.store.indexes import make_indexes
+from lookup.store.documents import OUTBOX
+from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.waiting import eventually

@@ -25,13 +25,13 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from lookup.domain.announcing import Announcement, announce
-from lookup.domain.changes import removal
-from lookup.domain.planning.companies import plan_companies
-from lookup.domain.planning.participants import plan_participants
-from lookup.domain.planning.states import Circumstances, Known, Plan
-from lookup.domain.planning.units import plan_units
-from lookup.domain.records import SourceVersion
+from lookup.ingest.changes import removal
+from lookup.ingest.events import Announcement, announce
+from lookup.ingest.planning.companies import plan_companies
+from lookup.ingest.planning.participants import plan_participants
+from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.units import plan_units
+from lookup.ingest.records import SourceVersion
 from tests.builders.companies import (
     a_company,
     a_company_record,

@@ -17,10 +17,10 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from lookup.adapters.feeds import bodies
-from lookup.adapters.feeds.bodies import ENTITY, BodyLimit
-from lookup.adapters.feeds.http import Call, Manners, RegisterClient, sessions
-from lookup.usecases.sync.sources import RegisterAway, RegisterFault
+from lookup.ingest import bodies
+from lookup.ingest.bodies import ENTITY, BodyLimit
+from lookup.ingest.http_client import Call, Manners, RegisterClient, sessions
+from lookup.ingest.sources import RegisterAway, RegisterFault
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

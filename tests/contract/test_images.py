@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lookup.domain.records import Kind
+from lookup.ingest.records import Kind
 from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, Service
 

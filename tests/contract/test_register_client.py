@@ -13,19 +13,13 @@ import pytest
 import trustme
 from yarl import URL
 
-from lookup.adapters.feeds.brreg import FILES, BrregEntities
-from lookup.adapters.feeds.brreg_feeds import UpdateFeed
-from lookup.adapters.feeds.files import DownloadedFile
-from lookup.adapters.feeds.http import (
-    Call,
-    Manners,
-    RegisterClient,
-    retry_after,
-    sessions,
-)
-from lookup.domain.feeds import Ended, Gone, Position, Present, Unknown, Unusable
-from lookup.domain.records import Kind, SourceVersion
-from lookup.usecases.sync.sources import RegisterAway, RegisterFault
+from lookup.ingest.feeds import Ended, Gone, Position, Present, Unknown, Unusable
+from lookup.ingest.http_client import Call, Manners, RegisterClient, retry_after, sessions
+from lookup.ingest.records import Kind, SourceVersion
+from lookup.ingest.sources import RegisterAway, RegisterFault
+from lookup.registers.brreg.feed import FILES, BrregEntities
+from lookup.registers.brreg.feeds import UpdateFeed
+from lookup.registers.downloads import DownloadedFile
 from register_samples.server import (
     BrokenOff,
     Failure,

@@ -10,8 +10,8 @@ import aiohttp
 import orjson
 import pytest
 
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import Kind
+from lookup.ingest.records import Kind
+from lookup.registers.reading import parse
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
 

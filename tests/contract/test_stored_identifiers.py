@@ -8,14 +8,8 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.domain.search import InvalidTerm, normalise
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import (
-    CompanyRecord,
-    Kind,
-    ParticipantRecord,
-    RecordRefused,
-    UnitRecord,
-)
+from lookup.ingest.records import CompanyRecord, Kind, ParticipantRecord, RecordRefused, UnitRecord
+from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_business_card,
     a_contact,

@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from lookup.ports import CompanyRow, SearchHit
+from lookup.search.hits import SearchHit
+from lookup.store.reads import CompanyRow
 
 
 @dataclass

@@ -15,12 +15,12 @@ from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
-from lookup.adapters.following import Follower
-from lookup.adapters.index import SearchIndex
-from lookup.adapters.store.documents import COMPANIES
-from lookup.adapters.store.writes import StoredRegisterWriter
-from lookup.domain.planning.companies import plan_companies
-from lookup.domain.planning.states import Circumstances
+from lookup.ingest.planning.companies import plan_companies
+from lookup.ingest.planning.states import Circumstances
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.search.follower import Follower
+from lookup.search.index import SearchIndex
+from lookup.store.documents import COMPANIES
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
 from tests.conftest import DatabaseNames
 
@@ -106,7 +106,7 @@ async def test_a_large_register_is_indexed_by_other_processes(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lookup.adapters.following._READ", 2)
+    monkeypatch.setattr("lookup.search.follower._READ", 2)
     for number in range(5):
         await store(writer, a_company(vat=f"1000000{number}", name=f"Prøve {number} ApS"))
     index = await asyncio.to_thread(SearchIndex.open, tmp_path, Country.DK)

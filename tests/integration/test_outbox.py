@@ -20,18 +20,13 @@ from common.messaging.topology import Binding, Queue, Topology
 from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.tasks import beside
-from lookup.adapters.outbox import BrokerBus, NobodyListens, OutboxWorker, StoredEvents
-from lookup.adapters.store.documents import OUTBOX
-from lookup.adapters.store.indexes import make_indexes
-from lookup.adapters.store.leases import Leases
-from lookup.adapters.store.outbox import (
-    StoredOutbox,
-    StoredReceipts,
-    StoredUnconfirmedEvents,
-)
-from lookup.ports import WaitingEvent
-from lookup.usecases.confirm import ConfirmEvents
-from lookup.usecases.publish import PublishOutbox
+from lookup.ingest.confirm import ConfirmEvents
+from lookup.ingest.leases import Leases
+from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox_worker import BrokerBus, NobodyListens, OutboxWorker, StoredEvents
+from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.store.documents import OUTBOX
+from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.integration

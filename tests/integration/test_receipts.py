@@ -18,18 +18,13 @@ from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected
 from common.mongo import database as named_database
-from lookup.adapters.outbox import LONG_QUEUE, BrokerQueue
-from lookup.adapters.store.documents import OUTBOX
-from lookup.adapters.store.indexes import make_indexes
-from lookup.adapters.store.outbox import (
-    StoredOutbox,
-    StoredReceipts,
-    StoredUnconfirmedEvents,
-)
 from lookup.commands import main
-from lookup.ports import WaitingEvent
-from lookup.usecases.confirm import Confirmed, ConfirmEvents
-from lookup.usecases.publish import PublishOutbox
+from lookup.ingest.confirm import Confirmed, ConfirmEvents
+from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerQueue
+from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.store.documents import OUTBOX
+from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import eventually
 from webhook_store.indexes import make_indexes as make_webhook_indexes

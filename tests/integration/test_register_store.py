@@ -18,19 +18,18 @@ from common.contracts.outage import Outage
 from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.backoff import delays
-from lookup.adapters.store.digests import MongoDigests
-from lookup.adapters.store.indexes import make_indexes
-from lookup.adapters.store.loads import StoredLoadStates
-from lookup.adapters.store.reads import StoredRegister
-from lookup.adapters.store.writes import StoredRegisterWriter
-from lookup.domain.planning.companies import plan_companies
-from lookup.domain.planning.states import Circumstances
-from lookup.domain.records import FileBroken, Kind, Record, Refused, Unread
-from lookup.ports import Conflict, FileOrigin
-from lookup.usecases.answer import AnswerLookups
-from lookup.usecases.apply import ApplyRecords, Stored, identity
-from lookup.usecases.load import LoadFile, Piece, Summary
-from lookup.usecases.read import ReadDocuments
+from lookup.ingest.apply import ApplyRecords, Conflict, Stored, identity
+from lookup.ingest.load import FileOrigin, LoadFile, Piece, Summary
+from lookup.ingest.load_states import StoredLoadStates
+from lookup.ingest.planning.companies import plan_companies
+from lookup.ingest.planning.states import Circumstances
+from lookup.ingest.read import ReadDocuments
+from lookup.ingest.records import FileBroken, Kind, Record, Refused, Unread
+from lookup.ingest.stored_digests import MongoDigests
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.query.lookups import AnswerLookups
+from lookup.store.indexes import make_indexes
+from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

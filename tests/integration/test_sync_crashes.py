@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lookup.domain.feeds import Position
-from lookup.domain.records import Kind
+from lookup.ingest.feeds import Position
+from lookup.ingest.records import Kind
 from register_samples.server import Access
 from register_samples.server.norwegian import innehaver
 from tests.conftest import DatabaseNames

@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.adapters.feeds.passes import Outcome
-from lookup.domain.records import Kind
+from lookup.ingest.passes import Outcome
+from lookup.ingest.records import Kind
 from register_samples.facts import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed
 from tests.conftest import DatabaseNames

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.adapters.feeds.passes import Outcome
-from lookup.domain.records import Kind
+from lookup.ingest.passes import Outcome
+from lookup.ingest.records import Kind
 from register_samples.server.norwegian import innehaver
 from tests.syncing.world import NORWAY, World
 

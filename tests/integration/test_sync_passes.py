@@ -8,9 +8,9 @@ from itertools import islice
 import orjson
 import pytest
 
-from lookup.adapters.feeds.passes import Outcome, follow
-from lookup.domain.records import Kind
-from lookup.ports import Conflict
+from lookup.ingest.apply import Conflict
+from lookup.ingest.passes import Outcome, follow
+from lookup.ingest.records import Kind
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.snapshots import Snapshot
 from tests.syncing.world import NORWAY, World

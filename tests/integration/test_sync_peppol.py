@@ -4,8 +4,8 @@ from datetime import date, timedelta
 
 import pytest
 
-from lookup.adapters.feeds.passes import Outcome
-from lookup.domain.records import Kind
+from lookup.ingest.passes import Outcome
+from lookup.ingest.records import Kind
 from register_samples.numbers import gln
 from register_samples.server import BrokenOff, Failure
 from tests.syncing.world import World

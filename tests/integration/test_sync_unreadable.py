@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from lookup.adapters.feeds.passes import Outcome, follow
-from lookup.domain.feeds import Cursor
-from lookup.domain.records import Kind
-from lookup.usecases.sync.tally import Tally
+from lookup.ingest.feeds import Cursor
+from lookup.ingest.passes import Outcome, follow
+from lookup.ingest.records import Kind
+from lookup.ingest.tally import Tally
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration

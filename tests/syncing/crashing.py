@@ -7,11 +7,12 @@ from typing import Any
 
 from pydantic import AnyHttpUrl
 
-from lookup.adapters.feeds.http import RegisterClient
-from lookup.adapters.store.leases import Leases
-from lookup.ports import LoadStates, RegisterWriter
+from lookup.ingest.apply import RegisterWriter
+from lookup.ingest.http_client import RegisterClient
+from lookup.ingest.leases import Leases
+from lookup.ingest.load import LoadStates
+from lookup.ingest.sources import Cursors
 from lookup.sync_app import Wiring
-from lookup.usecases.sync.sources import Cursors
 
 
 class Killed(Exception):

@@ -10,11 +10,11 @@ import orjson
 from pydantic import SecretStr
 
 from common.mongo import Database
-from lookup.adapters.feeds.passes import Result
-from lookup.adapters.store.indexes import make_indexes
-from lookup.domain.feeds import Cursor, Position
-from lookup.domain.records import Kind
+from lookup.ingest.feeds import Cursor, Position
+from lookup.ingest.passes import Result
+from lookup.ingest.records import Kind
 from lookup.settings import SyncSettings
+from lookup.store.indexes import make_indexes
 from lookup.sync_app import Wiring, connect
 from register_samples.server import Access, Registers, Served, serving
 from register_samples.server.changing import Changes

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Country
-from lookup.domain.addresses import House, Place, places_of, read_address
-from lookup.domain.indexed import AddressKind, IndexedAddress
-from lookup.domain.matching_addresses import ACCEPTED_ADDRESS, address_score, address_standing
-from lookup.domain.streets import fold_street
+from lookup.search.addresses import House, Place, places_of, read_address
+from lookup.search.indexed import AddressKind, IndexedAddress
+from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, address_standing
+from lookup.search.streets import fold_street
 from tests.builders.indexed import an_indexed_address
 
 EXACT = 100.0

@@ -8,9 +8,10 @@ import orjson
 from common.contracts.company import Alternative, CompanyKey, Country, Include, company_key
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from lookup.domain.trees import dump
-from lookup.ports import CompanyRow, SearchHit
-from lookup.usecases.answer import AnswerLookups
+from lookup.query.lookups import AnswerLookups
+from lookup.search.hits import SearchHit
+from lookup.store.canonical_json import dump
+from lookup.store.reads import CompanyRow
 from tests.builders.companies import a_company
 from tests.fakes.lookup import FakeRegister, FakeSearches
 

@@ -7,8 +7,8 @@ import orjson
 
 from common.contracts.company import CompanyAnswer, Country, Include, Status
 from common.contracts.lookup import SearchType
-from lookup.domain.answers import Extras, Found, answer
-from lookup.domain.trees import dump, dump_all
+from lookup.query.rendering import Extras, Found, answer
+from lookup.store.canonical_json import dump, dump_all
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 

@@ -17,9 +17,9 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
-from lookup.adapters.registers.brreg_documents import from_row
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import CompanyRecord, Kind, OwnersRecord, RecordRefused, UnitRecord
+from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRefused, UnitRecord
+from lookup.registers.brreg.documents import from_row
+from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_norwegian_address,
     a_norwegian_unit,

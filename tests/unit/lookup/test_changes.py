@@ -23,7 +23,7 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import Change, EventType
-from lookup.domain.changes import (
+from lookup.ingest.changes import (
     Occurrence,
     PlacedUnit,
     company_occurrences,
@@ -34,8 +34,8 @@ from lookup.domain.changes import (
     roles_changes,
     unit_occurrences,
 )
-from lookup.domain.trees import dump, dump_all
-from lookup.domain.upgrading import completed, is_outdated
+from lookup.store.canonical_json import dump, dump_all
+from lookup.store.upgrading import completed, is_outdated
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey("dk:12345674")

@@ -20,8 +20,7 @@ from common.contracts.company import (
     Share,
     Status,
 )
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import (
+from lookup.ingest.records import (
     CompanyRecord,
     Kind,
     MistakeRecord,
@@ -29,6 +28,7 @@ from lookup.domain.records import (
     SourceVersion,
     UnitRecord,
 )
+from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_contact,
     a_cvr_address,

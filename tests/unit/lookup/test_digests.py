@@ -7,15 +7,15 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from lookup.adapters.registers.digests import digest_of, rules_of
-from lookup.adapters.registers.reading import documents, understood
-from lookup.domain.digests import Part
-from lookup.domain.planning.companies import plan_companies, plan_owners
-from lookup.domain.planning.participants import plan_participants
-from lookup.domain.planning.states import Circumstances, Known, Plan, Renewal, Verdict
-from lookup.domain.planning.units import plan_units
-from lookup.domain.records import Elsewhere, Kind, MistakeRecord, Refused, Unread
-from lookup.usecases.apply import identity
+from lookup.ingest.apply import identity
+from lookup.ingest.digests import Part
+from lookup.ingest.planning.companies import plan_companies, plan_owners
+from lookup.ingest.planning.participants import plan_participants
+from lookup.ingest.planning.states import Circumstances, Known, Plan, Renewal, Verdict
+from lookup.ingest.planning.units import plan_units
+from lookup.ingest.records import Elsewhere, Kind, MistakeRecord, Refused, Unread
+from lookup.registers.digests import digest_of, rules_of
+from lookup.registers.reading import documents, understood
 from register_samples import write_registers
 from tests.builders.companies import (
     MONDAY,

@@ -8,12 +8,12 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from common.contracts.events import EventType, RegistryEvent
-from lookup.domain.planning.companies import plan_companies, plan_owners
-from lookup.domain.planning.participants import plan_participants, plan_vanished
-from lookup.domain.planning.removals import plan_unit_removal
-from lookup.domain.planning.states import Circumstances, Known, Plan
-from lookup.domain.planning.units import plan_units
-from lookup.domain.records import ParticipantRecord
+from lookup.ingest.planning.companies import plan_companies, plan_owners
+from lookup.ingest.planning.participants import plan_participants, plan_vanished
+from lookup.ingest.planning.removals import plan_unit_removal
+from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.units import plan_units
+from lookup.ingest.records import ParticipantRecord
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

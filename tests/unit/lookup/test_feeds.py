@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.domain.feeds import (
+from lookup.ingest.feeds import (
     BEGINNING,
     Cursor,
     Ended,
@@ -21,9 +21,9 @@ from lookup.domain.feeds import (
     is_over,
     sorted_out,
 )
-from lookup.domain.planning.states import CompanyState, Known, UnitState
-from lookup.domain.records import CompanyRecord, Kind, UnitRecord
-from lookup.domain.trees import dump
+from lookup.ingest.planning.states import CompanyState, Known, UnitState
+from lookup.ingest.records import CompanyRecord, Kind, UnitRecord
+from lookup.store.canonical_json import dump
 from tests.builders.companies import a_company, a_company_record, a_unit
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.domain.folding import (
+from lookup.search.folding import (
     LEADING_FORMS,
     TRAILING_FORMS,
     fold_name,

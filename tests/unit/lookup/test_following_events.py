@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import CompanyKey, Status
-from lookup.domain.planning.companies import plan_companies
-from lookup.domain.planning.participants import plan_participants, plan_vanished
-from lookup.domain.planning.states import Circumstances, Known, Plan
-from lookup.domain.planning.units import plan_units
-from lookup.domain.records import CompanyRecord, ParticipantRecord, SourceVersion, UnitRecord
-from lookup.usecases.apply import Stored
+from lookup.ingest.apply import Stored
+from lookup.ingest.planning.companies import plan_companies
+from lookup.ingest.planning.participants import plan_participants, plan_vanished
+from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.units import plan_units
+from lookup.ingest.records import CompanyRecord, ParticipantRecord, SourceVersion, UnitRecord
 from tests.builders.companies import (
     a_company,
     a_company_record,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from lookup.adapters.index import SearchIndex
-from lookup.domain.indexed import AddressKind, IndexedAddress, IndexedCompany
+from lookup.search.index import SearchIndex
+from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company
 
 

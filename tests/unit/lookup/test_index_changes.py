@@ -13,10 +13,10 @@ from threading import Event, Timer
 import pytest
 
 from common.contracts.company import Country, Status
-from lookup.adapters.index import SearchIndex, Size
-from lookup.adapters.index.documents import documents_of
-from lookup.adapters.index.schema import FORMAT
-from lookup.domain.indexed import AddressKind, IndexedAddress, IndexedCompany
+from lookup.search.index import SearchIndex, Size
+from lookup.search.index.documents import documents_of
+from lookup.search.index.schema import FORMAT
+from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company
 
 NORDLYS = an_indexed_company(
@@ -237,7 +237,7 @@ def test_an_index_of_another_format_has_to_be_built_anew(
         index.apply([NORDLYS])
         index.commit(b"1")
 
-    monkeypatch.setattr("lookup.adapters.index.folders.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("lookup.search.index.folders.FORMAT", FORMAT + 1)
 
     with opened(tmp_path) as index:
         assert index.save_point is None

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Status
-from lookup.adapters.index import SearchIndex
-from lookup.domain.indexed import IndexedCompany
+from lookup.search.index import SearchIndex
+from lookup.search.indexed import IndexedCompany
 from tests.builders.indexed import an_indexed_company
 
 

@@ -7,18 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
-from lookup.domain.folding import fold_name
-from lookup.domain.indexed import (
-    AddressKind,
-    NameKind,
-    Rank,
-    indexed_core,
-    order_of,
-    rank_of,
-    rank_order,
-)
-from lookup.domain.matching import EXACT, similarity
-from lookup.domain.trees import dump
+from lookup.search.folding import fold_name
+from lookup.search.indexed import AddressKind, NameKind, indexed_core, order_of, rank_order
+from lookup.search.matching import EXACT, similarity
+from lookup.store.canonical_json import dump
+from lookup.store.ranking import Rank, rank_of
 from tests.builders.companies import a_company, an_address
 
 #: What separates likely from unlikely.

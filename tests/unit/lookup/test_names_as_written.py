@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from common.contracts.company import Country
-from lookup.adapters.index import SearchIndex
-from lookup.domain.indexed import AddressKind, IndexedAddress
+from lookup.search.index import SearchIndex
+from lookup.search.indexed import AddressKind, IndexedAddress
 from tests.builders.indexed import an_indexed_company
 
 TRADES = ("Holding", "Invest", "Byg", "Transport", "Handel", "Danmark", "Nordic", "Group")

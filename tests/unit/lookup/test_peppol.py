@@ -8,9 +8,9 @@ import orjson
 import pytest
 
 from common.contracts.company import EinvoicingEntry
-from lookup.adapters.registers.peppol import holder_on_card
-from lookup.adapters.registers.reading import ReadRecord, parse, read
-from lookup.domain.records import Elsewhere, Kind, ParticipantRecord, RecordRefused, Refused
+from lookup.ingest.records import Elsewhere, Kind, ParticipantRecord, RecordRefused, Refused
+from lookup.registers.peppol.business_cards import holder_on_card
+from lookup.registers.reading import ReadRecord, parse, read
 from tests.builders.registers import a_business_card
 
 HEADER = (

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import orjson
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.domain.planning.companies import plan_companies, plan_owners
-from lookup.domain.planning.participants import plan_participants
-from lookup.domain.planning.states import (
+from lookup.ingest.planning.companies import plan_companies, plan_owners
+from lookup.ingest.planning.participants import plan_participants
+from lookup.ingest.planning.states import (
     Bump,
     Circumstances,
     CompanyState,
@@ -17,9 +17,9 @@ from lookup.domain.planning.states import (
     UnitState,
     Verdict,
 )
-from lookup.domain.planning.units import plan_units
-from lookup.domain.records import OwnersRecord, SourceVersion
-from lookup.domain.trees import dump
+from lookup.ingest.planning.units import plan_units
+from lookup.ingest.records import OwnersRecord, SourceVersion
+from lookup.store.canonical_json import dump
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

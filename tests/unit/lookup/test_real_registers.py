@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lookup.adapters.registers.reading import ReadRecord, read
-from lookup.domain.records import Kind
+from lookup.ingest.records import Kind
+from lookup.registers.reading import ReadRecord, read
 
 SHARED_DATA = os.environ.get("SHARED_DATA")
 

@@ -14,14 +14,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.adapters.registers import file_csv, file_json, file_streams, file_window
-from lookup.adapters.registers.brreg_documents import DIALECT
-from lookup.adapters.registers.file_csv import CsvRecords
-from lookup.adapters.registers.file_json import JsonRecords
-from lookup.adapters.registers.file_window import Window
-from lookup.adapters.registers.files import raw_records
-from lookup.adapters.registers.reading import ReadRecord, parse, read
-from lookup.domain.records import (
+from lookup.ingest.files import (
+    csv_records as file_csv,
+)
+from lookup.ingest.files import (
+    json_records as file_json,
+)
+from lookup.ingest.files import (
+    streams as file_streams,
+)
+from lookup.ingest.files import (
+    window as file_window,
+)
+from lookup.ingest.files.csv_records import CsvRecords
+from lookup.ingest.files.json_records import JsonRecords
+from lookup.ingest.files.raw_records import raw_records
+from lookup.ingest.files.window import Window
+from lookup.ingest.records import (
     CompanyRecord,
     FileBroken,
     Kind,
@@ -29,6 +38,8 @@ from lookup.domain.records import (
     RecordRefused,
     Refused,
 )
+from lookup.registers.brreg.documents import DIALECT
+from lookup.registers.reading import ReadRecord, parse, read
 from tests.builders.registers import a_role, an_entity, roles
 
 RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]

@@ -10,12 +10,12 @@ import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
-from lookup.adapters.feeds.brreg_feeds import RoleFeed, UpdateFeed
-from lookup.adapters.feeds.cvr import MOST_DOCUMENTS, CvrDocuments
-from lookup.adapters.feeds.http import Answer, Call, Manners, RegisterClient
-from lookup.domain.feeds import Position
-from lookup.domain.records import Kind
-from lookup.usecases.sync.sources import RegisterFault
+from lookup.ingest.feeds import Position
+from lookup.ingest.http_client import Answer, Call, Manners, RegisterClient
+from lookup.ingest.records import Kind
+from lookup.ingest.sources import RegisterFault
+from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.cvr.scroll import MOST_DOCUMENTS, CvrDocuments
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.contract import Contract
-from lookup.adapters.registers.documents import Amount, Count, Document, Moment, read_document
-from lookup.adapters.registers.reading import parse
-from lookup.domain.records import CompanyRecord, Elsewhere, Kind, Record, RecordRefused
+from lookup.ingest.document_fields import Amount, Count, Document, Moment, read_document
+from lookup.ingest.records import CompanyRecord, Elsewhere, Kind, Record, RecordRefused
+from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_business_card,
     a_contact,

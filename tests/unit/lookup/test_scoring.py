@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Country, Status
-from lookup.domain.folding import collapsed, fold_name
-from lookup.domain.indexed import NameKind, Rank, order_of, rank_order
-from lookup.domain.matching import EXACT
-from lookup.domain.scoring import (
+from lookup.search.folding import collapsed, fold_name
+from lookup.search.indexed import NameKind, order_of, rank_order
+from lookup.search.matching import EXACT
+from lookup.search.scoring import (
     ACCEPTED_INFORMATION,
     Name,
     NameStanding,
@@ -16,6 +16,7 @@ from lookup.domain.scoring import (
     read_query,
     weight,
 )
+from lookup.store.ranking import Rank
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
 REGISTER = 100_000

@@ -13,10 +13,10 @@ from typing import Any, cast
 import pytest
 
 from common.contracts.company import Country
-from lookup.adapters.index import SearchIndex
-from lookup.adapters.index.budget import Budget
-from lookup.adapters.searching import IndexSearches
-from lookup.domain.folding import MAX_FOLDED, fold_text
+from lookup.search.folding import MAX_FOLDED, fold_text
+from lookup.search.index import SearchIndex
+from lookup.search.index.budget import Budget
+from lookup.search.searcher import IndexSearches
 from tests.builders.indexed import an_indexed_company
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
@@ -25,7 +25,7 @@ import resource, sys
 from pathlib import Path
 from random import Random
 from common.contracts.company import Country
-from lookup.adapters.index import SearchIndex
+from lookup.search.index import SearchIndex
 from tests.builders.indexed import an_indexed_company
 
 def letters(first, last, count):

@@ -7,9 +7,9 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, Status, company_key
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
-from lookup.domain.suggesting import Suggested
-from lookup.ports import CompanyRow
-from lookup.usecases.suggest import AnswerSuggestions
+from lookup.query.suggestions import AnswerSuggestions
+from lookup.search.suggesting import Suggested
+from lookup.store.reads import CompanyRow
 from tests.builders.companies import a_company, an_address
 
 

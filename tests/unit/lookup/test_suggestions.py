@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Country, Status
-from lookup.adapters.index import SearchIndex
-from lookup.domain.indexed import IndexedCompany
-from lookup.domain.suggesting import Suggested, writings
+from lookup.search.index import SearchIndex
+from lookup.search.indexed import IndexedCompany
+from lookup.search.suggesting import Suggested, writings
 from tests.builders.indexed import an_indexed_company
 
 

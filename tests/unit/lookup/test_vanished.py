@@ -3,8 +3,8 @@
 import tracemalloc
 from collections.abc import Iterator
 
-from lookup.domain.records import Unread
-from lookup.usecases.sync.vanished import Roll
+from lookup.ingest.records import Unread
+from lookup.registers.peppol.vanished import Roll
 
 
 def documents(keys: range) -> Iterator[Unread]:

@@ -28,23 +28,23 @@ from common.mongo import (
     ping,
 )
 from common.runtime.health import Health
-from lookup.adapters.outbox import (
+from lookup.ingest.confirm import ConfirmEvents
+from lookup.ingest.leases import Leases
+from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox_worker import (
     BrokerBus,
     BrokerQueue,
     OutboxWorker,
     StoredEvents,
     publishing_outbox,
 )
-from lookup.adapters.rpc import Reads, SearchReads
-from lookup.adapters.searching import IndexSearches, followed_indexes
-from lookup.adapters.store.leases import Leases
-from lookup.adapters.store.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
-from lookup.adapters.store.reads import StoredRegister
+from lookup.ingest.publisher import PublishOutbox
+from lookup.query.lookups import AnswerLookups
+from lookup.query.rpc import Reads, SearchReads
+from lookup.query.suggestions import AnswerSuggestions
+from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
-from lookup.usecases.answer import AnswerLookups
-from lookup.usecases.confirm import ConfirmEvents
-from lookup.usecases.publish import PublishOutbox
-from lookup.usecases.suggest import AnswerSuggestions
+from lookup.store.reads import StoredRegister
 
 #: Lists of searches that one process takes at a time; more would only wait for the threads.
 SEARCH_PREFETCH = 4

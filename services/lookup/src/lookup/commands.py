@@ -23,22 +23,21 @@ from common.mongo import Client, Database, connected, database, outages
 from common.runtime.backoff import delays
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from lookup.adapters.registers.processes import reading_processes
-from lookup.adapters.registers.reading import documents, likely_kind
-from lookup.adapters.store.digests import MongoDigests
-from lookup.adapters.store.indexes import make_indexes
-from lookup.adapters.store.loads import StoredLoadStates
-from lookup.adapters.store.outbox import StoredUnconfirmedEvents
-from lookup.adapters.store.writes import StoredRegisterWriter
 from lookup.app import build
-from lookup.domain.records import Kind, Refused, SourceVersion
-from lookup.ports import FileOrigin
+from lookup.ingest.apply import ApplyRecords
+from lookup.ingest.load import FileOrigin, LoadFile, NotThisKind, NotWhole, Summary
+from lookup.ingest.load_states import StoredLoadStates
+from lookup.ingest.outbox import StoredUnconfirmedEvents
+from lookup.ingest.read import ReadDocuments
+from lookup.ingest.records import Kind, Refused, SourceVersion
+from lookup.ingest.remove import RemoveCompany
+from lookup.ingest.stored_digests import MongoDigests
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.registers.processes import reading_processes
+from lookup.registers.reading import documents, likely_kind
 from lookup.settings import Settings, StoreSettings
+from lookup.store.indexes import make_indexes
 from lookup.sync_commands import add_sync, run_sync
-from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import LoadFile, NotThisKind, NotWhole, Summary
-from lookup.usecases.read import ReadDocuments
-from lookup.usecases.remove import RemoveCompany
 
 #: How `import` ends: all is well; records were refused; wrong use; a file broke off; no database.
 SOUND, REFUSED, MISUSED, BROKEN, AWAY = 0, 1, 2, 3, 4

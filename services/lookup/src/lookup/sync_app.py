@@ -15,37 +15,36 @@ from yarl import URL
 from common.contracts.company import Country, company_key, unit_key
 from common.mongo import Client, Database, connected, database
 from common.runtime.backoff import delays
-from lookup.adapters.feeds.brreg import FILES, BrregEntities, BrregRoles
-from lookup.adapters.feeds.brreg_feeds import RoleFeed, UpdateFeed
-from lookup.adapters.feeds.cvr import CvrDocuments
-from lookup.adapters.feeds.files import DownloadedFile
-from lookup.adapters.feeds.http import Manners, RegisterClient, sessions
-from lookup.adapters.feeds.journal import PassJournal
-from lookup.adapters.feeds.passes import FAILURES, Passes, Sync
-from lookup.adapters.feeds.peppol import EXPORT
-from lookup.adapters.registers.processes import reading_processes
-from lookup.adapters.store.cursors import StoredCursors
-from lookup.adapters.store.digests import MongoDigests
-from lookup.adapters.store.keys import MongoKeys
-from lookup.adapters.store.leases import Leases
-from lookup.adapters.store.loads import StoredLoadStates
-from lookup.adapters.store.writes import StoredRegisterWriter
-from lookup.domain.records import Kind
-from lookup.ports import FileOrigin, LoadStates, Reader, RegisterWriter
+from lookup.ingest.apply import ApplyRecords, RegisterWriter
+from lookup.ingest.companies_first import CompaniesFirst, Records, nothing_first
+from lookup.ingest.cursors import StoredCursors
+from lookup.ingest.http_client import Manners, RegisterClient, sessions
+from lookup.ingest.leases import Leases
+from lookup.ingest.load import FileOrigin, LoadFile, LoadStates
+from lookup.ingest.load_states import StoredLoadStates
+from lookup.ingest.pass_telemetry import PassJournal
+from lookup.ingest.passes import FAILURES, Passes, Sync
+from lookup.ingest.read import ReadDocuments, Reader
+from lookup.ingest.records import Kind
+from lookup.ingest.remove import RemoveCompany, RemoveUnit
+from lookup.ingest.sources import Cursors, Entities, Feed
+from lookup.ingest.stored_digests import MongoDigests
+from lookup.ingest.stored_keys import MongoKeys
+from lookup.ingest.tally import Tally
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.registers.brreg.feed import FILES, BrregEntities, BrregRoles
+from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.brreg.reconcile import Reconcile
+from lookup.registers.brreg.refresh import BringEntities
+from lookup.registers.brreg.sync import SyncNorway
+from lookup.registers.cvr.scroll import CvrDocuments
+from lookup.registers.cvr.sync import SyncDenmark
+from lookup.registers.downloads import DownloadedFile
+from lookup.registers.peppol.export import EXPORT
+from lookup.registers.peppol.sync import SyncPeppol
+from lookup.registers.peppol.vanished import DropVanished
+from lookup.registers.processes import reading_processes
 from lookup.settings import SyncSettings
-from lookup.usecases.apply import ApplyRecords
-from lookup.usecases.load import LoadFile
-from lookup.usecases.read import ReadDocuments
-from lookup.usecases.remove import RemoveCompany, RemoveUnit
-from lookup.usecases.sync.bring import BringEntities
-from lookup.usecases.sync.companies_first import CompaniesFirst, Records, nothing_first
-from lookup.usecases.sync.denmark import SyncDenmark
-from lookup.usecases.sync.norway import SyncNorway
-from lookup.usecases.sync.peppol import SyncPeppol
-from lookup.usecases.sync.reconcile import Reconcile
-from lookup.usecases.sync.sources import Cursors, Entities, Feed
-from lookup.usecases.sync.tally import Tally
-from lookup.usecases.sync.vanished import DropVanished
 
 #: How long a process that died keeps others from its sources.
 LEASE: Final = timedelta(seconds=30)

@@ -21,8 +21,8 @@ from common.runtime.health import Health
 from common.runtime.service import run
 from common.runtime.settings import load
 from common.runtime.tasks import beside
-from lookup.adapters.feeds.passes import Outcome, follow
-from lookup.domain.records import Kind
+from lookup.ingest.passes import Outcome, follow
+from lookup.ingest.records import Kind
 from lookup.settings import SyncSettings
 from lookup.sync_app import connect
 

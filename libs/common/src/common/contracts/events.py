@@ -1,5 +1,6 @@
 """Registry events as they are published, stored and delivered (spec/decisions.md section 5)."""
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
@@ -8,6 +9,11 @@ import orjson
 
 from common.contracts.company import Company, Country, ProductionUnit
 from common.contracts.contract import Contract
+
+
+def rfc3339(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 #: The namespace of event ids. Never change it: the same change must keep its id.
 EVENT_NAMESPACE = UUID("6f1c2c0e-5a1b-5e0f-9a52-8d3f4f1f7c11")

@@ -1,5 +1,0 @@
-"""Name and address search in an index inside the process: the only importer of tantivy."""
-
-from lookup.adapters.index.search_index import SearchIndex, Size
-
-__all__ = ["SearchIndex", "Size"]

@@ -1,0 +1,1 @@
+"""Brings registers into MongoDB, independent of any register, and publishes their events."""

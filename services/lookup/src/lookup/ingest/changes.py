@@ -1,0 +1,165 @@
+"""What differs between two versions of a company, and which events tell of it.
+
+Versions are compared as their public JSON, so that a change is what a receiver can see. The fields
+that an answer adds (`revision`, `match`, `source`) are no part of a version.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from common.contracts.company import (
+    Company,
+    CompanyKey,
+    EinvoicingEntry,
+    ProductionUnit,
+    Status,
+)
+from common.contracts.events import Change, EventType
+from lookup.store.upgrading import as_read_now, owners_as_read_now
+
+#: A version as it is at hand: a model, or the stored JSON of one.
+Version = Company | ProductionUnit | bytes
+
+_NOT_COMPARED: Final = frozenset({"revision", "match", "source"})
+
+#: What changes with a status, and is told with it rather than apart.
+_STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """An event that is due, before it has a revision and an id."""
+
+    type: EventType
+    changes: tuple[Change, ...] = ()
+    unit: ProductionUnit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """A production unit and the company it belongs to, if any."""
+
+    unit: ProductionUnit
+    company: CompanyKey | None
+
+
+def diff(old: Version, new: Version) -> tuple[Change, ...]:
+    """The fields whose values differ, in the order of the record.
+
+    Objects are compared field by field under dotted paths; a list, or an object that comes or goes,
+    is given whole. A difference in what an earlier release read is no change (`upgrading`).
+    """
+    after = _tree(new)
+    return tuple(_differences(as_read_now(_tree(old), after), after, ""))
+
+
+def _tree(version: Version) -> dict[str, Any]:
+    if not isinstance(version, bytes):
+        return version.model_dump(mode="json")
+    tree: dict[str, Any] = orjson.loads(version)
+    return {name: value for name, value in tree.items() if name not in _NOT_COMPARED}
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
+    for name, value in new.items():
+        before = old.get(name, value)
+        if isinstance(before, dict) and isinstance(value, dict):
+            yield from _differences(before, value, f"{path}{name}.")
+        elif before != value:
+            yield Change(field=f"{path}{name}", old=before, new=value)
+
+
+def company_occurrences(
+    old: Version | None, new: Version, roles: Sequence[Change] = ()
+) -> tuple[Occurrence, ...]:
+    """The events of a changed company; none when it is as it was.
+
+    A changed status is an event of its own; `company.updated` has the other fields, and the list
+    of roles where that changed (`roles_changes`).
+    """
+    if old is None:
+        return (Occurrence(EventType.COMPANY_CREATED),)
+    changes = (*diff(old, new), *roles)
+    turned = any(change.field == "status" for change in changes)
+    turn = EventType.COMPANY_STATUS_CHANGED if turned else None
+    return tuple(
+        Occurrence(kind, told) for kind, told in _told(changes, turn, EventType.COMPANY_UPDATED)
+    )
+
+
+def unit_occurrences(
+    old: PlacedUnit | None, new: PlacedUnit
+) -> tuple[tuple[CompanyKey, Occurrence], ...]:
+    """What there is to tell of a production unit, each with the company it is told of.
+
+    A unit that moves is created at its new company; of its old one is told that `company` changed.
+    """
+    created = Occurrence(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
+    arrival = () if new.company is None else ((new.company, created),)
+    if old is None or old.company is None:
+        return arrival
+    changes = diff(old.unit, new.unit)
+    if new.company != old.company:
+        move = Change(field="company", old=old.company, new=new.company)
+        left = Occurrence(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
+        return ((old.company, left), *arrival)
+    ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
+    turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
+    return tuple(
+        (new.company, Occurrence(kind, told, new.unit))
+        for kind, told in _told(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
+    )
+
+
+def owners_occurrences(old: bytes | None, new: bytes) -> tuple[Occurrence, ...]:
+    """Both are JSON lists; owners that are null or not known yet count as none."""
+    after = orjson.loads(new)
+    before = owners_as_read_now(None if old is None else orjson.loads(old), after)
+    changes = _list_changes("owners", before, after)
+    return (Occurrence(EventType.OWNERS_CHANGED, changes),) if changes else ()
+
+
+def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
+    """The change of the list of roles, if there is one; roles not known yet count as none."""
+    return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
+
+
+def einvoicing_occurrences(
+    old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
+) -> tuple[Occurrence, ...]:
+    before = [one.model_dump(mode="json") for one in old]
+    after = [one.model_dump(mode="json") for one in new]
+    changes = _list_changes("einvoicing", before, after)
+    return (Occurrence(EventType.EINVOICING_CHANGED, changes),) if changes else ()
+
+
+def unit_removal(number: str) -> Occurrence:
+    """What is told of a unit that the register orders removed: its number and its end alone."""
+    left = ProductionUnit(number=number, status=Status.ENDED)
+    return Occurrence(EventType.PRODUCTION_UNIT_ENDED, unit=left)
+
+
+def removal() -> Occurrence:
+    """What is told of a company that the register orders removed: that alone."""
+    return Occurrence(EventType.COMPANY_REMOVED)
+
+
+def _told(
+    changes: Sequence[Change], turn: EventType | None, otherwise: EventType
+) -> Iterator[tuple[EventType, tuple[Change, ...]]]:
+    """Each change in one event: in that of the turn, if there is one, what belongs to a status."""
+    turning = [change for change in changes if turn and change.field in _STATUS_FIELDS]
+    others = [change for change in changes if change not in turning]
+    if turn and turning:
+        yield turn, tuple(turning)
+    if others:
+        yield otherwise, tuple(others)
+
+
+def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> tuple[Change, ...]:
+    if (old or []) == (new or []):
+        return ()
+    return (Change(field=field, old=old, new=new),)

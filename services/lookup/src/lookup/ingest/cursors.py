@@ -1,0 +1,63 @@
+"""How far each source was read: one document per source."""
+
+from typing import Any
+
+from pymongo.errors import DuplicateKeyError
+
+from common.mongo import Database, outages
+from lookup.ingest.apply import Conflict
+from lookup.ingest.feeds import Cursor, Position
+from lookup.ingest.records import Kind
+from lookup.store.documents import CURSORS, Document
+
+
+class StoredCursors:
+    def __init__(self, database: Database) -> None:
+        self._cursors = database[CURSORS]
+
+    async def read(self, source: Kind) -> Cursor | None:
+        with outages():
+            document = await self._cursors.find_one({"_id": source})
+        return None if document is None else _cursor(document)
+
+    async def move(self, source: Kind, cursor: Cursor) -> Cursor:
+        document = _document(cursor)
+        try:
+            with outages():
+                if cursor.revision == 0:
+                    await self._cursors.insert_one({"_id": source, **document})
+                else:
+                    before = {"_id": source, "revision": cursor.revision}
+                    result = await self._cursors.replace_one(before, document)
+                    if result.matched_count == 0:
+                        raise Conflict("another sync has moved the cursor")
+        except DuplicateKeyError:
+            raise Conflict("another sync has begun at the same time") from None
+        return _cursor(document)
+
+
+def _document(cursor: Cursor) -> Document:
+    return {
+        "revision": cursor.revision + 1,
+        "position": {
+            "at": cursor.position.at,
+            "sequence": cursor.position.sequence,
+            "seen": list(cursor.position.seen),
+        },
+        "until": cursor.until,
+        "reconciled_at": cursor.reconciled_at,
+        "etag": cursor.etag,
+        "downloads": list(cursor.downloads),
+    }
+
+
+def _cursor(document: Document) -> Cursor:
+    position: dict[str, Any] = document["position"]
+    return Cursor(
+        position=Position(position["at"], position["sequence"], tuple(position["seen"])),
+        until=document["until"],
+        reconciled_at=document["reconciled_at"],
+        etag=document["etag"],
+        downloads=tuple(document["downloads"]),
+        revision=document["revision"],
+    )

@@ -1,0 +1,1 @@
+"""Register files of any size, cut into documents."""

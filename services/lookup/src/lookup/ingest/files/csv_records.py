@@ -1,0 +1,118 @@
+"""Rows out of a CSV file of any size; a quoted cell may hold line breaks."""
+
+import csv
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lookup.ingest.files.window import MAX_BLANK, Found, Window
+from lookup.ingest.records import FileBroken
+
+#: A row that has not ended after so many bytes has lost a quotation mark.
+LONGEST_ROW = 1 << 20
+
+_DELIMITERS = b",;\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How one publisher writes its tables."""
+
+    encoding: str
+    #: The name of the first column, by which such a table is known.
+    first_column: bytes
+    #: How a row begins; looked for where the row before it has lost its end.
+    row_start: re.Pattern[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    text: bytes
+    place: str
+
+
+class CsvRecords:
+    """Iterates over the rows below the header, each a dict of its filled cells by column.
+
+    Broken rows come with their fault. Raises FileBroken, saying where, when the file ends inside
+    one.
+    """
+
+    def __init__(self, window: Window, dialect: Dialect) -> None:
+        self._window = window
+        self._dialect = dialect
+        self._line_number = 0
+        #: Lines that were taken for part of a broken row.
+        self._given_back: deque[_Line] = deque()
+        self._delimiter = ","
+        self._header: list[str] = []
+
+    def __iter__(self) -> Iterator[Found]:
+        header = b"".join(line.text for line in self._next_row())
+        self._delimiter = delimiter_of(header, self._dialect) or self._delimiter
+        try:
+            self._header = self._cells(header)
+        except (UnicodeDecodeError, csv.Error) as fault:
+            raise FileBroken(f"the header cannot be read: {fault}") from None
+        while lines := self._next_row():
+            yield self._row(lines)
+
+    def _row(self, lines: list[_Line]) -> Found:
+        text = b"".join(line.text for line in lines)
+        if text.count(b'"') % 2:
+            return self._broken(lines, "a quotation mark is missing")
+        try:
+            cells = self._cells(text)
+        except (UnicodeDecodeError, csv.Error) as fault:
+            return self._broken(lines, str(fault))
+        if len(cells) != len(self._header):
+            return self._broken(lines, f"it has {len(cells)} cells, not {len(self._header)}")
+        named = zip(self._header, cells, strict=True)
+        return Found(lines[0].place, {name: cell for name, cell in named if cell})
+
+    def _cells(self, text: bytes) -> list[str]:
+        row = text.decode(self._dialect.encoding).rstrip("\r\n")
+        return next(csv.reader([row], delimiter=self._delimiter), [])
+
+    def _broken(self, lines: list[_Line], fault: str) -> Found:
+        """Refuses a row up to where, among the lines it has swallowed, another one begins."""
+        for at, line in enumerate(lines[1:], start=1):
+            if self._dialect.row_start.match(line.text):
+                self._given_back.extendleft(reversed(lines[at:]))
+                break
+        else:
+            if not lines[-1].text.endswith(b"\n"):
+                raise FileBroken(f"the file ends inside the row that begins at {lines[0].place}")
+        return Found(lines[0].place, None, fault)
+
+    def _next_row(self) -> list[_Line]:
+        """The lines of the next row, as far as quotation marks tell; none at the end."""
+        lines: list[_Line] = []
+        quotes = size = blank = 0
+        while size <= LONGEST_ROW and (line := self._next_line()):
+            if not lines and not line.text.strip():
+                blank += len(line.text)
+                if blank > MAX_BLANK:
+                    raise FileBroken(f"nothing but white space precedes {line.place}")
+                continue
+            lines.append(line)
+            size += len(line.text)
+            quotes += line.text.count(b'"')
+            if quotes % 2 == 0:
+                break
+        return lines
+
+    def _next_line(self) -> _Line | None:
+        if self._given_back:
+            return self._given_back.popleft()
+        text = self._window.take_line(longest=LONGEST_ROW)
+        self._line_number += 1
+        return _Line(text, f"line {self._line_number}") if text else None
+
+
+def delimiter_of(header: bytes, dialect: Dialect) -> str | None:
+    """What separates the columns; None when this is not the header of such a table."""
+    name = re.escape(dialect.first_column)
+    match = re.match(b'"?' + name + b'"?([' + _DELIMITERS + b"])", header, re.IGNORECASE)
+    return None if match is None else match[1].decode()

@@ -1,0 +1,94 @@
+"""Raw records out of a register's file, whatever its wrapping; the way to the `file_*` modules."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lookup.ingest.files.csv_records import CsvRecords, Dialect, delimiter_of
+from lookup.ingest.files.json_records import JsonRecords
+from lookup.ingest.files.streams import OnBytes, ignore_progress, stream
+from lookup.ingest.files.window import Found, Window
+from lookup.ingest.records import FileBroken, Refused
+
+#: A document as the register's JSON has it, or a row of its CSV by column.
+Raw = Mapping[str, Any]
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: More than the white space before JSON, or the name of a table's first column.
+_BEGINNING = 256
+
+#: What is taken for a register's file by mistake, by its first bytes in lower case.
+_OTHERS = (
+    (b"<!doctype html", "an HTML page"),
+    (b"<html", "an HTML page"),
+    (b"<", "XML"),
+    (b"%pdf", "a PDF"),
+    (b"pk\x03\x04", "a ZIP archive or a spreadsheet"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """A record of a file, not yet understood."""
+
+    #: From 1.
+    number: int
+    #: `byte 1234` or `line 7` of the unpacked content.
+    place: str
+    raw: Raw
+    #: Whether `raw` is a row of a table.
+    is_row: bool
+    #: The JSON of `raw`; None where it was put together from something else.
+    text: bytes | None = None
+
+
+def raw_records(
+    path: Path, dialect: Dialect | None = None, on_bytes: OnBytes = ignore_progress
+) -> Iterator[RawRecord | Refused]:
+    """Yields the records of a file of any size, plain or gzip, holding one at a time.
+
+    JSON: a list, search answers, one record or page a line; CSV where a dialect is given.
+    Raises FileBroken, after all that is whole has been yielded.
+    """
+    window = Window(stream(path, on_bytes))
+    number = 0
+    broken: FileBroken | None = None
+    try:
+        is_table, found = _open(window, dialect)
+        for number, one in enumerate(found, start=1):
+            yield _numbered(number, one, is_table=is_table)
+    except FileBroken as end:
+        broken = end
+    # Where the stream broke off, that is also why a record has no end.
+    broken = window.broken or broken
+    if broken is not None:
+        raise FileBroken(f"{broken} ({number} records before)")
+
+
+def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Refused:
+    if one.content is None:
+        return Refused(number, one.place, one.fault)
+    return RawRecord(number, one.place, one.content, is_table, one.text)
+
+
+def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found]]:
+    """Whether the content is a table, and its records."""
+    while window.pending < _BEGINNING and window.more():
+        pass
+    if window.data.startswith(_BYTE_ORDER_MARK):
+        window.at = len(_BYTE_ORDER_MARK)
+    beginning = window.data[window.at : window.at + _BEGINNING].lstrip()
+    if beginning.startswith((b"{", b"[")):
+        return False, iter(JsonRecords(window))
+    if dialect is not None and delimiter_of(beginning, dialect):
+        return True, iter(CsvRecords(window, dialect))
+    raise FileBroken(f"the file is neither JSON nor a table of this register{_seems(beginning)}")
+
+
+def _seems(beginning: bytes) -> str:
+    lowered = beginning.lower()
+    for start, what in _OTHERS:
+        if lowered.startswith(start):
+            return f": it begins like {what}"
+    return ""

@@ -1,0 +1,49 @@
+"""How far each kind has been loaded."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from common.mongo import Database, outages
+from lookup.ingest.load import FileOrigin
+from lookup.ingest.records import Kind
+from lookup.store.documents import LOADS, Document
+
+
+class StoredLoadStates:
+    """One document per kind: `state` is `loading` until a file was read whole, then `loaded`."""
+
+    def __init__(self, database: Database) -> None:
+        self._loads = database[LOADS]
+
+    async def begin(self, kind: Kind, *, at: datetime) -> None:
+        with outages():
+            await self._loads.update_one(
+                {"_id": kind},
+                {"$set": {"begun_at": at}, "$setOnInsert": {"state": "loading"}},
+                upsert=True,
+            )
+
+    async def finish(
+        self,
+        kind: Kind,
+        *,
+        at: datetime,
+        counts: Mapping[str, int],
+        whole: FileOrigin | None = None,
+    ) -> None:
+        loaded: Document = {"state": "loaded", "finished_at": at, "counts": dict(counts)}
+        if whole is not None:
+            loaded[f"records.{whole}"] = counts["read"]
+        with outages():
+            await self._loads.update_one({"_id": kind}, {"$set": loaded})
+
+    async def records(self, kind: Kind, origin: FileOrigin) -> int:
+        with outages():
+            found = await self._loads.find_one({"_id": kind}, {"records": 1})
+        return 0 if found is None else int(found.get("records", {}).get(origin, 0))
+
+    async def is_loaded(self, kind: Kind) -> bool:
+        """Whether the kind has once been loaded to the end of a file."""
+        with outages():
+            found = await self._loads.find_one({"_id": kind, "state": "loaded"}, {"_id": 1})
+        return found is not None

@@ -1,0 +1,1 @@
+"""Plans: what a batch of records changes, decided from what is stored."""

@@ -1,0 +1,200 @@
+"""Company records, and owners that come in a file of their own."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import orjson
+
+from common.contracts.company import CompanyKey
+from common.contracts.events import Change
+from lookup.ingest.changes import Occurrence, company_occurrences, owners_occurrences, roles_changes
+from lookup.ingest.digests import Part
+from lookup.ingest.events import Announcement, announce
+from lookup.ingest.planning.states import (
+    WRITTEN,
+    Circumstances,
+    CompanyState,
+    CompanyWrite,
+    Known,
+    Plan,
+    Renewal,
+    Verdict,
+    judge,
+    renewal,
+)
+from lookup.ingest.records import CompanyRecord, OwnersRecord
+from lookup.store.upgrading import is_outdated
+
+#: How `dump` writes it; inside a text its quotes would be escaped.
+_NO_FORMER_NAMES = b'"former_names":[]'
+
+#: A verdict, and what it writes and tells.
+_Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
+
+
+def plan_companies(records: Sequence[CompanyRecord], known: Known, given: Circumstances) -> Plan:
+    return _plan(_company(record, known, given) for record in records)
+
+
+def plan_owners(records: Sequence[OwnersRecord], known: Known, given: Circumstances) -> Plan:
+    return _plan(_owners(record, known, given) for record in records)
+
+
+def _plan(decisions: Iterable[_Decision]) -> Plan:
+    verdicts: list[Verdict] = []
+    writes: list[CompanyWrite] = []
+    renewals: list[Renewal] = []
+    announcements: list[Announcement] = []
+    for verdict, write, told in decisions:
+        verdicts.append(verdict)
+        announcements += told
+        match write:
+            case CompanyWrite():
+                writes.append(write)
+            case Renewal():
+                renewals.append(write)
+            case None:
+                pass
+    return Plan(
+        tuple(verdicts),
+        companies=tuple(writes),
+        announcements=tuple(announcements),
+        renewals=tuple(renewals),
+    )
+
+
+def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Decision:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None, ()
+    stored = known.companies.get(record.key)
+    core, owners, roles = record.core, record.owner_list, record.role_list
+    version = record.version or given.file_version
+    outdated = False
+    if stored is None or stored.core is None:
+        verdict = Verdict.NEW
+    else:
+        core = with_held_names(core, stored.core)
+        outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
+        same = (
+            core == stored.core
+            and (record.phones, record.units) == (stored.phones, stored.units)
+            and (owners is None or owners == stored.owners)
+            and (roles is None or roles == stored.roles)
+        )
+        verdict = judge(same=same, stored=stored.version, read=version, outdated=outdated)
+        if verdict is Verdict.UNCHANGED:
+            again = renewal(
+                Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
+            )
+            return verdict, again, ()
+    if verdict not in WRITTEN:
+        return verdict, None, ()
+    base = stored or CompanyState(revision=0)
+    state = CompanyState(
+        revision=base.revision + 1,
+        core=core,
+        owners=base.owners if owners is None else owners,
+        roles=base.roles if roles is None else roles,
+        phones=record.phones,
+        units=record.units,
+        version=version,
+        owners_version=base.owners_version,
+        digest=record.digest,
+        owners_digest=base.owners_digest if owners is None else None,
+    )
+    occurrences = tuple(_occurrences(base, replace(record, core=core)))
+    write = CompanyWrite(
+        record.key,
+        None if stored is None else stored.revision,
+        state,
+        record.rank,
+        None if outdated and not occurrences else record.updated_at or version.at,
+    )
+    return verdict, write, _told(record.key, state, occurrences, given)
+
+
+def with_held_names(core: bytes, stored: bytes) -> bytes:
+    """A company with the names that it had here before, where its register lists none.
+
+    Norway's lists no former names at all, and people go on asking for them.
+    """
+    if core == stored or _NO_FORMER_NAMES not in core:
+        return core
+    before, name = orjson.loads(stored), orjson.loads(core)["name"]
+    names = dict.fromkeys((before["name"], *before.get("former_names", ())))
+    held = [former for former in names if former != name]
+    return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held), 1)
+
+
+def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
+    yield from company_occurrences(
+        before.core, record.core, _roles_changes(before, record.role_list)
+    )
+    if before.is_known and record.owner_list is not None:
+        yield from owners_occurrences(before.owners, record.owner_list)
+
+
+def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:
+    return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
+
+
+def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decision:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None, ()
+    stored = known.companies.get(record.key)
+    owners, roles = record.owner_list, record.role_list
+    version = record.version or given.file_version
+    if stored is None or stored.owners is None:
+        verdict = Verdict.NEW
+    else:
+        verdict = judge(
+            same=(owners, roles) == (stored.owners, stored.roles),
+            stored=stored.owners_version,
+            read=version,
+            outdated=stored.lacks_roles,
+        )
+        # The revision of a company that is not known does not tell its owners apart.
+        if verdict is Verdict.UNCHANGED and stored.is_known:
+            again = renewal(
+                Part.OWNERS,
+                record.key,
+                stored.revision,
+                stored=stored.owners_digest,
+                read=record.digest,
+            )
+            return verdict, again, ()
+    if verdict not in WRITTEN:
+        return verdict, None, ()
+    base = stored or CompanyState(revision=0)
+    # A company that is not known yet starts counting when it comes.
+    public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
+    state = CompanyState(
+        revision=base.revision + 1 if public else base.revision,
+        core=base.core,
+        owners=owners,
+        roles=roles,
+        phones=base.phones,
+        units=base.units,
+        version=base.version,
+        owners_version=version,
+        digest=base.digest,
+        owners_digest=record.digest,
+    )
+    expected = None if stored is None else stored.revision
+    write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
+    changed: tuple[Occurrence, ...] = ()
+    if base.core is not None:
+        told = _roles_changes(base, roles)
+        changed = (
+            *company_occurrences(base.core, base.core, told),
+            *owners_occurrences(base.owners, owners),
+        )
+    return verdict, write, _told(record.key, state, changed, given)
+
+
+def _told(
+    key: CompanyKey, state: CompanyState, occurrences: Iterable[Occurrence], given: Circumstances
+) -> Iterable[Announcement]:
+    if not given.announces:
+        return ()
+    return announce(key, state.core, revision=state.revision, occurrences=occurrences, at=given.at)

@@ -1,0 +1,127 @@
+"""E-invoicing identifiers: stored each for itself, told of as the whole list of their company."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from common.contracts.company import CompanyKey
+from lookup.ingest.digests import Part
+from lookup.ingest.events import Announcement, announce
+from lookup.ingest.planning.einvoicing import einvoicing_changes
+from lookup.ingest.planning.states import (
+    WRITTEN,
+    Circumstances,
+    Known,
+    ParticipantDrop,
+    ParticipantState,
+    ParticipantWrite,
+    Plan,
+    Renewal,
+    Verdict,
+    judge,
+    renewal,
+)
+from lookup.ingest.records import ParticipantRecord
+
+
+def plan_participants(
+    records: Sequence[ParticipantRecord], known: Known, given: Circumstances
+) -> Plan:
+    """To tell of changes, `known` has to hold all identifiers of the companies that change."""
+    verdicts: list[Verdict] = []
+    writes: list[ParticipantWrite] = []
+    renewals: list[Renewal] = []
+    touched: dict[CompanyKey, None] = {}
+    for record in records:
+        verdict, write = _participant(record, known, given)
+        verdicts.append(verdict)
+        if isinstance(write, Renewal):
+            renewals.append(write)
+        if isinstance(write, ParticipantWrite):
+            writes.append(write)
+            before = known.participants.get(record.identifier)
+            for holder in (before.holder if before else None, record.holder):
+                company = known.company_of(holder)
+                if company is not None:
+                    touched[company] = None
+    after = {**known.participants, **{write.identifier: write.state for write in writes}}
+    return Plan(
+        tuple(verdicts),
+        bumps=known.bumps(touched),
+        participants=tuple(writes),
+        announcements=_announced(touched, after, known, given) if given.announces else (),
+        renewals=tuple(renewals),
+    )
+
+
+def plan_vanished(identifiers: Collection[str], known: Known, given: Circumstances) -> Plan:
+    """What to do about identifiers that a whole export has no longer.
+
+    What was stored from a newer one stays. To tell of the others, `known` has to hold all
+    identifiers of their companies.
+    """
+    gone = {
+        identifier: state
+        for identifier in identifiers
+        if (state := known.participants.get(identifier)) is not None
+        and (state.version is None or state.version <= given.file_version)
+    }
+    touched = {
+        company: None
+        for state in gone.values()
+        if (company := known.company_of(state.holder)) is not None
+    }
+    after = {key: state for key, state in known.participants.items() if key not in gone}
+    return Plan(
+        bumps=known.bumps(touched),
+        drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
+        announcements=_announced(touched, after, known, given) if given.announces else (),
+    )
+
+
+def _participant(
+    record: ParticipantRecord, known: Known, given: Circumstances
+) -> tuple[Verdict, ParticipantWrite | Renewal | None]:
+    if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
+        return Verdict.REMOVED, None
+    stored = known.participants.get(record.identifier)
+    entry = record.core
+    version = record.version or given.file_version
+    if stored is None:
+        verdict = Verdict.NEW
+    else:
+        same = (entry, record.holder) == (stored.entry, stored.holder)
+        verdict = judge(same=same, stored=stored.version, read=version)
+        if verdict is Verdict.UNCHANGED:
+            return verdict, renewal(
+                Part.PARTICIPANT,
+                record.identifier,
+                stored.revision,
+                stored=stored.digest,
+                read=record.digest,
+            )
+    if verdict not in WRITTEN:
+        return verdict, None
+    revision = 1 if stored is None else stored.revision + 1
+    state = ParticipantState(revision, entry, record.holder, version, record.digest)
+    expected = None if stored is None else stored.revision
+    return verdict, ParticipantWrite(record.identifier, expected, state)
+
+
+def _announced(
+    touched: Collection[CompanyKey],
+    after: Mapping[str, ParticipantState],
+    known: Known,
+    given: Circumstances,
+) -> tuple[Announcement, ...]:
+    changed = replace(known, participants=after)
+    return tuple(
+        announcement
+        for bump in known.bumps(touched)
+        for announcement in announce(
+            bump.key,
+            known.companies[bump.key].core,
+            revision=bump.expected + 1,
+            occurrences=einvoicing_changes(bump.key, known, changed),
+            at=given.at,
+        )
+    )

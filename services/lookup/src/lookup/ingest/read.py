@@ -1,0 +1,57 @@
+"""Understanding the documents of a file, those alone that are not stored just so."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from lookup.ingest.digests import PART_OF, Part
+from lookup.ingest.records import Kind, Record, Refused, Unread
+
+
+class StoredDigests(Protocol):
+    """The digests of the documents that what is stored was read from."""
+
+    async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
+        """Of those that are stored; None where none is known. May raise `Outage`."""
+
+
+class Reader(Protocol):
+    """Understands documents."""
+
+    async def __call__(
+        self, kind: Kind, documents: Sequence[Unread], /
+    ) -> Sequence[Record | Refused]:
+        """What each of them says, or why it cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A document that what is stored was read from: reading it again would change nothing."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocuments:
+    digests: StoredDigests
+    reader: Reader
+
+    async def __call__(
+        self, kind: Kind, documents: Sequence[Unread | Refused]
+    ) -> Sequence[Record | Same | Refused]:
+        """What became of each, in their order. May raise `Outage`."""
+        keys = [one.key for one in documents if isinstance(one, Unread) and one.key is not None]
+        stored = await self.digests.of(PART_OF[kind], keys) if keys else {}
+        found = [
+            _known(one, stored.get(one.key or "")) if isinstance(one, Unread) else one
+            for one in documents
+        ]
+        unread = [one for one in found if isinstance(one, Unread)]
+        read = iter(await self.reader(kind, unread) if unread else ())
+        return [next(read) if isinstance(one, Unread) else one for one in found]
+
+
+def _known(document: Unread, stored: bytes | None) -> Unread | Same:
+    if document.key is None or stored is None or stored != document.digest:
+        return document
+    return Same(document.key)

@@ -1,0 +1,63 @@
+"""Purging what its register ordered removed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.ingest.apply import ApplyRecords, RegisterWriter
+from lookup.ingest.load import LoadStates
+from lookup.ingest.planning.removals import plan_unit_removal
+from lookup.ingest.planning.states import Circumstances, Plan
+from lookup.ingest.records import Kind, SourceVersion
+
+_KIND = {Country.DK: Kind.DK_COMPANIES, Country.NO: Kind.NO_ENTITIES}
+_UNIT_KIND = {Country.DK: Kind.DK_UNITS, Country.NO: Kind.NO_UNITS}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveCompany:
+    writer: RegisterWriter
+    states: LoadStates
+    now: Callable[[], datetime]
+
+    async def __call__(self, key: CompanyKey) -> bool:
+        """Removes all that is stored of a company, and leaves a tombstone; False if unknown.
+
+        Subscribers are told, unless the register is still being loaded for the first time.
+        """
+        announces = await self.states.is_loaded(_KIND[_country(key)])
+        return await self.writer.remove(key, at=self.now(), announces=announces)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveUnit:
+    apply: ApplyRecords
+    writer: RegisterWriter
+    states: LoadStates
+    now: Callable[[], datetime]
+
+    async def __call__(self, key: UnitKey) -> bool:
+        """Removes a unit with its identifiers, and leaves a tombstone; False if unknown.
+
+        Those who hear of its company are told that it ended, and nothing else about it.
+        """
+        announces = await self.states.is_loaded(_UNIT_KIND[_country(key)])
+        now = self.now()
+        given = Circumstances(SourceVersion(now), now, announces)
+
+        async def plan() -> Plan:
+            known = await self.writer.known(units=[key])
+            unit = known.units.get(key)
+            holders: set[CompanyKey | UnitKey] = {key}
+            if unit is not None and unit.company is not None:
+                holders.add(unit.company)
+            known = await self.writer.with_all_participants(known, holders)
+            return plan_unit_removal(key, known, given)
+
+        done = await self.apply.through(plan)
+        return any(removal.expected is not None for removal in done.removals)
+
+
+def _country(key: CompanyKey | UnitKey) -> Country:
+    return Country(key.partition(":")[0])

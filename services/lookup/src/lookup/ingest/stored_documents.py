@@ -1,0 +1,117 @@
+"""How the stored documents look, and their way to and from the domain's states."""
+
+from datetime import datetime
+from typing import Any
+
+from lookup.ingest.events import Announcement
+from lookup.ingest.planning.states import CompanyState, ParticipantState, UnitState
+from lookup.ingest.records import SourceVersion
+from lookup.store.documents import Document
+
+
+def company_document(
+    state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
+) -> Document:
+    """All of a company but its key; rank and time are kept as they were where none are given."""
+    document: Document = {
+        "revision": state.revision,
+        "core": state.core,
+        "owners": state.owners,
+        "roles": state.roles,
+        # With the country in front, one index serves both registers.
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "units": list(state.units),
+        "version": _version(state.version),
+        "owners_version": _version(state.owners_version),
+        "digest": state.digest,
+        "owners_digest": state.owners_digest,
+    }
+    if rank is not None:
+        document["rank"] = rank
+    if updated_at is not None:
+        document["updated_at"] = updated_at
+    return document
+
+
+def company_state(document: Document) -> CompanyState:
+    return CompanyState(
+        revision=document["revision"],
+        core=document["core"],
+        owners=document["owners"],
+        # Absent from what an earlier release stored.
+        roles=document.get("roles"),
+        phones=_phones(document),
+        units=tuple(document["units"]),
+        version=_read_version(document["version"]),
+        owners_version=_read_version(document["owners_version"]),
+        # Absent from what was stored before there were digests.
+        digest=document.get("digest"),
+        owners_digest=document.get("owners_digest"),
+    )
+
+
+def unit_document(state: UnitState, *, country: str) -> Document:
+    return {
+        "revision": state.revision,
+        "core": state.core,
+        "company": state.company,
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "version": _version(state.version),
+        "digest": state.digest,
+    }
+
+
+def unit_state(document: Document) -> UnitState:
+    return UnitState(
+        revision=document["revision"],
+        core=document["core"],
+        company=document["company"],
+        phones=_phones(document),
+        version=_read_version(document["version"]),
+        digest=document.get("digest"),
+    )
+
+
+def participant_document(state: ParticipantState) -> Document:
+    return {
+        "revision": state.revision,
+        "entry": state.entry,
+        "holder": state.holder,
+        "version": _version(state.version),
+        "digest": state.digest,
+    }
+
+
+def participant_state(document: Document) -> ParticipantState:
+    return ParticipantState(
+        revision=document["revision"],
+        entry=document["entry"],
+        holder=document["holder"],
+        version=_read_version(document["version"]),
+        digest=document.get("digest"),
+    )
+
+
+def outbox_document(event: Announcement) -> Document:
+    return {
+        "_id": event.id,
+        "company": event.company,
+        "revision": event.revision,
+        "type": event.type.value,
+        "unit": event.unit,
+        "occurred_at": event.occurred_at,
+        "body": event.body,
+        "published_at": None,
+    }
+
+
+def _phones(document: Document) -> tuple[str, ...]:
+    return tuple(phone.partition(":")[2] for phone in document["phones"])
+
+
+def _version(version: SourceVersion | None) -> list[Any] | None:
+    return None if version is None else [version.at, version.sequence]
+
+
+def _read_version(stored: list[Any] | None) -> SourceVersion | None:
+    return None if stored is None else SourceVersion(*stored)

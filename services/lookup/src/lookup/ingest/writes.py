@@ -1,0 +1,261 @@
+"""Writes of importers and feeds: a plan is one transaction, conditional on its premises."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import pymongo.errors
+from pymongo import DeleteMany, DeleteOne, InsertOne, UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
+
+from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.events import EventType
+from common.mongo import Client, Database, outages
+from lookup.ingest.apply import Conflict
+from lookup.ingest.changes import removal
+from lookup.ingest.digests import Part
+from lookup.ingest.events import announce
+from lookup.ingest.planning.states import Known, Plan, UnitRemoval
+from lookup.ingest.stored_digests import renewed
+from lookup.ingest.stored_documents import (
+    company_document,
+    company_state,
+    outbox_document,
+    participant_document,
+    participant_state,
+    unit_document,
+    unit_state,
+)
+from lookup.store.documents import COMPANIES, OUTBOX, PARTICIPANTS, TOMBSTONES, UNITS, Document
+
+Write = InsertOne[Document] | UpdateOne | DeleteOne
+
+_COMPANY_STATE = {
+    "revision": 1,
+    "core": 1,
+    "owners": 1,
+    "roles": 1,
+    "phones": 1,
+    "units": 1,
+    "version": 1,
+    "owners_version": 1,
+    "digest": 1,
+    "owners_digest": 1,
+}
+
+
+class StoredRegisterWriter:
+    """Reads states and writes plans."""
+
+    def __init__(self, client: Client, database: Database) -> None:
+        self._client = client
+        self._companies = database[COMPANIES]
+        self._units = database[UNITS]
+        self._participants = database[PARTICIPANTS]
+        self._tombstones = database[TOMBSTONES]
+        self._outbox = database[OUTBOX]
+
+    async def known(
+        self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
+    ) -> Known:
+        with outages():
+            found_units = await _by_id(self._units, units)
+            keys = {*companies, *(u["company"] for u in found_units if u["company"] is not None)}
+            found_companies, tombstones = await asyncio.gather(
+                _by_id(self._companies, keys, _COMPANY_STATE),
+                _by_id(self._tombstones, {*keys, *units}, {"_id": 1}),
+            )
+        return Known(
+            companies={d["_id"]: company_state(d) for d in found_companies},
+            units={d["_id"]: unit_state(d) for d in found_units},
+            tombstones={d["_id"] for d in tombstones},
+        )
+
+    async def known_participants(
+        self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        with outages():
+            found = await _by_id(self._participants, identifiers)
+        keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
+        # A key is a company's or a unit's; one collection has it, the other does not.
+        known = await self.known(
+            companies=[CompanyKey(key) for key in keys], units=[UnitKey(key) for key in keys]
+        )
+        return replace(known, participants={d["_id"]: participant_state(d) for d in found})
+
+    async def write(self, plan: Plan) -> None:
+        batches = (
+            (self._companies, _company_writes(plan)),
+            (self._units, _unit_writes(plan)),
+            (self._participants, _participant_writes(plan)),
+        )
+        events: list[Write] = [InsertOne(outbox_document(event)) for event in plan.announcements]
+        try:
+            with outages():
+                async with (
+                    self._client.start_session() as session,
+                    await session.start_transaction(),
+                ):
+                    for collection, writes in batches:
+                        await _write_all(collection, writes, session)
+                    if plan.removals:
+                        await self._bury(plan.removals, session)
+                    await _write_all(self._outbox, events, session)
+        except pymongo.errors.PyMongoError as error:
+            # Not `with_transaction`: it would try the same plan again, and the plan is outdated.
+            if _is_conflict(error):
+                raise Conflict from error
+            raise
+
+    async def _bury(self, units: Sequence[UnitRemoval], session: AsyncClientSession) -> None:
+        """Keeps units out, and forgets what was told of them."""
+        stones = [
+            UpdateOne({"_id": unit.key}, {"$setOnInsert": {"removed_at": unit.at}}, upsert=True)
+            for unit in units
+        ]
+        words = [
+            DeleteMany({"company": unit.company, "unit": unit.key.partition(":")[2]})
+            for unit in units
+        ]
+        await self._tombstones.bulk_write(stones, session=session)
+        await self._outbox.bulk_write(words, session=session)
+
+    async def with_all_participants(
+        self, known: Known, holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        with outages():
+            units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
+            all_holders = [*holders, *(unit["_id"] for unit in units)]
+            found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
+        return replace(
+            known,
+            units={**known.units, **{d["_id"]: unit_state(d) for d in units}},
+            participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
+        )
+
+    async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
+        async def removed(session: AsyncClientSession) -> bool:
+            company: Document | None = await self._companies.find_one_and_delete(
+                {"_id": key}, session=session
+            )
+            await self._purge(key, at, session)
+            if company is None or company["core"] is None:
+                return False
+            if announces:
+                revision = company["revision"] + 1
+                told = announce(key, None, revision=revision, occurrences=[removal()], at=at)
+                await self._outbox.insert_many([outbox_document(e) for e in told], session=session)
+            return True
+
+        with outages():
+            async with self._client.start_session() as session:
+                was_known: bool = await session.with_transaction(removed)
+        return was_known
+
+    async def _purge(self, key: CompanyKey, at: datetime, session: AsyncClientSession) -> None:
+        units = await self._units.find({"company": key}, {"_id": 1}, session=session).to_list(None)
+        numbers = [unit["_id"] for unit in units]
+        await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
+        await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
+        # Removing it again does not take back the word of its removal.
+        but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
+        await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)
+        await self._tombstones.update_one(
+            {"_id": key}, {"$setOnInsert": {"removed_at": at}}, upsert=True, session=session
+        )
+
+
+#: MongoDB's code of a write that would give two documents one `_id`.
+_DUPLICATE = 11000
+
+
+def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
+    """Whether another transaction wrote what this one was to write."""
+    if isinstance(error, pymongo.errors.BulkWriteError):
+        return any(fault["code"] == _DUPLICATE for fault in error.details["writeErrors"])
+    return error.has_error_label("TransientTransactionError")
+
+
+async def _by_id(
+    collection: AsyncCollection[Document],
+    keys: Collection[str],
+    fields: dict[str, int] | None = None,
+) -> Sequence[Document]:
+    if not keys:
+        return ()
+    # One answer holds them all; by itself the server would send the first hundred alone.
+    found = collection.find({"_id": {"$in": list(keys)}}, fields, batch_size=len(keys) + 1)
+    documents: list[Document] = await found.to_list(None)
+    return documents
+
+
+async def _write_all(
+    collection: AsyncCollection[Document],
+    writes: Sequence[Write],
+    session: AsyncClientSession,
+) -> None:
+    if not writes:
+        return
+    result = await collection.bulk_write(writes, ordered=False, session=session)
+    if result.inserted_count + result.matched_count + result.deleted_count != len(writes):
+        raise Conflict
+
+
+def _company_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(
+            change.key,
+            change.expected,
+            company_document(
+                change.state,
+                country=change.key[:2],
+                rank=change.rank,
+                updated_at=change.updated_at,
+            ),
+        )
+        for change in plan.companies
+    ]
+    writes += [
+        UpdateOne({"_id": bump.key, "revision": bump.expected}, {"$inc": {"revision": 1}})
+        for bump in plan.bumps
+    ]
+    return writes + _renewals(plan, Part.COMPANY, Part.OWNERS)
+
+
+def _unit_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(
+            change.key, change.expected, unit_document(change.state, country=change.key[:2])
+        )
+        for change in plan.units
+    ]
+    writes += [
+        DeleteOne({"_id": removed.key, "revision": removed.expected})
+        for removed in plan.removals
+        if removed.expected is not None
+    ]
+    return writes + _renewals(plan, Part.UNIT)
+
+
+def _participant_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(change.identifier, change.expected, participant_document(change.state))
+        for change in plan.participants
+    ]
+    writes += [
+        DeleteOne({"_id": dropped.identifier, "revision": dropped.expected})
+        for dropped in plan.drops
+    ]
+    return writes + _renewals(plan, Part.PARTICIPANT)
+
+
+def _renewals(plan: Plan, *parts: Part) -> list[Write]:
+    return [renewed(change) for change in plan.renewals if change.part in parts]
+
+
+def _conditional(key: str, expected: int | None, document: Document) -> Write:
+    if expected is None:
+        return InsertOne({"_id": key, **document})
+    return UpdateOne({"_id": key, "revision": expected}, {"$set": document})

@@ -1,0 +1,1 @@
+"""Answers lookups and suggestions."""

@@ -1,0 +1,286 @@
+"""Answering lookups: a list of requests is answered with as few reads as one of them would take."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from common.contracts.company import CompanyKey, Country, Include, UnitKey, company_key, unit_key
+from common.contracts.failures import Failure
+from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
+from common.domain.numbers import InvalidIdentifier
+from common.domain.participants import parse_participant
+from lookup.query.rendering import Extras, Found, answer, listed_unit, not_found
+from lookup.search.hits import SearchHit
+from lookup.store.reads import CompanyRow
+
+
+class Companies(Protocol):
+    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        """The known ones of `keys`; may raise `Outage`."""
+
+
+class Register(Companies, Protocol):
+    """The stored registers, read in lists. Every method may raise `Outage`."""
+
+    async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
+        """The company of each unit that is stored, or that a company lists as its own."""
+
+    async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
+        """Whose the registered e-invoicing identifiers are."""
+
+    async def companies_of_phones(
+        self, country: Country, phones: Collection[str], limit: int = 1
+    ) -> Mapping[str, Sequence[CompanyKey]]:
+        """At most `limit` companies of each number, best first.
+
+        Companies with the number itself come before those that have it through a unit.
+        """
+
+    async def units_of(
+        self, companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
+        """Each company's units; None for one that only the company's own record lists."""
+
+    async def einvoicing_of(
+        self, holders: Collection[CompanyKey | UnitKey]
+    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
+        """The entries of each by their identifiers, in no order."""
+
+
+class Searches(Protocol):
+    """Search by name and address."""
+
+    async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
+        """At most `limit` companies, best first, each once; none when nobody is called so."""
+
+    async def by_address(
+        self, country: Country, address: str, limit: int = 1
+    ) -> Sequence[SearchHit]:
+        """At most `limit` companies at the address, best first, each once."""
+
+
+#: Companies beside the one that answers.
+MAX_ALTERNATIVES = 5
+
+_EXACT = 100.0
+_NO_EXTRAS = Extras()
+
+
+class Candidate(NamedTuple):
+    """A stored company that a question finds."""
+
+    type: SearchType
+    hit: SearchHit
+    row: CompanyRow
+
+
+class Search(NamedTuple):
+    """A question of a request, and how many companies it is to find at most."""
+
+    country: Country
+    question: Question
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLookups:
+    register: Register
+    searches: Searches
+
+    async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
+        """One result per request, in order; raises `Outage` when the database is unavailable."""
+        candidates = await self._find_all(requests)
+        found = [
+            _found(request.country, ranked[0]) if ranked else None
+            for request, ranked in zip(requests, candidates, strict=True)
+        ]
+        extras = await self._extras(requests, found)
+        return [
+            not_found(request)
+            if one is None
+            else answer(one, request.include, extra._replace(alternatives=_alternatives(ranked)))
+            for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True)
+        ]
+
+    async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
+        """The companies that each request finds, best first, each once."""
+        found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
+        for turn in range(max(len(request.questions) for request in requests)):
+            searches = {
+                number: Search(request.country, request.questions[turn], _limit(request))
+                for number, request in enumerate(requests)
+                if _is_open(request, turn, found=bool(found[number]))
+            }
+            results = await self._hits(list(searches.values()))
+            rows = await self._rows(hit.key for hits in results for hit in hits)
+            for (number, search), hits in zip(searches.items(), results, strict=True):
+                for hit in hits:
+                    if hit.key in rows:
+                        candidate = Candidate(search.question.type, hit, rows[hit.key])
+                        found[number].setdefault(hit.key, candidate)
+        return [list(candidates.values()) for candidates in found]
+
+    async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        wanted = set(keys)
+        return await self.register.companies(wanted) if wanted else {}
+
+    async def _hits(self, searches: Sequence[Search]) -> list[Sequence[SearchHit]]:
+        terms: defaultdict[tuple[Country, SearchType, int], list[str]] = defaultdict(list)
+        for country, question, limit in searches:
+            terms[country, question.type, limit].append(question.term)
+        answers = await asyncio.gather(
+            *(self._hits_of(*group, asked) for group, asked in terms.items())
+        )
+        hits = dict(zip(terms, answers, strict=True))
+        return [
+            hits[country, question.type, limit].get(question.term, ())
+            for country, question, limit in searches
+        ]
+
+    async def _hits_of(
+        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+    ) -> Mapping[str, Sequence[SearchHit]]:
+        match kind:
+            case SearchType.VAT:
+                return _exact({term: company_key(country, term) for term in terms})
+            case SearchType.PRODU:
+                return _exact(await self._by_unit(country, terms))
+            case SearchType.PHONE:
+                phones = await self.register.companies_of_phones(country, set(terms), limit)
+                return {
+                    phone: [SearchHit(key, _EXACT) for key in keys]
+                    for phone, keys in phones.items()
+                }
+            case SearchType.EAN:
+                return _exact(await self._by_identifier(country, terms))
+            case SearchType.NAME | SearchType.ADDRESS:
+                return await self._searched(country, kind, limit, terms)
+
+    async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
+        units = {unit_key(country, number): number for number in numbers}
+        companies = await self.register.companies_of_units(units)
+        return {units[unit]: company for unit, company in companies.items()}
+
+    async def _by_identifier(
+        self, country: Country, identifiers: Sequence[str]
+    ) -> Mapping[str, CompanyKey]:
+        """A registered identifier's holder, else the number that the identifier itself is."""
+        listed = await self.register.holders(identifiers)
+        holders: dict[str, CompanyKey | UnitKey] = {}
+        for identifier in identifiers:
+            holder = listed.get(identifier) or _named_by(identifier)
+            if holder is not None:
+                holders[identifier] = holder
+        of_units = await self.register.companies_of_units({UnitKey(h) for h in holders.values()})
+        companies = {
+            # A holder that is not a unit is a company; one that is neither is found by nothing.
+            identifier: of_units.get(UnitKey(holder), CompanyKey(holder))
+            for identifier, holder in holders.items()
+        }
+        return {
+            identifier: key
+            for identifier, key in companies.items()
+            if key.startswith(f"{country}:")
+        }
+
+    async def _searched(
+        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+    ) -> Mapping[str, Sequence[SearchHit]]:
+        search = self.searches.by_name if kind is SearchType.NAME else self.searches.by_address
+        different = list(dict.fromkeys(terms))
+        hits = await asyncio.gather(*(search(country, term, limit) for term in different))
+        return dict(zip(different, hits, strict=True))
+
+    async def _extras(
+        self, requests: Sequence[LookupRequest], found: Sequence[Found | None]
+    ) -> list[Extras]:
+        if not any(request.include for request in requests):
+            return [_NO_EXTRAS] * len(requests)
+
+        def asking(*parts: Include) -> set[CompanyKey]:
+            return {
+                _key(one)
+                for request, one in zip(requests, found, strict=True)
+                if one is not None and not set(parts).isdisjoint(request.include)
+            }
+
+        # An identifier may be registered for a unit, so e-invoicing asks for the units too.
+        with_units = asking(Include.PRODUCTION_UNITS, Include.EINVOICING)
+        with_einvoicing = asking(Include.EINVOICING)
+        units = await self.register.units_of(with_units) if with_units else {}
+        holders: list[CompanyKey | UnitKey] = [*with_einvoicing]
+        holders += [
+            unit for company in with_einvoicing for unit, core in units.get(company, ()) if core
+        ]
+        entries = await self.register.einvoicing_of(holders) if holders else {}
+        return [
+            _NO_EXTRAS if one is None else _extras_of(_key(one), units, entries) for one in found
+        ]
+
+
+def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
+    """The company or unit whose number the identifier itself is."""
+    try:
+        return parse_participant(identifier).holder
+    except InvalidIdentifier:
+        return None
+
+
+def _extras_of(
+    company: CompanyKey,
+    units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]],
+    entries: Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]],
+) -> Extras:
+    """Identifiers come as events list them: its own, then those of all its units together."""
+    of_company = units.get(company, ())
+    own = sorted(entries.get(company, ()))
+    of_units = sorted(entry for unit, _ in of_company for entry in entries.get(unit, ()))
+    return Extras(
+        units=[core or listed_unit(unit) for unit, core in of_company],
+        einvoicing=[entry for _, entry in (*own, *of_units)],
+    )
+
+
+def _limit(request: LookupRequest) -> int:
+    return 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
+
+
+def _is_open(request: LookupRequest, turn: int, *, found: bool) -> bool:
+    """Whether the question of a turn is still to be asked.
+
+    An inferred number that is found may also be somebody's phone number: an alternative.
+    """
+    if turn >= len(request.questions):
+        return False
+    is_phone = request.questions[turn].type is SearchType.PHONE
+    return not found or (Include.ALTERNATIVES in request.include and is_phone)
+
+
+def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
+    return {term: (SearchHit(key, _EXACT),) for term, key in keys.items()}
+
+
+def _found(country: Country, candidate: Candidate) -> Found:
+    kind, hit, row = candidate
+    return Found(
+        country=country,
+        vat=hit.key.partition(":")[2],
+        revision=row.revision,
+        core=row.core,
+        owners=row.owners,
+        roles=row.roles,
+        updated_at=row.updated_at,
+        type=kind,
+        score=hit.score,
+        matched_name=hit.matched_name,
+    )
+
+
+def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
+    return [(one.hit.score, one.row.core) for one in ranked[1 : 1 + MAX_ALTERNATIVES]]
+
+
+def _key(found: Found) -> CompanyKey:
+    return company_key(found.country, found.vat)

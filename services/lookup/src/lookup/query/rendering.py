@@ -1,0 +1,163 @@
+"""A found company as the JSON that the client gets.
+
+The stored JSON is copied, not parsed: an answer is put together from ready pieces.
+"""
+
+import hashlib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+
+from common.contracts.company import REGISTER_OF, Country, Include, ProductionUnit, UnitKey
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.lookup import LookupReply, LookupRequest, SearchType
+from lookup.store.canonical_json import dump
+from lookup.store.upgrading import completed, completed_owners
+
+#: How times are written: in UTC, to the second.
+_TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
+
+#: Raised when the same stored company is shown in another way, so that no cached answer survives.
+_SHAPE = "4"
+
+#: What a term was searched as, in the words of a problem.
+_SEARCHED_AS = {
+    SearchType.VAT: "a registration number",
+    SearchType.NAME: "a name",
+    SearchType.PRODU: "a production-unit number",
+    SearchType.PHONE: "a phone number",
+    SearchType.EAN: "an e-invoicing identifier",
+    SearchType.ADDRESS: "an address",
+}
+
+
+class Found(NamedTuple):
+    """A company and how it was found."""
+
+    country: Country
+    vat: str
+    revision: int
+    core: bytes
+    owners: bytes
+    roles: bytes
+    updated_at: datetime | None
+    type: SearchType
+    #: 0 to 100.
+    score: float
+    #: The trade or former name that matched.
+    matched_name: str | None = None
+
+
+class Extras(NamedTuple):
+    """What belongs to the company, as stored; filled where it was asked for."""
+
+    units: Sequence[bytes] = ()
+    einvoicing: Sequence[bytes] = ()
+    #: Scores and companies.
+    alternatives: Sequence[tuple[float, bytes]] = ()
+
+
+def answer(found: Found, include: Collection[Include], extras: Extras) -> LookupReply:
+    """The reply of spec/decisions.md section 3, its keys in the order shown there."""
+    score = orjson.dumps(shown(found.score))
+    parts = [
+        completed(found.core)[:-1],
+        b',"revision":%d,"match":{"type":"%s","score":%s,"matched_name":%s},'
+        b'"source":{"register":"%s","updated_at":%s}'
+        % (
+            found.revision,
+            found.type.encode(),
+            score,
+            orjson.dumps(found.matched_name),
+            REGISTER_OF[found.country].encode(),
+            orjson.dumps(found.updated_at, option=_TIMES),
+        ),
+    ]
+    if Include.OWNERS in include:
+        parts += (b',"owners":', completed_owners(found.owners))
+    if Include.PRODUCTION_UNITS in include:
+        parts += (b',"production_units":', orjson.dumps(in_order(found.core, extras.units)))
+    if Include.EINVOICING in include:
+        parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
+    if Include.ROLES in include:
+        parts += (b',"roles":', found.roles)
+    asked = "".join(part[0] for part in sorted(include))
+    if Include.ALTERNATIVES in include:
+        others = orjson.dumps([summary(core, score) for score, core in extras.alternatives])
+        parts += (b',"alternatives":', others)
+        # They change without a revision of the company that was found.
+        asked += hashlib.blake2b(others, digest_size=8).hexdigest()
+    parts.append(b"}")
+    tag = (
+        f"{_SHAPE}-{found.country}{found.vat}-{found.revision}-{found.type}{score.decode()}-{asked}"
+    )
+    return LookupReply(body=b"".join(parts), tag=tag)
+
+
+def summary(core: bytes, score: float) -> dict[str, Any]:
+    """As much of a stored company as a list to choose from shows."""
+    company = orjson.loads(core)
+    return {
+        "vat": company["vat"],
+        "name": company["name"],
+        "city": (company["address"] or {}).get("city"),
+        "status": company["status"],
+        "score": shown(score),
+    }
+
+
+def not_found(request: LookupRequest) -> Failure:
+    """Names the types that were inferred, so that a client sees why nothing was found."""
+    detail = "no company in the register matches"
+    if request.inferred:
+        types = (_SEARCHED_AS[question.type] for question in request.questions)
+        detail += f"; searched as {', then as '.join(types)}"
+    return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
+
+
+def shown(score: float) -> float:
+    """A score as an answer shows it: `100`, `92.9`."""
+    return round(score, 1) if score % 1 else int(score)
+
+
+def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
+    """The units with `main` filled in: the main one first, then active before ended, by number.
+
+    No register marks the main unit. It is the one at the company's own address, else the oldest;
+    an active unit before an ended one. Of units that are only listed nothing is known, neither
+    which is the main one; they come last.
+    """
+    if not units:
+        return []
+    home = (orjson.loads(company)["address"] or {}).get("text")
+    trees = [orjson.loads(unit) for unit in units]
+
+    def likeness(unit: dict[str, object]) -> tuple[bool, bool, object, object]:
+        address = unit["address"]
+        text = address.get("text") if isinstance(address, dict) else None
+        return (
+            unit["status"] == "ended",
+            home is None or text != home,
+            unit["started"] or "9999",
+            unit["number"],
+        )
+
+    main = min((unit for unit in trees if unit["status"]), key=likeness, default=None)
+    if main is not None:
+        main["main"] = True
+    return sorted(
+        trees,
+        key=lambda unit: (
+            not unit["main"],
+            unit["status"] is None,
+            unit["status"] == "ended",
+            unit["number"],
+        ),
+    )
+
+
+def listed_unit(key: UnitKey) -> bytes:
+    """A unit that only its company's record lists."""
+    return dump(ProductionUnit(number=key.partition(":")[2], main=None))

@@ -1,0 +1,46 @@
+"""Answering suggestions: the index knows who, the register knows what is shown of them."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+
+from common.contracts.company import Country
+from common.contracts.lookup import SuggestReply, SuggestRequest
+from lookup.query.lookups import Companies
+from lookup.query.rendering import summary
+from lookup.search.suggesting import Suggested
+
+
+class Suggestions(Protocol):
+    """What a name may become."""
+
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
+        """At most `limit` companies, best first, each once; raises `Outage`."""
+
+
+def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
+    """The public answer (`SuggestionList`), from suggested companies with their stored JSON."""
+    suggestions = [summary(core, one.score) for one, core in found]
+    return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSuggestions:
+    suggestions: Suggestions
+    register: Companies
+
+    async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
+        """One reply per request, in order, with one read for all; raises `Outage`."""
+        suggested = await asyncio.gather(
+            *(self.suggestions.suggest(each.country, each.text, each.limit) for each in requests)
+        )
+        keys = {one.key for hits in suggested for one in hits}
+        rows = await self.register.companies(keys) if keys else {}
+        # A company that was removed a moment ago may still be in the index.
+        return [
+            suggestion_list([(hit, rows[hit.key].core) for hit in hits if hit.key in rows])
+            for hits in suggested
+        ]

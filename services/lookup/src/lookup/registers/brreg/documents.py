@@ -1,0 +1,155 @@
+"""What entities and units of the Norwegian register (Brønnøysund) share.
+
+The same models read the bulk files of 2022 and 2026, the answers of the interface, and the rows of
+the CSV files, whose columns are the dotted paths of the JSON.
+"""
+
+import re
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from common.contracts.company import Address, CodedText, Country, Employees
+from common.domain.countries import FORMATS
+from common.domain.numbers import registered_phone
+from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_line
+from lookup.ingest.document_fields import Count, Day, Document, Flag, Text, digits, none_as_empty
+from lookup.ingest.files.csv_records import Dialect
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import RecordRefused
+
+DIALECT = Dialect(
+    encoding="utf-8",
+    first_column=b"organisasjonsnummer",
+    row_start=re.compile(rb'"?\d{9}"?[,;\t]'),
+)
+
+#: The organisation forms of units: places of business, and others.
+UNIT_FORMS = {"BEDR", "AAFY"}
+
+#: Since 2026 the number is withheld where fewer than five work; that there is one is still told.
+_WITHHELD = Employees(min=1, max=4)
+
+
+def _split(value: object) -> object:
+    """In a CSV cell the lines of an address stand after one another."""
+    return re.split(r"\n|, ", value) if isinstance(value, str) else value
+
+
+OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
+TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator(none_as_empty)]
+
+
+class Coded(Document):
+    kode: Text = None
+    beskrivelse: Text = None
+
+
+class BrregAddress(Document):
+    adresse: TextLines = ()
+    postnummer: Text = None
+    poststed: Text = None
+    kommune: Text = None
+    land: Text = None
+    landkode: Text = None
+
+
+class BrregDocument(Document):
+    """The fields of an entity and of a unit."""
+
+    organisasjonsnummer: OrganisationNumber
+    navn: Text = None
+    organisasjonsform: Coded | None = None
+    postadresse: BrregAddress | None = None
+    naeringskode1: Coded | None = None
+    antall_ansatte: Count | None = None
+    har_registrert_antall_ansatte: Flag = None
+    telefon: Text = None
+    mobil: Text = None
+    epostadresse: Text = None
+    slettedato: Day = None
+
+
+def public_address(given: BrregAddress | None) -> Address | None:
+    if given is None:
+        return None
+    co, street = _without_care_of([line for line in given.adresse if line])
+    country = given.landkode.upper() if given.landkode and len(given.landkode) == 2 else None
+    town = town_line(given.postnummer, given.poststed)
+    abroad = None if country == "NO" else given.land
+    text = on_one_line(co, street, None, town, abroad)
+    if not text:
+        return None
+    postal_code, city = given.postnummer, given.poststed
+    if city and postal_code is None and country and country != "NO":
+        postal_code, city = town_abroad(city, country)
+    return Address(
+        street=street,
+        co=co,
+        postal_code=postal_code,
+        city=city,
+        municipality=given.kommune,
+        country=country,
+        text=text,
+    )
+
+
+def _without_care_of(lines: list[str]) -> tuple[str | None, str | None]:
+    """Who the letters go to, and the lines of the address itself.
+
+    `c/o` may stand alone above the name, and a line that is all there is may hold name and street.
+    """
+    named: list[str] = []
+    others: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        name = care_of(line)
+        if name is None:
+            others.append(line)
+        elif name:
+            named.append(name)
+        else:
+            named.extend(islice(rest, 1))
+    if len(lines) == 1 and named:
+        name, _, street = named[0].partition(", ")
+        named, others = [name], [street]
+    return _joined(named), _joined(others)
+
+
+def _joined(lines: list[str]) -> str | None:
+    return ", ".join(line.strip(" ,") for line in lines) or None
+
+
+def coded(given: Coded | None) -> CodedText | None:
+    if given is None or given.kode is None:
+        return None
+    return CodedText(code=given.kode, description=given.beskrivelse)
+
+
+def employees_of(document: BrregDocument) -> Employees | None:
+    count = document.antall_ansatte
+    if count is not None:
+        return Employees(min=count, max=count, exact=count)
+    return _WITHHELD if document.har_registrert_antall_ansatte else None
+
+
+def phones_of(document: BrregDocument) -> tuple[str, ...]:
+    """The landline before the mobile."""
+    given = (document.telefon, document.mobil)
+    numbers = (registered_phone(text, Country.NO) for text in given if text)
+    return tuple(dict.fromkeys(number for number in numbers if number))
+
+
+def from_row(row: Raw) -> Raw:
+    """A CSV row as the document that it flattens; raises RecordRefused."""
+    document: dict[str, Any] = {}
+    for column, cell in row.items():
+        *path, name = column.split(".")
+        target = document
+        for step in path:
+            target = target.setdefault(step, {})
+            if not isinstance(target, dict):
+                raise RecordRefused(f"{column}: another column contradicts it")
+        target[name] = cell
+    return document

@@ -1,0 +1,208 @@
+"""Companies out of the entities (`enheter`) of the Norwegian register."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import AliasChoices, Field
+
+from common.contracts.company import Capital, CodedText, Company, Country, Status
+from common.domain.numbers import searchable_phones
+from lookup.ingest.document_fields import (
+    Amount,
+    Day,
+    Document,
+    Flag,
+    Many,
+    Text,
+    Word,
+    first,
+    read_document,
+    required,
+)
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import CompanyRecord, RecordRefused
+from lookup.registers.brreg.documents import (
+    UNIT_FORMS,
+    BrregAddress,
+    BrregDocument,
+    Coded,
+    OrganisationNumber,
+    TextLines,
+    coded,
+    employees_of,
+    phones_of,
+    public_address,
+)
+
+
+class FormerName(Document):
+    navn: Text = None
+    fra_dato: Day = None
+    til_dato: Day = None
+
+
+class ShareCapital(Document):
+    belop: Amount = None
+    valuta: Text = None
+
+
+class Entity(BrregDocument):
+    historiske_navn: Many[FormerName] = ()
+    forretningsadresse: BrregAddress | None = None
+    hjemmeside: Text = None
+    naeringskode2: Coded | None = None
+    naeringskode3: Coded | None = None
+    hjelpeenhetskode: Coded | None = None
+    kapital: ShareCapital | None = None
+    overordnet_enhet: OrganisationNumber | None = None
+    vedtektsfestet_formaal: TextLines = ()
+    stiftelsesdato: Day = None
+    #: The CSV files write it without capitals inside.
+    registreringsdato: Annotated[
+        Day,
+        Field(
+            validation_alias=AliasChoices(
+                "registreringsdatoEnhetsregisteret", "registreringsdatoenhetsregisteret"
+            )
+        ),
+    ] = None
+    registrert_i_mvaregisteret: Annotated[
+        Flag,
+        Field(
+            validation_alias=AliasChoices("registrertIMvaregisteret", "registrertIMvaRegisteret")
+        ),
+    ] = None
+    siste_innsendte_aarsregnskap: Word = None
+    konkurs: Flag = None
+    under_avvikling: Flag = None
+    under_tvangsavvikling_eller_tvangsopplosning: Flag = None
+    konkursdato: Day = None
+    under_avvikling_dato: Day = None
+    tvangsavviklet_pga_manglende_sletting_dato: Day = None
+    tvangsopplost_pga_manglende_revisor_dato: Day = None
+    tvangsopplost_pga_manglende_regnskap_dato: Day = None
+    tvangsopplost_pga_mangelfullt_styre_dato: Day = None
+    under_rekonstruksjonsforhandling_dato: Day = None
+    under_utenlandsk_insolvensbehandling_dato: Day = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """What the register says about an entity by a flag or, where it leaves the flag out, dates."""
+
+    status: Status
+    word: str
+    flag: str | None
+    dates: tuple[str, ...]
+
+    def holds_for(self, entity: Entity) -> bool:
+        flag: bool | None = getattr(entity, self.flag) if self.flag else None
+        if flag is not None:
+            return flag
+        return any(getattr(entity, day) for day in self.dates)
+
+
+#: The first that holds is the status; an entity of which none holds is active.
+_CONDITIONS = (
+    _Condition(Status.ENDED, "Slettet", None, ("slettedato",)),
+    _Condition(Status.BANKRUPT, "Konkurs", "konkurs", ("konkursdato",)),
+    _Condition(
+        Status.BANKRUPT,
+        "Under utenlandsk insolvensbehandling",
+        None,
+        ("under_utenlandsk_insolvensbehandling_dato",),
+    ),
+    _Condition(
+        Status.UNDER_RECONSTRUCTION,
+        "Under rekonstruksjonsforhandling",
+        None,
+        ("under_rekonstruksjonsforhandling_dato",),
+    ),
+    _Condition(
+        Status.UNDER_LIQUIDATION,
+        "Under tvangsavvikling eller tvangsoppløsning",
+        "under_tvangsavvikling_eller_tvangsopplosning",
+        (
+            "tvangsavviklet_pga_manglende_sletting_dato",
+            "tvangsopplost_pga_manglende_revisor_dato",
+            "tvangsopplost_pga_manglende_regnskap_dato",
+            "tvangsopplost_pga_mangelfullt_styre_dato",
+        ),
+    ),
+    _Condition(
+        Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)
+    ),
+)
+
+
+def company_record(raw: Raw) -> CompanyRecord:
+    """Raises RecordRefused."""
+    entity = read_document(Entity, raw)
+    form = coded(entity.organisasjonsform)
+    if form is not None and form.code in UNIT_FORMS:
+        raise RecordRefused(f"organisasjonsform.kode: {form.code} is a unit's, not an entity's")
+    phones = phones_of(entity)
+    return CompanyRecord.of(
+        _company(entity, form, phones),
+        phones=searchable_phones(phones, Country.NO),
+        units=(),
+        owners=None,
+        version=None,
+    )
+
+
+def _company(entity: Entity, form: CodedText | None, phones: tuple[str, ...]) -> Company:
+    name = required(entity.navn, "navn")
+    status, status_text = _status(entity)
+    return Company(
+        country=Country.NO,
+        vat=entity.organisasjonsnummer,
+        name=name,
+        former_names=_former_names(entity, name),
+        status=status,
+        status_text=status_text,
+        form=form,
+        address=public_address(entity.forretningsadresse),
+        postal_address=public_address(entity.postadresse),
+        phone=first(phones),
+        email=entity.epostadresse,
+        website=entity.hjemmeside,
+        industry=coded(entity.naeringskode1),
+        secondary_industries=_secondary_industries(entity),
+        employees=employees_of(entity),
+        founded=entity.stiftelsesdato,
+        registered=entity.registreringsdato,
+        ended=entity.slettedato,
+        capital=_capital(entity.kapital),
+        purpose=" ".join(line for line in entity.vedtektsfestet_formaal if line) or None,
+        vat_registered=entity.registrert_i_mvaregisteret,
+        accounts=entity.siste_innsendte_aarsregnskap,
+        parent=entity.overordnet_enhet,
+    )
+
+
+def _status(entity: Entity) -> tuple[Status, str | None]:
+    for condition in _CONDITIONS:
+        if condition.holds_for(entity):
+            return condition.status, condition.word
+    return Status.ACTIVE, None
+
+
+def _former_names(entity: Entity, name: str) -> tuple[str, ...]:
+    """Newest first, each once."""
+    former = [old for old in entity.historiske_navn if old.navn and old.navn != name]
+    former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
+    return tuple(dict.fromkeys(old.navn for old in former if old.navn))
+
+
+def _secondary_industries(entity: Entity) -> tuple[CodedText, ...]:
+    """The code of a unit that serves its own group is one of them."""
+    given = (entity.naeringskode2, entity.naeringskode3, entity.hjelpeenhetskode)
+    codes = (coded(code) for code in given)
+    return tuple(dict.fromkeys(code for code in codes if code is not None))
+
+
+def _capital(given: ShareCapital | None) -> Capital | None:
+    if given is None or given.belop is None:
+        return None
+    return Capital(amount=given.belop, currency=given.valuta or "NOK")

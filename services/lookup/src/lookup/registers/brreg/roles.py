@@ -1,0 +1,180 @@
+"""Owners and roles out of the roles (`roller`) of the Norwegian register.
+
+Only some roles make an owner: shareholders are not in this register. A person's birth date is in
+the documents; it is not declared here and so never read.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import BeforeValidator, Field
+
+from common.contracts.company import (
+    Country,
+    HolderType,
+    Owner,
+    OwnerRole,
+    Role,
+    RoleCode,
+    company_key,
+)
+from lookup.ingest.document_fields import Document, Flag, Many, Text, read_document
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import OwnersRecord, RecordRefused, in_order
+from lookup.registers.brreg.documents import Coded, OrganisationNumber
+
+#: As what a role makes somebody an owner; DTPR and DTSO are partners with shared and with joint
+#: liability, EIKM the municipalities that own a company.
+_OWNERS: Final = {
+    "INNH": OwnerRole.SOLE_PROPRIETOR,
+    "DTPR": OwnerRole.PARTNER,
+    "DTSO": OwnerRole.PARTNER,
+    "KOMP": OwnerRole.GENERAL_PARTNER,
+    "SAM": OwnerRole.CO_OWNER,
+    "EIKM": OwnerRole.OWNER,
+}
+
+_BOARD: Final = "STYR"
+_BOARD_ROLES: Final = {
+    "LEDE": RoleCode.BOARD_CHAIR,
+    "NEST": RoleCode.BOARD_DEPUTY_CHAIR,
+    "MEDL": RoleCode.BOARD_MEMBER,
+    "VARA": RoleCode.BOARD_DEPUTY_MEMBER,
+    "OBS": RoleCode.BOARD_OBSERVER,
+}
+_ROLES: Final = {
+    "DAGL": RoleCode.DIRECTOR,
+    **_BOARD_ROLES,
+    "REVI": RoleCode.AUDITOR,
+    "REGN": RoleCode.ACCOUNTANT,
+}
+
+_ENTITY_IN_LINK = re.compile(r"/enheter/(\d{9})(?:/|$)")
+
+
+def _as_list(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class PersonName(Document):
+    fornavn: Text = None
+    mellomnavn: Text = None
+    etternavn: Text = None
+
+
+class Person(Document):
+    navn: PersonName | None = None
+    er_doed: Flag = None
+
+
+class RoleHolder(Document):
+    """An entity that has a role in another."""
+
+    organisasjonsnummer: OrganisationNumber | None = None
+    navn: Annotated[tuple[Text, ...], BeforeValidator(_as_list)] | None = None
+    er_slettet: Flag = None
+
+
+class GivenRole(Document):
+    type: Coded | None = None
+    person: Person | None = None
+    enhet: RoleHolder | None = None
+    fratraadt: Flag = None
+    avregistrert: Flag = None
+
+
+class RoleGroup(Document):
+    type: Coded | None = None
+    roller: Many[GivenRole] = ()
+
+
+class Link(Document):
+    href: str = ""
+
+
+class Links(Document):
+    self: Link = Link()
+
+
+class Roles(Document):
+    organisasjonsnummer: OrganisationNumber | None = None
+    rollegrupper: tuple[RoleGroup, ...]
+    links: Annotated[Links, Field(validation_alias="_links")] = Links()
+
+
+class Holder(NamedTuple):
+    """The person or entity that has a role."""
+
+    name: str
+    type: HolderType
+    vat: str | None = None
+
+
+class HeldRole(NamedTuple):
+    code: str
+    word: str | None
+    holder: Holder
+
+
+def owners_record(raw: Raw) -> OwnersRecord:
+    """Owners are null where no role makes one: the register keeps no shareholders.
+
+    Raises RecordRefused, also where nothing tells whose roles these are.
+    """
+    document = read_document(Roles, raw)
+    held = tuple(_held(document))
+    owners = dict.fromkeys(
+        Owner(role=_OWNERS[one.code], role_text=one.word, **one.holder._asdict())
+        for one in held
+        if one.code in _OWNERS
+    )
+    roles = (
+        Role(role=_ROLES[one.code], role_text=one.word, **one.holder._asdict())
+        for one in held
+        if one.code in _ROLES
+    )
+    return OwnersRecord.of(
+        company_key(Country.NO, _whose(document)),
+        tuple(owners) or None,
+        in_order(roles),
+        version=None,
+    )
+
+
+def _whose(roles: Roles) -> str:
+    """A single answer of the interface has the number in its own address only."""
+    linked = _ENTITY_IN_LINK.search(roles.links.self.href)
+    number = roles.organisasjonsnummer or (linked and linked[1])
+    if not number:
+        raise RecordRefused("organisasjonsnummer: it is missing")
+    return number
+
+
+def _held(document: Roles) -> Iterator[HeldRole]:
+    """The roles that somebody has now; those of a board only in the board itself."""
+    for group in document.rollegrupper:
+        for role in group.roller:
+            type_ = role.type or group.type
+            holder = None if role.fratraadt or role.avregistrert else _holder(role)
+            if holder is None or type_ is None or type_.kode is None:
+                continue
+            if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
+                continue
+            yield HeldRole(type_.kode, type_.beskrivelse, holder)
+
+
+def _holder(role: GivenRole) -> Holder | None:
+    """None for the dead, for entities struck off, and where the register names nobody."""
+    if role.person is not None and role.person.navn is not None and not role.person.er_doed:
+        given = role.person.navn
+        name = _joined(given.fornavn, given.mellomnavn, given.etternavn)
+        return Holder(name, "person") if name else None
+    if role.enhet is not None and not role.enhet.er_slettet:
+        name = _joined(*role.enhet.navn or ())
+        return Holder(name, "company", role.enhet.organisasjonsnummer) if name else None
+    return None
+
+
+def _joined(*parts: str | None) -> str:
+    return " ".join(part for part in parts if part)

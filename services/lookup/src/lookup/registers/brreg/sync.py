@@ -1,0 +1,92 @@
+"""Following the Norwegian register: a whole file to begin with, its feed, and the file again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from lookup.ingest.feeds import Cursor, Position, after_page, is_due, sorted_out
+from lookup.ingest.load import LoadFile, NotThisKind, NotWhole
+from lookup.ingest.records import FileBroken, Kind
+from lookup.ingest.sources import Cursors, Download, Feed, RegisterFault, WholeFile
+from lookup.ingest.tally import Tally
+from lookup.registers.brreg.reconcile import Reconcile
+from lookup.registers.brreg.refresh import BringEntities
+
+#: A file may lack what changed while it was made, so the feed is read from well before it.
+BEFORE_FILE = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncNorway:
+    """Entities, units or roles."""
+
+    kind: Kind
+    feed: Feed
+    whole: WholeFile
+    bring: BringEntities
+    load: LoadFile
+    reconcile: Reconcile
+    cursors: Cursors
+    reconcile_every: timedelta
+    now: Callable[[], datetime]
+
+    async def __call__(self, tally: Tally) -> Cursor:
+        """One pass: all that the feed has, and the whole file when that is due.
+
+        Raises RegisterAway, RegisterFault, Outage and Conflict; what was done until then stays.
+        """
+        cursor = await self.cursors.read(self.kind)
+        if cursor is None:
+            cursor = await self._begin(tally)
+        cursor = await self._read_feed(cursor, tally)
+        if is_due(cursor.reconciled_at, self.reconcile_every, self.now()):
+            cursor = await self._compare(cursor, tally)
+        return cursor
+
+    async def _begin(self, tally: Tally) -> Cursor:
+        begun_at = self.now()
+        async with self.whole.newest() as file:
+            if file is None:
+                raise RegisterFault("the whole file is said to be unchanged, and none was read")
+            await self._check(file)
+            summary = await self.load(self.kind, file.documents(), file_version=file.version)
+            tally.loaded(summary)
+            if summary.broken is not None:
+                raise RegisterFault(f"the whole file is broken: {summary.broken}")
+            start = file.version.at - BEFORE_FILE
+            cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
+        return await self.cursors.move(self.kind, cursor)
+
+    async def _read_feed(self, cursor: Cursor, tally: Tally) -> Cursor:
+        while True:
+            asked_at = self.now()
+            page = await self.feed.page(cursor.position)
+            tally.read += len(page.mentions) + len(page.faults)
+            for fault in page.faults:
+                tally.refused(fault)
+            tally.standing = page.standing
+            removed, changed = sorted_out(page.mentions)
+            for number in removed:
+                await self.bring.remove(number, tally)
+            await self.bring(changed, tally)
+            cursor = await self.cursors.move(self.kind, after_page(cursor, page, asked_at))
+            if page.is_last:
+                return cursor
+
+    async def _check(self, file: Download) -> None:
+        try:
+            await self.load.check(self.kind, file.documents)
+        except (NotThisKind, NotWhole) as unfit:
+            raise RegisterFault(f"the whole file is none: {unfit}") from None
+
+    async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
+        begun_at = self.now()
+        async with self.whole.newest(known=cursor.etag) as file:
+            if file is not None:
+                await self._check(file)
+                try:
+                    await self.reconcile(file, tally)
+                except FileBroken as broken:
+                    raise RegisterFault(f"the whole file is broken: {broken}") from None
+                cursor = replace(cursor, etag=file.etag)
+        return await self.cursors.move(self.kind, replace(cursor, reconciled_at=begun_at))

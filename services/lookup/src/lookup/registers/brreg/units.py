@@ -1,0 +1,56 @@
+"""Places of business out of the units (`underenheter`) of the Norwegian register."""
+
+from common.contracts.company import Country, ProductionUnit, Status
+from common.domain.numbers import searchable_phones
+from lookup.ingest.document_fields import Day, first, read_document, required
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import RecordRefused, UnitRecord
+from lookup.registers.brreg.documents import (
+    UNIT_FORMS,
+    BrregAddress,
+    BrregDocument,
+    OrganisationNumber,
+    coded,
+    employees_of,
+    phones_of,
+    public_address,
+)
+
+
+class Unit(BrregDocument):
+    overordnet_enhet: OrganisationNumber | None = None
+    beliggenhetsadresse: BrregAddress | None = None
+    oppstartsdato: Day = None
+    nedleggelsesdato: Day = None
+
+
+def unit_record(raw: Raw) -> UnitRecord:
+    """Raises RecordRefused."""
+    unit = read_document(Unit, raw)
+    form = coded(unit.organisasjonsform)
+    if form is not None and form.code not in UNIT_FORMS:
+        raise RecordRefused(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
+    phones = phones_of(unit)
+    return UnitRecord.of(
+        _production_unit(unit, phones),
+        Country.NO,
+        company=unit.overordnet_enhet,
+        phones=searchable_phones(phones, Country.NO),
+        version=None,
+    )
+
+
+def _production_unit(unit: Unit, phones: tuple[str, ...]) -> ProductionUnit:
+    ended = unit.nedleggelsesdato or unit.slettedato
+    return ProductionUnit(
+        number=unit.organisasjonsnummer,
+        name=required(unit.navn, "navn"),
+        status=Status.ENDED if ended else Status.ACTIVE,
+        address=public_address(unit.beliggenhetsadresse),
+        phone=first(phones),
+        email=unit.epostadresse,
+        industry=coded(unit.naeringskode1),
+        employees=employees_of(unit),
+        started=unit.oppstartsdato,
+        ended=ended,
+    )

@@ -1,0 +1,1 @@
+"""The Danish register: Det Centrale Virksomhedsregister."""

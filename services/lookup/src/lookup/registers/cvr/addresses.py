@@ -1,0 +1,72 @@
+"""CVR addresses in the Danish form: `Prøvevej 43B, 2. th`."""
+
+from common.contracts.company import Address
+from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_line
+from lookup.ingest.country_names import DANISH
+from lookup.registers.cvr.documents import CvrAddress
+
+
+def public_address(given: CvrAddress | None) -> Address | None:
+    if given is None:
+        return None
+    co, country = _co(given), _country(given.landekode)
+    abroad = None if country is None or country == "DK" else DANISH.get(country)
+    lines = _free_lines(given, abroad)
+    postal_code, city = given.postnummer, given.postdistrikt
+    town = town_line(postal_code, city)
+    if country and lines and not town:
+        # A foreign address is free text; its last line is the town where that has a postal code.
+        postal_code, city = town_abroad(lines[-1], country)
+        if postal_code is None:
+            city = None
+        else:
+            town = lines.pop()
+    street = _street(given, lines)
+    text = on_one_line(co, street, given.bynavn, town, abroad)
+    if not (co or street or given.bynavn or town):
+        return None
+    return Address(
+        street=street,
+        co=co,
+        postal_code=postal_code,
+        city=city,
+        district=given.bynavn,
+        municipality=None if given.kommune is None else given.kommune.kommune_navn,
+        country=country,
+        text=text,
+    )
+
+
+def _free_lines(given: CvrAddress, country: str | None) -> list[str]:
+    """The lines of the free text, without one that only names the country."""
+    lines = [line.strip(" ,") for line in (given.fritekst or "").split("\n")]
+    named = country.casefold() if country else None
+    return [line for line in lines if line and line.casefold() != named]
+
+
+def _street(given: CvrAddress, lines: list[str]) -> str | None:
+    house = f"{given.husnummer_fra or ''}{given.bogstav_fra or ''}"
+    last_house = f"{given.husnummer_til or ''}{given.bogstav_til or ''}"
+    numbers = f"{house}-{last_house}" if house and last_house else house
+    road = " ".join(part for part in (given.vejnavn, numbers) if part)
+    box = given.postboks and f"Postboks {given.postboks.removeprefix('Postboks ')}"
+    parts = (road, _floor_and_door(given), box, *lines)
+    return ", ".join(part.strip(" ,") for part in parts if part and part.strip(" ,")) or None
+
+
+def _floor_and_door(given: CvrAddress) -> str:
+    floor = given.etage
+    if floor and floor.isdigit():
+        floor = floor.lstrip("0") or "0"
+    return " ".join(part for part in (floor and f"{floor.rstrip('.')}.", given.sidedoer) if part)
+
+
+def _co(given: CvrAddress) -> str | None:
+    if given.conavn is None:
+        return None
+    named = care_of(given.conavn)
+    return given.conavn if named is None else named or None
+
+
+def _country(code: str | None) -> str | None:
+    return code.upper() if code and len(code) == 2 else None

@@ -1,0 +1,225 @@
+"""Companies out of the `Vrvirksomhed` documents of the Danish register (CVR)."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from common.contracts.company import (
+    Capital,
+    CodedText,
+    Company,
+    Country,
+    UnitKey,
+    company_key,
+    unit_key,
+)
+from common.domain.countries import FORMATS
+from common.domain.numbers import registered_phone, searchable_phones
+from lookup.ingest.document_fields import (
+    Day,
+    Document,
+    Flag,
+    Many,
+    Text,
+    Word,
+    amount_of,
+    digits,
+    first,
+    read_document,
+    required,
+)
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import CompanyRecord, MistakeRecord, RecordRefused
+from lookup.registers.cvr.addresses import public_address
+from lookup.registers.cvr.documents import (
+    Contact,
+    CvrAddress,
+    CvrDocument,
+    Dated,
+    Employment,
+    Industry,
+    Name,
+    current,
+    industry_of,
+    latest,
+    unwrapped,
+)
+from lookup.registers.cvr.employees import employees_of
+from lookup.registers.cvr.owners import Attribute, Relation, owners_of, roles_of
+
+
+class CompanyForm(Dated):
+    virksomhedsformkode: Word = None
+    lang_beskrivelse: Text = None
+
+
+class StatusWord(Dated):
+    status: Text = None
+
+
+class ListedUnit(Dated):
+    p_nummer: Word = None
+
+
+class CompanyMetadata(Document):
+    """What CVR itself takes for the newest; used where the history has nothing."""
+
+    nyeste_navn: Name | None = None
+    nyeste_virksomhedsform: CompanyForm | None = None
+    nyeste_beliggenhedsadresse: CvrAddress | None = None
+    nyeste_hovedbranche: Industry | None = None
+    nyeste_erst_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_kvartalsbeskaeftigelse: Employment | None = None
+    nyeste_aarsbeskaeftigelse: Employment | None = None
+    nyeste_binavne: Many[Text] = ()
+    sammensat_status: Text = None
+    stiftelses_dato: Day = None
+
+    @property
+    def counts(self) -> tuple[Employment | None, ...]:
+        return (
+            self.nyeste_erst_maanedsbeskaeftigelse,
+            self.nyeste_maanedsbeskaeftigelse,
+            self.nyeste_kvartalsbeskaeftigelse,
+            self.nyeste_aarsbeskaeftigelse,
+        )
+
+
+class CvrCompany(CvrDocument):
+    cvr_nummer: Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
+    binavne: Many[Name] = ()
+    postadresse: Many[CvrAddress] = ()
+    telefax_nummer: Many[Contact] = ()
+    sekundaert_telefax_nummer: Many[Contact] = ()
+    hjemmeside: Many[Contact] = ()
+    bibranche1: Many[Industry] = ()
+    bibranche2: Many[Industry] = ()
+    bibranche3: Many[Industry] = ()
+    virksomhedsstatus: Many[StatusWord] = ()
+    virksomhedsform: Many[CompanyForm] = ()
+    attributter: Many[Attribute] = ()
+    penheder: Many[ListedUnit] = ()
+    #: Left out where the documents were asked for without it.
+    deltager_relation: Many[Relation] | None = None
+    reklamebeskyttet: Flag = None
+    virksomhed_metadata: CompanyMetadata | None = None
+
+    @property
+    def words(self) -> tuple[str | None, ...]:
+        word, metadata = latest(self.virksomhedsstatus), self.virksomhed_metadata
+        return (
+            None if word is None else word.status,
+            None if metadata is None else metadata.sammensat_status,
+        )
+
+
+def company_record(raw: Raw) -> CompanyRecord | MistakeRecord:
+    """Raises RecordRefused."""
+    company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
+    if company.fejl_registreret:
+        return MistakeRecord(company_key(Country.DK, company.cvr_nummer), company.version)
+    relations = company.deltager_relation
+    return CompanyRecord.of(
+        _company(company, company.virksomhed_metadata or CompanyMetadata()),
+        phones=searchable_phones(company.phones, Country.DK),
+        units=_units(company.penheder),
+        owners=None if relations is None else owners_of(relations),
+        roles=None if relations is None else roles_of(relations),
+        version=company.version,
+    )
+
+
+def _units(listed: Sequence[ListedUnit]) -> tuple[UnitKey, ...]:
+    """In order of their numbers: the order of the document says nothing."""
+    numbers = {unit.p_nummer for unit in current(listed) if unit.p_nummer}
+    return tuple(unit_key(Country.DK, number) for number in sorted(numbers))
+
+
+def _company(company: CvrCompany, newest: CompanyMetadata) -> Company:
+    name = _name(company, newest)
+    status, status_text = company.state
+    return Company(
+        country=Country.DK,
+        vat=company.cvr_nummer,
+        name=name,
+        trade_names=_trade_names(company, newest, name),
+        former_names=_former_names(company, name),
+        status=status,
+        status_text=status_text,
+        form=_form(latest(company.virksomhedsform) or newest.nyeste_virksomhedsform),
+        address=public_address(
+            latest(company.beliggenhedsadresse) or newest.nyeste_beliggenhedsadresse
+        ),
+        postal_address=public_address(first(company.standing(company.postadresse))),
+        phone=first(company.phones),
+        fax=_fax(company),
+        email=first(company.contacts(company.elektronisk_post)),
+        website=first(company.contacts(company.hjemmeside)),
+        industry=industry_of(latest(company.hovedbranche) or newest.nyeste_hovedbranche),
+        secondary_industries=_secondary_industries(company),
+        employees=employees_of(company, newest.counts),
+        founded=company.began or newest.stiftelses_dato,
+        ended=company.ended,
+        capital=_capital(company),
+        purpose=_attribute(company, "FORMÅL"),
+        advertising_protected=bool(company.reklamebeskyttet),
+    )
+
+
+def _name(company: CvrCompany, newest: CompanyMetadata) -> str:
+    name = latest(company.navne) or newest.nyeste_navn
+    return required(None if name is None else name.navn, "navne")
+
+
+def _trade_names(company: CvrCompany, newest: CompanyMetadata, name: str) -> tuple[str, ...]:
+    names = [given.navn for given in company.standing(company.binavne)]
+    if not company.binavne:
+        names = list(newest.nyeste_binavne)
+    return tuple(dict.fromkeys(given for given in names if given and given != name))
+
+
+def _former_names(company: CvrCompany, name: str) -> tuple[str, ...]:
+    """Newest first, each once."""
+    newest_first = sorted(company.navne, key=lambda given: given.since or "", reverse=True)
+    return tuple(
+        dict.fromkeys(given.navn for given in newest_first if given.navn and given.navn != name)
+    )
+
+
+def _form(given: CompanyForm | None) -> CodedText | None:
+    if given is None or given.virksomhedsformkode is None:
+        return None
+    return CodedText(code=given.virksomhedsformkode, description=given.lang_beskrivelse)
+
+
+def _fax(company: CvrCompany) -> str | None:
+    text = first(company.contacts(company.telefax_nummer, company.sekundaert_telefax_nummer))
+    return None if text is None else registered_phone(text, Country.DK)
+
+
+def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:
+    given = (
+        first(company.standing(company.bibranche1)),
+        first(company.standing(company.bibranche2)),
+        first(company.standing(company.bibranche3)),
+    )
+    codes = (industry_of(industry) for industry in given)
+    return tuple(dict.fromkeys(code for code in codes if code is not None))
+
+
+def _attribute(company: CvrCompany, kind: str) -> str | None:
+    values = [
+        value for given in company.attributter if given.type == kind for value in given.vaerdier
+    ]
+    value = latest(values)
+    return None if value is None else value.vaerdi
+
+
+def _capital(company: CvrCompany) -> Capital | None:
+    try:
+        amount = amount_of(_attribute(company, "KAPITAL"))
+    except ValueError as fault:
+        raise RecordRefused(f"attributter KAPITAL: {fault}") from None
+    if amount is None:
+        return None
+    return Capital(amount=amount, currency=_attribute(company, "KAPITALVALUTA") or "DKK")

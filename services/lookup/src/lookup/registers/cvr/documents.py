@@ -1,0 +1,208 @@
+"""What companies and production units of the Danish register (CVR) share.
+
+A CVR document holds the whole history: each value has a period, and the current one has no end.
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Annotated, TypeVar
+
+from pydantic import BeforeValidator
+
+from common.contracts.company import CodedText, Country, Status
+from common.domain.numbers import registered_phone
+from lookup.ingest.document_fields import (
+    Count,
+    Day,
+    Document,
+    Flag,
+    Lines,
+    Many,
+    Moment,
+    Text,
+    Word,
+)
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.records import RecordRefused, SourceVersion
+from lookup.registers.cvr.status import status_of
+
+
+def _industry_code(value: object) -> object:
+    return str(value).zfill(6) if type(value) is int else value
+
+
+def _postal_code(value: object) -> object:
+    return (str(value).zfill(4) if value else None) if type(value) is int else value
+
+
+class Period(Document):
+    gyldig_fra: Day = None
+    gyldig_til: Day = None
+
+
+class Dated(Document):
+    periode: Period | None = None
+
+    @property
+    def since(self) -> str | None:
+        return None if self.periode is None else self.periode.gyldig_fra
+
+    @property
+    def until(self) -> str | None:
+        return None if self.periode is None else self.periode.gyldig_til
+
+
+class Name(Dated):
+    navn: Text = None
+
+
+class Contact(Dated):
+    kontaktoplysning: Word = None
+    hemmelig: Flag = None
+
+
+class Municipality(Document):
+    kommune_navn: Text = None
+
+
+class CvrAddress(Dated):
+    landekode: Text = None
+    fritekst: Lines = None
+    vejnavn: Text = None
+    husnummer_fra: Word = None
+    husnummer_til: Word = None
+    bogstav_fra: Text = None
+    bogstav_til: Text = None
+    etage: Word = None
+    sidedoer: Word = None
+    conavn: Text = None
+    postboks: Word = None
+    bynavn: Text = None
+    postnummer: Annotated[Text, BeforeValidator(_postal_code)] = None
+    postdistrikt: Text = None
+    kommune: Municipality | None = None
+
+
+class Industry(Dated):
+    branchekode: Annotated[Text, BeforeValidator(_industry_code)] = None
+    branchetekst: Text = None
+
+
+class Employment(Document):
+    """How many worked there in a year, a quarter or a month."""
+
+    aar: Count | None = None
+    kvartal: Count | None = None
+    maaned: Count | None = None
+    antal_ansatte: Count | None = None
+    interval_kode_antal_ansatte: Text = None
+
+
+Value = TypeVar("Value", bound=Dated)
+
+
+def current(values: Sequence[Value]) -> list[Value]:
+    """Those without an end, the newest first."""
+    lasting = [value for value in values if value.until is None]
+    return sorted(lasting, key=lambda value: value.since or "", reverse=True)
+
+
+def latest(values: Sequence[Value]) -> Value | None:
+    """The current value, or else the last one there was."""
+    return max(
+        values,
+        key=lambda value: (value.until is None, value.until or "", value.since or ""),
+        default=None,
+    )
+
+
+class CvrDocument(Document):
+    """The fields of a company and of a production unit, and what they share in meaning."""
+
+    navne: Many[Name] = ()
+    beliggenhedsadresse: Many[CvrAddress] = ()
+    telefon_nummer: Many[Contact] = ()
+    sekundaert_telefon_nummer: Many[Contact] = ()
+    elektronisk_post: Many[Contact] = ()
+    livsforloeb: Many[Dated] = ()
+    hovedbranche: Many[Industry] = ()
+    aarsbeskaeftigelse: Many[Employment] = ()
+    kvartalsbeskaeftigelse: Many[Employment] = ()
+    maanedsbeskaeftigelse: Many[Employment] = ()
+    erst_maanedsbeskaeftigelse: Many[Employment] = ()
+    #: The register calls the document a mistake of its own.
+    fejl_registreret: Flag = None
+    sidst_opdateret: Moment = None
+
+    @property
+    @abstractmethod
+    def words(self) -> tuple[str | None, ...]:
+        """The register's words for the status, the most telling first."""
+
+    @cached_property
+    def state(self) -> tuple[Status, str | None]:
+        return status_of(*self.words, ended=self.ended is not None)
+
+    @property
+    def dead(self) -> bool:
+        return self.state[0] is Status.ENDED
+
+    @property
+    def began(self) -> str | None:
+        return min((life.since for life in self.livsforloeb if life.since), default=None)
+
+    @property
+    def ended(self) -> str | None:
+        """The last day of its life; None while that goes on."""
+        last = latest(self.livsforloeb)
+        return None if last is None else last.until
+
+    @property
+    def version(self) -> SourceVersion | None:
+        return None if self.sidst_opdateret is None else SourceVersion(self.sidst_opdateret)
+
+    def standing(self, values: Sequence[Value]) -> list[Value]:
+        """The current values, the newest first; once it is dead, those that held last."""
+        held = current(values)
+        if held or not self.dead:
+            return held
+        end = max((value.until or "" for value in values), default="")
+        return [value for value in values if value.until == end]
+
+    def contacts(self, *given: Sequence[Contact]) -> list[str]:
+        """Public ones; where one is secret, no older one takes its place."""
+        return [
+            contact.kontaktoplysning
+            for contacts in given
+            for contact in self.standing(contacts)
+            if contact.kontaktoplysning and not contact.hemmelig
+        ]
+
+    @cached_property
+    def phones(self) -> tuple[str, ...]:
+        texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
+        numbers = (registered_phone(text, Country.DK) for text in texts)
+        return tuple(dict.fromkeys(number for number in numbers if number))
+
+
+def industry_of(given: Industry | None) -> CodedText | None:
+    if given is None or given.branchekode is None:
+        return None
+    return CodedText(code=given.branchekode, description=given.branchetekst)
+
+
+def unwrapped(raw: Raw, kind: str, number: str) -> Raw:
+    """The document inside an answer's hit, or inside its own name (`Vrvirksomhed`).
+
+    Raises RecordRefused where there is no such document.
+    """
+    found = raw
+    for wrapping in ("_source", kind):
+        inner = found.get(wrapping, found)
+        if not isinstance(inner, dict):
+            raise RecordRefused(f"{wrapping}: it is not an object")
+        found = inner
+    if number not in found:
+        raise RecordRefused(f"{kind}.{number}: it is missing")
+    return found

@@ -1,0 +1,44 @@
+"""How many work in a Danish company or unit, by its newest count."""
+
+import re
+from collections.abc import Sequence
+
+from common.contracts.company import Employees
+from lookup.registers.cvr.documents import CvrDocument, Employment
+
+#: `ANTAL_20_49`; an open class is `ANTAL_1000_`, in some extracts `ANTAL_1000_999999`.
+_INTERVAL = re.compile(r"ANTAL_(\d+)_(\d*)")
+_NO_LIMIT = 999_999
+
+
+def employees_of(document: CvrDocument, newest: Sequence[Employment | None]) -> Employees | None:
+    """None where nothing was ever counted; `newest` is used where the history has no count.
+
+    Of counts up to the same month, the one of the shorter time tells more.
+    """
+    counts = [
+        *document.erst_maanedsbeskaeftigelse,
+        *document.maanedsbeskaeftigelse,
+        *document.kvartalsbeskaeftigelse,
+        *document.aarsbeskaeftigelse,
+    ] or [count for count in newest if count is not None]
+    for count in sorted(counts, key=_last_month, reverse=True):
+        employees = _employees(count)
+        if employees is not None:
+            return employees
+    return None
+
+
+def _last_month(count: Employment) -> tuple[int, int]:
+    if count.maaned is not None:
+        return count.aar or 0, count.maaned
+    return count.aar or 0, 12 if count.kvartal is None else count.kvartal * 3
+
+
+def _employees(count: Employment) -> Employees | None:
+    interval = _INTERVAL.fullmatch(count.interval_kode_antal_ansatte or "")
+    exact = count.antal_ansatte
+    if interval is None:
+        return None if exact is None else Employees(min=exact, max=exact, exact=exact)
+    most = int(interval[2]) if interval[2] else _NO_LIMIT
+    return Employees(min=int(interval[1]), max=None if most >= _NO_LIMIT else most, exact=exact)

@@ -1,0 +1,231 @@
+"""Owners and roles out of the participants (`deltagerRelation`) of a Danish company.
+
+Owners are the legal owners of the register of owners, and the partners who are fully liable.
+Beneficial owners are left out: their register is not public any more. Home addresses are in the
+documents; they are not declared here and so never read.
+"""
+
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Final, NamedTuple
+
+from common.contracts.company import (
+    Country,
+    HolderType,
+    Owner,
+    OwnerRole,
+    Role,
+    RoleCode,
+    Share,
+)
+from common.domain.countries import FORMATS
+from common.domain.numbers import is_digits
+from lookup.ingest.document_fields import Document, Lines, Many, Text, Word
+from lookup.ingest.records import RecordRefused, in_order
+from lookup.registers.cvr.documents import Dated, Name, current, latest
+from lookup.registers.cvr.status import fold_word
+
+#: The register tells a share by the lower bound of its class, in percent.
+CLASSES: Final = ("0", "5", "10", "15", "20", "25", "33.33", "50", "66.67", "90", "100")
+
+_REGISTER_OF_OWNERS = "EJERREGISTER"
+
+#: How the relation of a sole proprietor or a partner is called, folded.
+_PARTNERS: Final = frozenset({"FULDT ANSVARLIG DELTAGERE", "INDEHAVER"})
+
+#: As what a partner owns, by the beginning of the folded word; else as a partner.
+_PARTNER_ROLES: Final = {
+    "INDEHAVER": OwnerRole.SOLE_PROPRIETOR,
+    "KOMPLEMENTAR": OwnerRole.GENERAL_PARTNER,
+}
+
+#: The function on a board, by a part of the folded word; else that of a member.
+_BOARD_ROLES: Final = {
+    "NAESTFORMAND": RoleCode.BOARD_DEPUTY_CHAIR,
+    "FORMAND": RoleCode.BOARD_CHAIR,
+    "SUPPLEANT": RoleCode.BOARD_DEPUTY_MEMBER,
+    "OBSERVAT": RoleCode.BOARD_OBSERVER,
+}
+
+_TYPES: Final[dict[str, HolderType]] = {
+    "PERSON": "person",
+    "VIRKSOMHED": "company",
+}
+
+
+class AttributeValue(Dated):
+    vaerdi: Lines = None
+
+
+class Attribute(Document):
+    type: Text = None
+    vaerdier: Many[AttributeValue] = ()
+
+
+class Member(Document):
+    attributter: Many[Attribute] = ()
+
+
+class Organisation(Document):
+    hovedtype: Text = None
+    organisations_navn: Many[Name] = ()
+    medlems_data: Many[Member] = ()
+
+
+class Participant(Document):
+    enhedstype: Text = None
+    #: Of a company its CVR number.
+    forretningsnoegle: Word = None
+    navne: Many[Name] = ()
+
+
+class Holder(NamedTuple):
+    """The person or company that owns something or has a role."""
+
+    name: str
+    type: HolderType
+    vat: str | None
+
+
+class Relation(Document):
+    #: Null where the register shows nobody.
+    deltager: Participant | None = None
+    organisationer: Many[Organisation] = ()
+
+
+def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
+    """The current owners, the largest share first; in an order that no reshuffling changes."""
+    owners = dict.fromkeys(
+        owner
+        for relation in relations
+        if relation.deltager is not None
+        for organisation in relation.organisationer
+        for owner in _owners_in(organisation, relation.deltager)
+    )
+    return tuple(sorted(owners, key=_order))
+
+
+def roles_of(relations: Sequence[Relation]) -> tuple[Role, ...]:
+    """The current directors, board members and auditors."""
+    return in_order(
+        role
+        for relation in relations
+        if relation.deltager is not None
+        for organisation in relation.organisationer
+        for role in _roles_in(organisation, relation.deltager)
+    )
+
+
+def _order(owner: Owner) -> tuple[Decimal, str, str, str]:
+    share = Decimal(owner.share.min) if owner.share else Decimal(0)
+    return -share, owner.name, owner.vat or "", owner.since or ""
+
+
+def _roles_in(organisation: Organisation, participant: Participant) -> Iterator[Role]:
+    holder = _holder(participant)
+    if holder is None:
+        return
+    for member in organisation.medlems_data:
+        function = _current(member, "FUNKTION")
+        code = None if function is None else _role_code(organisation, function.vaerdi or "")
+        if function is not None and code is not None:
+            given = holder._asdict()
+            yield Role(role=code, role_text=function.vaerdi, since=function.since, **given)
+
+
+def _role_code(organisation: Organisation, function: str) -> RoleCode | None:
+    """None for what is neither direction nor board nor audit, such as a founder."""
+    body = fold_word(organisation.hovedtype or "")
+    if body == "REVISION":
+        return RoleCode.AUDITOR
+    if body != "LEDELSESORGAN":
+        return None
+    names, word = _names_of(organisation), fold_word(function)
+    if "BESTYRELSE" in names:
+        found = (code for part, code in _BOARD_ROLES.items() if part in word)
+        return next(found, RoleCode.BOARD_MEMBER)
+    # A general partner may stand among the directors.
+    is_partner = any(word.startswith(beginning) for beginning in _PARTNER_ROLES)
+    return RoleCode.DIRECTOR if "DIREKTION" in names and not is_partner else None
+
+
+def _names_of(organisation: Organisation) -> set[str]:
+    return {fold_word(name.navn) for name in organisation.organisations_navn if name.navn}
+
+
+def _owners_in(organisation: Organisation, participant: Participant) -> Iterator[Owner]:
+    holder = _holder(participant)
+    if holder is None:
+        return
+    is_register = _REGISTER_OF_OWNERS in _names_of(organisation)
+    are_partners = fold_word(organisation.hovedtype or "") in _PARTNERS
+    for member in organisation.medlems_data:
+        if is_register:
+            yield from _legal_owner(member, holder)
+        elif are_partners:
+            yield from _partner(member, holder)
+
+
+def _legal_owner(member: Member, holder: Holder) -> Iterator[Owner]:
+    held = _current(member, "EJERANDEL_PROCENT")
+    votes = _current(member, "EJERANDEL_STEMMERET_PROCENT")
+    if held is not None:
+        yield Owner(
+            role=OwnerRole.OWNER,
+            role_text=_REGISTER_OF_OWNERS,
+            share=_class_of(held),
+            votes=None if votes is None else _class_of(votes),
+            since=held.since,
+            **holder._asdict(),
+        )
+
+
+def _partner(member: Member, holder: Holder) -> Iterator[Owner]:
+    function = _current(member, "FUNKTION")
+    if function is not None:
+        word = fold_word(function.vaerdi or "")
+        found = (code for beginning, code in _PARTNER_ROLES.items() if word.startswith(beginning))
+        yield Owner(
+            role=next(found, OwnerRole.PARTNER),
+            role_text=function.vaerdi,
+            since=function.since,
+            **holder._asdict(),
+        )
+
+
+def _holder(participant: Participant) -> Holder | None:
+    """None where the register has no name."""
+    name = latest(participant.navne)
+    type_ = _TYPES.get(participant.enhedstype or "", "other")
+    if name is None or name.navn is None:
+        return None
+    # A person's key, should there be one, is private.
+    return Holder(name.navn, type_, _cvr_number(participant) if type_ == "company" else None)
+
+
+def _cvr_number(participant: Participant) -> str | None:
+    key = participant.forretningsnoegle
+    digits = FORMATS[Country.DK].vat_digits
+    number = (key or "").zfill(digits)
+    return number if key and is_digits(number, digits) else None
+
+
+def _current(member: Member, attribute: str) -> AttributeValue | None:
+    values = [
+        value for given in member.attributter if given.type == attribute for value in given.vaerdier
+    ]
+    return next((value for value in current(values) if value.vaerdi), None)
+
+
+def _class_of(value: AttributeValue) -> Share:
+    """A fraction as percent; between the bounds of its class, or exact where it is no bound."""
+    try:
+        percent = (Decimal(value.vaerdi or "") * 100).normalize()
+    except InvalidOperation:
+        percent = Decimal("NaN")
+    if not percent.is_finite():
+        raise RecordRefused("deltagerRelation: a share is not a number")
+    least = f"{percent:f}"
+    if least not in CLASSES:
+        return Share(min=least, max=least)
+    return Share(min=least, max=CLASSES[min(CLASSES.index(least) + 1, len(CLASSES) - 1)])

@@ -1,0 +1,115 @@
+"""The Danish register's distribution (distribution.virk.dk): Elasticsearch, read by scrolling."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from lookup.ingest.bodies import SCROLL
+from lookup.ingest.document_fields import Document, Moment, read_document
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.http_client import Call, RegisterClient
+from lookup.ingest.load import Item
+from lookup.ingest.records import Kind, RecordRefused, Refused
+from lookup.ingest.sources import DocumentPage, RegisterAway, RegisterFault
+from lookup.registers.reading import parse
+
+#: What each kind is called in the address, and in the documents.
+INDEXES: Final = {Kind.DK_COMPANIES: "virksomhed", Kind.DK_UNITS: "produktionsenhed"}
+WRAPPINGS: Final = {Kind.DK_COMPANIES: "Vrvirksomhed", Kind.DK_UNITS: "VrproduktionsEnhed"}
+
+#: The most documents of a page. One has 60 kB and takes several times that once it is parsed.
+MOST_DOCUMENTS: Final = 100
+
+#: How long the register keeps the rest of a search for us between two pages.
+_KEPT = "1m"
+_SCROLL = "/_search/scroll"
+
+
+class Dated(Document):
+    sidst_opdateret: Moment = None
+
+
+class CvrDocuments:
+    """`Documents` of the companies or of the production units."""
+
+    def __init__(self, client: RegisterClient, kind: Kind, *, page_size: int) -> None:
+        self._client = client
+        self._kind = kind
+        self._field = f"{WRAPPINGS[kind]}.sidstOpdateret"
+        self._size = min(page_size, MOST_DOCUMENTS)
+
+    async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
+        # A page asked for twice is two pages: where an answer to a scroll is lost, what it held is
+        # lost with it. So these requests are not repeated; the pass ends, and the next one begins
+        # again from the cursor.
+        number = 0
+        page, rest = await self._page(self._search(at), number)
+        while page.items:
+            yield page
+            number += len(page.items)
+            page, rest = await self._page(rest, number)
+
+    def _search(self, at: datetime) -> Call:
+        index = INDEXES[self._kind]
+        body = {
+            "query": {"range": {self._field: {"gte": at.astimezone(UTC).isoformat()}}},
+            "sort": [{self._field: "asc"}],
+            "size": self._size,
+        }
+        url = self._client.url(f"{index}/_search", {"scroll": _KEPT})
+        return Call("POST", url, json=body, limit=SCROLL)
+
+    def _scroll(self, content: Mapping[str, Any]) -> Call:
+        body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
+        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
+
+    async def _page(self, call: Call, before: int) -> tuple[DocumentPage, Call]:
+        """What the answer says, and how to ask for the rest.
+
+        The answer itself is gone by then: while the next one is fetched, its room is free.
+        """
+        content = await self._ask(call)
+        hits = _hits(content)
+        items = tuple(self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
+        readable = (
+            hit for hit, item in zip(hits, items, strict=True) if not isinstance(item, Refused)
+        )
+        times = tuple(time for hit in readable if (time := self._time(hit)) is not None)
+        return DocumentPage(items, times), self._scroll(content)
+
+    async def _ask(self, call: Call) -> Mapping[str, Any]:
+        """Raises RegisterAway for a part of an answer: the cursor would pass what is missing."""
+        content = (await self._client.ask(call)).content
+        if not isinstance(content, dict):
+            raise RegisterFault("an answer is not an object")
+        if content.get("timed_out") or _failed_shards(content):
+            raise RegisterAway("a search has no whole answer")
+        return content
+
+    def _read(self, number: int, hit: Raw) -> Item:
+        try:
+            return parse(self._kind, hit)
+        except RecordRefused as refusal:
+            return Refused(number, f"_id {hit.get('_id')}", str(refusal))
+
+    def _time(self, hit: Raw) -> datetime | None:
+        source = hit.get("_source")
+        document = source.get(WRAPPINGS[self._kind]) if isinstance(source, dict) else None
+        try:
+            return read_document(Dated, document or {}).sidst_opdateret
+        except RecordRefused:
+            return None
+
+
+def _failed_shards(content: Mapping[str, Any]) -> bool:
+    """Elasticsearch answers 200 with what the other shards have."""
+    shards = content.get("_shards")
+    return isinstance(shards, dict) and bool(shards.get("failed"))
+
+
+def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
+    hits = content.get("hits")
+    found = hits.get("hits") if isinstance(hits, dict) else None
+    if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
+        raise RegisterFault("an answer has no list of hits")
+    return found

@@ -1,0 +1,180 @@
+"""E-invoicing participants out of the business cards of the Peppol Directory.
+
+The export is JSON, or CSV with a row for each entity on a card.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
+from common.domain.numbers import InvalidIdentifier
+from common.domain.participants import Participant, parse_participant
+from lookup.ingest.document_fields import Day, Document, Many, Text, Word, read_document, required
+from lookup.ingest.files.csv_records import Dialect
+from lookup.ingest.files.raw_records import Raw, RawRecord
+from lookup.ingest.records import Elsewhere, ParticipantRecord, RecordRefused, Refused
+
+DIALECT = Dialect(
+    encoding="iso-8859-1",
+    first_column=b"Participant ID",
+    row_start=re.compile(rb'"?iso6523-actorid-upis::', re.IGNORECASE),
+)
+
+#: What business cards call the schemes, without punctuation.
+_SCHEMES_BY_NAME: Final = {
+    "DKCVR": "0184",
+    "CVR": "0184",
+    "DKDIGST": "0184",
+    "DKVAT": "0184",
+    "DKP": "0096",
+    "DKPNR": "0096",
+    "PNR": "0096",
+    "NOORG": "0192",
+    "NOORGNR": "0192",
+    "ORGNR": "0192",
+    "NOVAT": "0192",
+}
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+#: Of one card. The largest have a few hundred.
+_MAX_ROWS = 1000
+
+_OURS = frozenset(Country)
+_ELSEWHERE = Elsewhere("a participant of another country")
+
+
+class CardIdentifier(Document):
+    scheme: Text = None
+    value: Word = None
+
+
+class CardEntity(Document):
+    country_code: Text = None
+    identifiers: Many[CardIdentifier] = ()
+    regdate: Day = None
+
+
+class DocumentType(Document):
+    scheme: Text = None
+    value: Text = None
+
+
+class BusinessCard(Document):
+    pid: Text = None
+    entities: Many[CardEntity] = ()
+    doc_types: Many[DocumentType] = ()
+
+
+def participant_record(raw: Raw) -> ParticipantRecord | Elsewhere:
+    """Raises RecordRefused; its message never holds a personal number."""
+    card = read_document(BusinessCard, raw)
+    try:
+        identifier = parse_participant(required(card.pid, "pid"))
+    except InvalidIdentifier as fault:
+        raise RecordRefused(f"pid: {fault}") from None
+    if not _is_ours(identifier, card):
+        return _ELSEWHERE
+    return ParticipantRecord.of(
+        EinvoicingEntry(
+            identifier=str(identifier),
+            scheme=identifier.scheme,
+            document_types=_document_types(card),
+            registered=min((day.regdate for day in card.entities if day.regdate), default=None),
+        ),
+        holder=identifier.holder or _holder_on(card),
+        version=None,
+    )
+
+
+def _is_ours(identifier: Participant, card: BusinessCard) -> bool:
+    """By the scheme, or where that is used everywhere, by the countries on the card."""
+    if identifier.country is not None:
+        return True
+    return any((entity.country_code or "").lower() in _OURS for entity in card.entities)
+
+
+def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
+    """A company rather than one of its units: the company's number is the shorter one."""
+    holders = (
+        holder_on_card(identifier.scheme or "", identifier.value)
+        for entity in card.entities
+        for identifier in entity.identifiers
+        if identifier.value
+    )
+    return min((holder for holder in holders if holder is not None), key=len, default=None)
+
+
+def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
+    """The company or unit that an identifier on a business card names; None if it is not readable.
+
+    Cards are written by many hands: the scheme may be a code or a name such as `DK:CVR`, the value
+    may repeat the scheme or carry the country's letters.
+    """
+    name = _PUNCTUATION.sub("", scheme).upper()
+    if name == "VAT":
+        name = value.strip()[:2].upper() + name
+    code = _SCHEMES_BY_NAME.get(name, name)
+    for text in (value, f"{code}:{value}"):
+        try:
+            return parse_participant(text).holder
+        except InvalidIdentifier:
+            continue
+    return None
+
+
+def _document_types(card: BusinessCard) -> tuple[str, ...]:
+    """In one order, since the directory keeps none."""
+    given = {
+        f"{kind.scheme}::{kind.value}" if kind.scheme else kind.value for kind in card.doc_types
+    }
+    return tuple(sorted(kind for kind in given if kind))
+
+
+def from_row(row: Raw) -> Raw:
+    """A CSV row as a card with one entity; the values of a cell stand on lines of their own."""
+    identifiers = zip(
+        _lines(row, "Identifier schemes"), _lines(row, "Identifier values"), strict=False
+    )
+    kinds = (kind.partition("::") for kind in _lines(row, "Document types"))
+    return {
+        "pid": row.get("Participant ID"),
+        "entities": [
+            {
+                "countryCode": row.get("Country code"),
+                "identifiers": [
+                    {"scheme": scheme, "value": value} for scheme, value in identifiers
+                ],
+                "regdate": row.get("Registration date"),
+            }
+        ],
+        "docTypes": [{"scheme": scheme, "value": value} for scheme, _, value in kinds],
+    }
+
+
+def _lines(row: Raw, column: str) -> list[str]:
+    cell: str = row.get(column, "")
+    return cell.splitlines()
+
+
+def with_joined_rows(found: Iterator[RawRecord | Refused]) -> Iterator[RawRecord | Refused]:
+    """Makes one card of the rows of a participant, which follow one another."""
+    card: RawRecord | None = None
+    for one in found:
+        if isinstance(one, Refused) or not one.is_row:
+            yield one
+            continue
+        row = replace(one, raw=from_row(one.raw), is_row=False)
+        if card is not None and card.raw["pid"] == row.raw["pid"]:
+            if len(card.raw["entities"]) == _MAX_ROWS:
+                yield Refused(one.number, one.place, f"its card has more than {_MAX_ROWS:,} rows")
+            else:
+                card.raw["entities"].extend(row.raw["entities"])
+                card.raw["docTypes"].extend(row.raw["docTypes"])
+            continue
+        if card is not None:
+            yield card
+        card = row
+    if card is not None:
+        yield card

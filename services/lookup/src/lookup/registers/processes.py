@@ -1,0 +1,39 @@
+"""Documents are read in processes of their own, beside the one that writes to the database."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from common.runtime.processes import Workers, processors, workers
+from lookup.ingest.records import Kind, Record, Refused, Unread
+from lookup.registers.reading import understood
+
+#: Fewer documents than a process could read while it is started are read here.
+_WORTH_IT: Final = 200
+#: More of them than this would wait for the process that writes.
+_MOST: Final = 2
+
+
+class ReadInProcesses:
+    """`Reader`."""
+
+    def __init__(self, workers: Workers) -> None:
+        self._workers = workers
+
+    async def __call__(
+        self, kind: Kind, documents: Sequence[Unread], /
+    ) -> Sequence[Record | Refused]:
+        if len(documents) < _WORTH_IT:
+            return _all_understood(kind, documents)
+        return await self._workers.run(_all_understood, kind, documents)
+
+
+@asynccontextmanager
+async def reading_processes() -> AsyncIterator[ReadInProcesses]:
+    """A reader for the body's time; it leaves a processor to the process that writes."""
+    async with workers(min(max(processors() - 1, 1), _MOST)) as processes:
+        yield ReadInProcesses(processes)
+
+
+def _all_understood(kind: Kind, documents: Sequence[Unread]) -> Sequence[Record | Refused]:
+    return [understood(kind, document) for document in documents]

@@ -1,0 +1,1 @@
+"""Finds companies by name and address."""

@@ -1,0 +1,220 @@
+"""An address read into its parts, from a question's one line or from a register's fields.
+
+What is asked follows no grammar: commas may lack, a floor is `2. sal tv`, `2tv` or `2. tv`, and
+postcode and town may lack or lead. A line that can be read in two ways (is `1234` in `Storgata
+1234` the house or the postcode?) gives both readings, and the one that is answered better counts.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from common.contracts.company import Country
+from lookup.search.dwellings import is_dwelling, may_be_dwelling, take_dwelling
+from lookup.search.folding import Folded, fold_text
+from lookup.search.indexed import IndexedAddress
+from lookup.search.streets import PO_BOX, fold_street, names_kind
+
+NOTHING = Folded(words="", spelled="")
+#: Written behind an address, and nothing that tells addresses apart; folded.
+COUNTRY_NAMES = frozenset({
+    "danmark", "denmark", "dk", "norge", "noreg", "norway", "no", "sverige", "sweden", "se",
+    "finland", "fi", "island", "iceland", "tyskland", "germany", "deutschland", "de", "england",
+    "storbritannia", "storbritannien", "uk", "gb", "frankrike", "frankrig", "france", "fr",
+    "nederland", "nederlandene", "holland", "nl", "polen", "poland", "polska", "pl", "usa", "us",
+})  # fmt: skip
+
+#: Who is at an address, not where it is: `c/o`, `v/`, `att.`.
+_CARE_OF = re.compile(r"^\(?\s*(?:c\s*/\s*o\b|v\s*/|att\b)[\s.:]*", re.IGNORECASE)
+_POSTCODE = re.compile(r"(?:^|\s)(?:(?:dk|no|n)[-\s]?)?(\d{4})(?:\s+(\D+))?$", re.IGNORECASE)
+#: Part of a house and no street, though a number follows: `Port 3`.
+_PREMISES = re.compile(
+    r"^(?:bygg|bygning|leilighet|lejlighed|bolignummer|bolignr|port|oppgang|opgang|kontor|office|lokale"
+    r"|suite|rom|seksjon|bruksnr|gnr|snr)\b",
+    re.IGNORECASE,
+)
+#: In `Christian 4. vej 5` the first number is the king's.
+_BELONGS_TO_THE_STREET = (
+    r"(?=\.?['’]?(?:s|de|des)?\s+(?:\S+\s+)?"
+    r"(?:gate|gata|gt|gade|vei|veien|veg|vej|plass|plads)\.?\s+\d)"
+)
+_STREET_AND_HOUSE = re.compile(
+    rf"^(?P<street>[\W\d]*[^\W\d].*?)\s+(?:nr\.?\s*)?(?P<number>\d{{1,5}})(?!{_BELONGS_TO_THE_STREET})"
+    r"(?!\d)(?:\s*(?P<letter>[a-zæøå])(?![\w.]))?"
+    r"(?:\s*[-–/]\s*(?P<last>[1-9]\d{0,3})(?:\s*[a-zæøå]\b)?)?"
+    r"(?!\w)(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+#: One number, last.
+_PLAIN = re.compile(r"([^\W\d][^\d,;\n]*?) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
+_LONGEST_RANGE = 60
+_BREAK = re.compile(r"[,;\n]")
+_SHORT_TOWNS = {"kbh": "kobenhavn"}
+_QUARTER = re.compile(r" [a-z]{1,2}$")
+
+
+class House(NamedTuple):
+    number: int
+    #: Lower case; empty where there is none.
+    letter: str = ""
+    #: The last number of a range (`2-4`), else `number`.
+    last: int = 0
+
+    def numbers(self) -> range:
+        """Every number it covers: of a range the side of the street that its ends are on."""
+        span = self.last - self.number
+        if not 0 < span <= _LONGEST_RANGE:
+            return range(self.number, self.number + 1)
+        return range(self.number, self.last + 1, 1 if span % 2 else 2)
+
+
+class Place(NamedTuple):
+    """An address in parts; an empty part is not given."""
+
+    street: Folded
+    house: House | None = None
+    #: A number without leading zeros, `st` (ground floor) or `kl` (basement).
+    floor: str = ""
+    #: `th`, `tv`, `mf`, a number without leading zeros, or a Norwegian dwelling (`h0201`).
+    door: str = ""
+    postal_code: str = ""
+    #: The town first, then district and whatever else stands beside the street; folded.
+    towns: tuple[str, ...] = ()
+    co: str = ""
+    #: The whole text, folded: of a question, and of a register's address that lies abroad.
+    #: Addresses abroad follow other rules and are compared as text alone.
+    whole: Folded | None = None
+
+
+def read_address(term: str) -> tuple[Place, ...]:
+    """What a question may mean, likeliest first; empty when it holds no letter or digit."""
+    segments, co = _without_care_of(_segments(term))
+    while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
+        segments.pop()
+    whole = fold_text(" ".join(segments))
+    rest, postal_code, town = _without_postcode(segments)
+    towns = (town,) if town else ()
+    readings = [_place(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
+    if postal_code and readings[0].house is None:
+        other = _place(segments, "", (), co, whole)
+        readings += [other] if other.house else []
+    return tuple(place for place in readings if place.street.words)
+
+
+def places_of(address: IndexedAddress, home: Country) -> tuple[Place, ...]:
+    """A register's address in parts; a road and a post box given together are a place each.
+
+    A street is empty where the register gives none.
+    """
+    if (address.country or home).lower() != home:
+        fields = (address.street, address.postal_code, address.city)
+        return (Place(NOTHING, whole=fold_text(" ".join(field for field in fields if field))),)
+    towns = tuple([fold_town(town) for town in (address.city, address.district) if town])
+    postal_code = "".join((address.postal_code or "").split())
+    co = fold_text(address.co).words if address.co else ""
+    if plain := _plain(address.street or ""):
+        return (Place(*plain, "", "", postal_code, towns, co),)
+    segments, in_line = _without_care_of(_segments(address.street or ""))
+    return tuple(
+        _place(part, postal_code, towns, co or in_line, None) for part in _road_and_box(segments)
+    )
+
+
+def _road_and_box(segments: list[str]) -> list[list[str]]:
+    """The segments, parted where they hold both a road with a house number and a post box."""
+    boxes = [part for part in segments if PO_BOX.match(part)]
+    road = [part for part in segments if part not in boxes]
+    if boxes and any(_STREET_AND_HOUSE.match(part) for part in road):
+        return [road, boxes]
+    return [segments]
+
+
+def _plain(line: str) -> tuple[Folded, House] | None:
+    """Street and house of a register's line that has nothing else, as nearly all are."""
+    if (found := _PLAIN.fullmatch(line)) and (street := _plain_street(found[1])):
+        number = int(found[2])
+        return street, House(number, found[3].lower(), number)
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _plain_street(name: str) -> Folded | None:
+    """A street's name folded; None for what may be something else, with a number behind it."""
+    words = name.casefold().split()
+    if _CARE_OF.match(name) or _PREMISES.match(name) or may_be_dwelling(words[0]):
+        return None
+    return None if words[-1].startswith("nr") else fold_street(name)
+
+
+@lru_cache(maxsize=16_384)
+def fold_town(town: str) -> str:
+    """A town's name in full; kept, because a register names few towns and each of them often."""
+    first, _, quarter = fold_text(town).words.partition(" ")
+    return " ".join(part for part in (_SHORT_TOWNS.get(first, first), quarter) if part)
+
+
+def without_quarter(town: str) -> str:
+    """A folded town without the letters of its quarter: `kobenhavn` for `kobenhavn sv`."""
+    return _QUARTER.sub("", town)
+
+
+def _segments(text: str) -> list[str]:
+    return [stripped for part in _BREAK.split(text) if (stripped := part.strip())]
+
+
+def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
+    """The segments that tell where, and who is there; a lone segment is kept as the place."""
+    if len(segments) == 1:
+        return [_CARE_OF.sub("", segments[0])], ""
+    names = [_CARE_OF.sub("", part) for part in segments if _CARE_OF.match(part)]
+    places = [part for part in segments if not _CARE_OF.match(part)]
+    return places, fold_text(" ".join(names)).words
+
+
+def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
+    """The segments before, the postcode and the town of the last segment that has a postcode."""
+    for place in reversed(range(len(segments))):
+        if found := _POSTCODE.search(segments[place]):
+            before = segments[place][: found.start()].strip()
+            rest = [*segments[:place], *([before] if before else []), *segments[place + 1 :]]
+            return rest, found[1], fold_town(found[2] or "")
+    return segments, "", ""
+
+
+def _place(
+    segments: Sequence[str], postal_code: str, towns: tuple[str, ...], co: str, whole: Folded | None
+) -> Place:
+    dwellings = [part for part in segments if is_dwelling(part)]
+    others = [part for part in segments if part not in dwellings and not _PREMISES.match(part)]
+    street, found = _street_segment(others)
+    name, house, rest = (
+        (found["street"], _house(found), found["rest"]) if found else (street, None, "")
+    )
+    floor, door, beside = take_dwelling(rest) if rest else ("", "", "")
+    if dwellings:
+        floor, door, _ = take_dwelling(" ".join(dwellings), floor=floor, door=door)
+    places = [fold_town(part) for part in (beside, *others) if part and part != street]
+    road = fold_street(name) if name else NOTHING
+    return Place(road, house, floor, door, postal_code, (*towns, *places), co, whole)
+
+
+def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
+    """The segment that holds the street: one with a house first, and of these one with a kind.
+
+    With it, where its street and house stand in it, if it has a house.
+    """
+    with_house = [(part, found) for part in segments if (found := _STREET_AND_HOUSE.match(part))]
+    if len(with_house) == 1:
+        return with_house[0]
+    for part, found in with_house:
+        if names_kind(found["street"]):
+            return part, found
+    if with_house:
+        return with_house[0]
+    return next(filter(names_kind, segments), segments[0] if segments else ""), None
+
+
+def _house(found: re.Match[str]) -> House:
+    number, letter, last = found.group("number", "letter", "last")
+    return House(int(number), letter.lower() if letter else "", int(last or number))

@@ -1,0 +1,66 @@
+"""Which of the built indexes in a folder is the current one.
+
+A file names it, together with the format it is written in, and is replaced in one step: after a
+crash at any moment either the old index is current or the new one, each whole.
+"""
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+from typing import IO
+
+from lookup.search.index.schema import FORMAT
+
+_POINTER, _LOCK = "current", "lock"
+
+
+def lock(root: Path) -> IO[str]:
+    """Keep other processes out until the returned file is closed; BlockingIOError if one is in."""
+    root.mkdir(parents=True, exist_ok=True)
+    held = (root / _LOCK).open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise
+    return held
+
+
+def current(root: Path) -> Path | None:
+    """The current index; None where there is none of this format."""
+    try:
+        written, name = (root / _POINTER).read_text().split()
+    except (FileNotFoundError, ValueError):
+        return None
+    folder = root / name
+    return folder if written == str(FORMAT) and folder.is_dir() else None
+
+
+def unused(root: Path) -> Path:
+    """A folder for a new index, named for the order in which they were made."""
+    taken = [int(folder.name) for folder in root.iterdir() if folder.name.isdecimal()]
+    return root / str(max(taken, default=0) + 1)
+
+
+def make_current(folder: Path) -> None:
+    """Point to an index, for good, and remove all others."""
+    root = folder.parent
+    draft = root / f"{_POINTER}.new"
+    with draft.open("w") as file:
+        file.write(f"{FORMAT} {folder.name}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(root / _POINTER)
+    _flush(root)
+    for other in root.iterdir():
+        if other.is_dir() and other != folder:
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

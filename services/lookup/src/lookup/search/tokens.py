@@ -1,0 +1,34 @@
+"""The words of a name as they are compared: initials together, synonyms as one, no connectors."""
+
+import re
+from collections.abc import Sequence
+
+from lookup.search.synonyms import CONNECTORS, OWNER_MARK, SAME_WORD, SLASHED
+
+_SLASHED = re.compile(r"(?<!\w)(?:[aegh]/[bf](?!\w)|v/)", re.IGNORECASE)
+
+
+def expanded(text: str) -> str:
+    """A text with its slashed abbreviations written out, before folding would part them."""
+    return _SLASHED.sub(lambda found: SLASHED.get(found[0].lower(), found[0]), text)
+
+
+def canonical(words: Sequence[str]) -> list[str]:
+    """Folded words as they are compared; of nothing but connectors, all of them."""
+    found: list[str] = []
+    initials: list[str] = []
+    for word in (*words, ""):
+        if len(word) == 1 and word.isalpha():
+            initials.append(word)
+            continue
+        if initials:
+            found.append("".join(initials))
+            initials.clear()
+        if word and word not in CONNECTORS:
+            found.append(SAME_WORD.get(word, word))
+    return found or list(words)
+
+
+def own_words(words: Sequence[str]) -> int:
+    """How many words come before the mark of an owner's name; all of them where there is none."""
+    return words.index(OWNER_MARK) if OWNER_MARK in words[1:] else len(words)

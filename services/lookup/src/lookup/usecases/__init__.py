@@ -1,1 +1,0 @@
-"""What the lookup service does, in terms of its ports."""
