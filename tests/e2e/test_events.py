@@ -68,7 +68,6 @@ async def test_everything_that_happens_to_a_company_is_told(
     updated, turned = failed["company.updated"], failed["company.status_changed"]
     assert updated["data"]["changes"] == [
         {"field": "name", "old": "PRØVELØPET AS", "new": "PRØVEFALLET AS"},
-        {"field": "former_names", "old": [], "new": ["PRØVELØPET AS"]},
     ]
     assert changes_of(turned)["status"] == {"field": "status", "old": "active", "new": "bankrupt"}
     assert turned["revision"] == updated["revision"] == 5

@@ -78,32 +78,27 @@ def test_a_newer_record_that_differs_raises_the_revision() -> None:
 
 
 def renamed_to(*names: str, former_names: tuple[str, ...] = ()) -> list[str]:
-    """The former names that are stored of a company that was called so, one after the other."""
+    """The names that are held of a company that was called so, one after the other."""
     stored = Known()
     for day, name in enumerate(names, 1):
         company = a_company(name=name, former_names=former_names if day == len(names) else ())
         version = SourceVersion(at=datetime(2026, 3, day, tzinfo=UTC))
         plan = plan_companies([a_company_record(company, version=version)], stored, as_of(MONDAY))
         stored = after(plan)
-    core = stored.companies[KEY].core
-    assert core is not None
-    former: list[str] = orjson.loads(core)["former_names"]
-    return former
+    return list(stored.companies[KEY].held_names)
 
 
-def test_a_name_that_was_stored_before_a_rename_is_kept_as_a_former_one() -> None:
+def test_a_name_that_was_stored_before_a_rename_is_held() -> None:
     assert renamed_to("Gammelt Navn AS", "Nyt Navn AS") == ["Gammelt Navn AS"]
     assert renamed_to("Eldst AS", "Eldre AS", "Ny AS") == ["Eldre AS", "Eldst AS"]
 
 
-def test_a_name_that_the_company_has_again_is_no_former_one() -> None:
+def test_a_name_that_the_company_has_again_is_not_held() -> None:
     assert renamed_to("Eldst AS", "Eldre AS", "Eldst AS") == ["Eldre AS"]
 
 
-def test_where_the_register_lists_former_names_they_are_those() -> None:
-    assert renamed_to("Gammelt Navn", "Nyt Navn", former_names=("Helt Gammelt",)) == [
-        "Helt Gammelt"
-    ]
+def test_no_name_is_held_where_the_register_lists_former_names() -> None:
+    assert renamed_to("Gammelt Navn", "Nyt Navn", former_names=("Gammelt Navn",)) == []
 
 
 def test_a_company_with_a_held_name_that_did_not_change_costs_no_write() -> None:
@@ -159,7 +154,7 @@ def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
 
     (event,) = plan.announcements
     changes = orjson.loads(event.body)["data"]["changes"]
-    assert [change["field"] for change in changes] == ["name", "former_names"]
+    assert [change["field"] for change in changes] == ["name"]
     assert plan.companies[0].updated_at == TUESDAY.at
 
 

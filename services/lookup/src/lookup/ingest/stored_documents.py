@@ -6,7 +6,7 @@ from typing import Any
 from lookup.ingest.events import Announcement
 from lookup.ingest.planning.states import CompanyState, ParticipantState, UnitState
 from lookup.ingest.records import SourceVersion
-from lookup.store.documents import Document
+from lookup.store.documents import HELD_NAMES, Document
 
 
 def company_document(
@@ -25,6 +25,7 @@ def company_document(
         "owners_version": _version(state.owners_version),
         "digest": state.digest,
         "owners_digest": state.owners_digest,
+        HELD_NAMES: list(state.held_names),
     }
     if rank is not None:
         document["rank"] = rank
@@ -47,6 +48,7 @@ def company_state(document: Document) -> CompanyState:
         # Absent from what was stored before there were digests.
         digest=document.get("digest"),
         owners_digest=document.get("owners_digest"),
+        held_names=tuple(document.get(HELD_NAMES, ())),
     )
 
 

@@ -28,7 +28,15 @@ from lookup.ingest.stored_documents import (
     unit_document,
     unit_state,
 )
-from lookup.store.documents import COMPANIES, OUTBOX, PARTICIPANTS, TOMBSTONES, UNITS, Document
+from lookup.store.documents import (
+    COMPANIES,
+    HELD_NAMES,
+    OUTBOX,
+    PARTICIPANTS,
+    TOMBSTONES,
+    UNITS,
+    Document,
+)
 
 Write = InsertOne[Document] | UpdateOne | DeleteOne
 
@@ -43,6 +51,7 @@ _COMPANY_STATE = {
     "owners_version": 1,
     "digest": 1,
     "owners_digest": 1,
+    HELD_NAMES: 1,
 }
 
 

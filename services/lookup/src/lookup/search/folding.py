@@ -151,7 +151,9 @@ def _words(text: str) -> list[str]:
 def _only_signs(text: str) -> str:
     """What is left of a text without any letter or digit (`-`, `&`): its signs."""
     signs = unicodedata.normalize("NFKC", text.casefold())
-    return "".join(signs.encode("utf-8", "replace").decode().split())
+    kept = "".join(signs.encode("utf-8", "replace").decode().split())
+    # Signs that a space had kept apart may have an order of their own.
+    return unicodedata.normalize("NFKC", kept)
 
 
 @lru_cache(maxsize=65_536)

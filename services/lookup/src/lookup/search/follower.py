@@ -27,8 +27,8 @@ from common.runtime.backoff import delays
 from common.runtime.processes import Workers
 from lookup.search.index.documents import written_cores
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.indexed import IndexedCompany, indexed_core
-from lookup.store.documents import COMPANIES, Document
+from lookup.search.indexed import IndexedCompany, indexed_core, searched_core
+from lookup.store.documents import COMPANIES, HELD_NAMES, Document
 
 #: Companies read at once while an index is built, and such lists that are under way.
 _READ = 2_000
@@ -175,14 +175,14 @@ class Follower:
         first, behind_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
         cursor = self._companies.find(
             {"_id": {"$gte": first, "$lt": behind_last}, "core": {"$ne": None}},
-            {"_id": 0, "core": 1},
+            {"_id": 0, "core": 1, HELD_NAMES: 1},
             batch_size=_READ,
             # As they lie: by the index each would be looked up where chance has put it, which costs
             # MongoDB twenty times as much once they do not fit into its memory.
             hint=[("$natural", 1)],
         )
         while documents := await cursor.to_list(_READ):
-            yield [document["core"] for document in documents]
+            yield [searched_core(one["core"], one.get(HELD_NAMES, ())) for one in documents]
 
     async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
         return await self._companies.watch(
@@ -226,7 +226,13 @@ class Follower:
         _APPLIED.labels(self._country).inc(len(newest))
 
 
-_FIELDS = ("documentKey", "operationType", "clusterTime", "fullDocument.core")
+_FIELDS = (
+    "documentKey",
+    "operationType",
+    "clusterTime",
+    "fullDocument.core",
+    f"fullDocument.{HELD_NAMES}",
+)
 
 
 def _pipeline(country: Country) -> list[Mapping[str, Any]]:
@@ -257,9 +263,10 @@ def _change(document: Mapping[str, Any]) -> Change:
         raise RegisterReplaced(document["operationType"])
     # An update whose company has been removed since comes without it: it is gone.
     full = document.get("fullDocument") or {}
+    core = full.get("core")
     return Change(
         CompanyKey(document["documentKey"]["_id"]),
-        full.get("core"),
+        None if core is None else searched_core(core, full.get(HELD_NAMES, ())),
         document["clusterTime"].as_datetime(),
     )
 

@@ -1,6 +1,6 @@
 """What the search index knows of a company: its names, its places, and its rank among equals."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -94,6 +94,10 @@ def _cut(value: int, bits: int) -> int:
     return min(max(value, 0), (1 << bits) - 1)
 
 
+#: How the store writes it; inside a text its quotes would be escaped.
+_NO_FORMER_NAMES = b'"former_names":[]'
+
+
 def indexed_core(core: bytes) -> IndexedCompany:
     """What of a company's stored JSON is searched; a model of all of it would take thrice as long.
 
@@ -123,6 +127,13 @@ def indexed_core(core: bytes) -> IndexedCompany:
             is_foreign=(company.get("form") or {}).get("code") == FOREIGN_FORM,
         ),
     )
+
+
+def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:
+    """A company's stored JSON for the index: held names are searched like former names."""
+    if not held_names:
+        return core
+    return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held_names), 1)
 
 
 def _indexed_address(address: Mapping[str, str | None], kind: AddressKind) -> IndexedAddress:

@@ -20,6 +20,8 @@ LOADS = "loads"
 CURSORS = "cursors"
 
 
+#: A field of companies: the names that a company had here before a rename.
+HELD_NAMES = "held_names"
 OUTBOX = "outbox"
 
 

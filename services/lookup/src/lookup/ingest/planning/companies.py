@@ -1,7 +1,6 @@
 """Company records, and owners that come in a file of their own."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import orjson
 
@@ -24,9 +23,6 @@ from lookup.ingest.planning.states import (
 )
 from lookup.ingest.records import CompanyRecord, OwnersRecord
 from lookup.store.upgrading import is_outdated
-
-#: How `dump` writes it; inside a text its quotes would be escaped.
-_NO_FORMER_NAMES = b'"former_names":[]'
 
 #: A verdict, and what it writes and tells.
 _Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
@@ -73,7 +69,6 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     if stored is None or stored.core is None:
         verdict = Verdict.NEW
     else:
-        core = with_held_names(core, stored.core)
         outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
         same = (
             core == stored.core
@@ -101,8 +96,9 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         owners_version=base.owners_version,
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
+        held_names=held_names(base, core),
     )
-    occurrences = tuple(_occurrences(base, replace(record, core=core)))
+    occurrences = tuple(_occurrences(base, record))
     write = CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
@@ -113,17 +109,18 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
     return verdict, write, _told(record.key, state, occurrences, given)
 
 
-def with_held_names(core: bytes, stored: bytes) -> bytes:
-    """A company with the names that it had here before, where its register lists none.
+def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
+    """The names that a company had here before, newest first, where its register lists none.
 
-    Norway's lists no former names at all, and people go on asking for them.
+    Norway's register lists no former names at all, and people go on asking for them.
     """
-    if core == stored or _NO_FORMER_NAMES not in core:
-        return core
-    before, name = orjson.loads(stored), orjson.loads(core)["name"]
-    names = dict.fromkeys((before["name"], *before.get("former_names", ())))
-    held = [former for former in names if former != name]
-    return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held), 1)
+    if before.core is None or before.core == core:
+        return before.held_names
+    company = orjson.loads(core)
+    if company["former_names"]:
+        return ()
+    names = dict.fromkeys((orjson.loads(before.core)["name"], *before.held_names))
+    return tuple(name for name in names if name != company["name"])
 
 
 def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
@@ -179,6 +176,7 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
         owners_version=version,
         digest=base.digest,
         owners_digest=record.digest,
+        held_names=base.held_names,
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)

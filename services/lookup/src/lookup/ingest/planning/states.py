@@ -41,6 +41,8 @@ class CompanyState:
     #: Of the documents that all of this, and that the owners, were read from (`domain.digests`).
     digest: bytes | None = None
     owners_digest: bytes | None = None
+    #: Names that it had here before, for searches only: the register lists no former names.
+    held_names: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
