@@ -32,7 +32,7 @@ from common.contracts.events import (
 )
 from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhooks import WebhookId
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
@@ -206,7 +206,7 @@ async def world(own: Servers, folder: Path) -> AsyncIterator[World]:
         stack.push_async_callback(client.drop_database, name)
         db = database(client, name)
         await make_indexes(db)
-        link = await stack.enter_async_context(linked(amqp_url, name="bench", random=Random(1)))
+        link = await stack.enter_async_context(supervised(amqp_url, name="bench", random=Random(1)))
         publisher = Publisher(
             link,
             topology=delivery_topology(),

@@ -23,7 +23,7 @@ def main() -> None:
     which = sys.argv.pop(1)
     if which == "gateway":
         routes = {
-            (country, False): Route(lookup_queue(country), in_flight=MANY, longest_list=1)
+            (country, False): Route(lookup_queue(country), in_flight=MANY, max_batch_size=1)
             for country in Country
         }
         with patch("gateway.app.RpcLookups", partial(RpcLookups, routes=routes)):

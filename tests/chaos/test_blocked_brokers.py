@@ -13,7 +13,7 @@ import pytest
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE
-from common.messaging.connection import BrokerAway, Link, linked
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Asked, Result
@@ -38,9 +38,9 @@ class Clients:
     """Both ways in which messages are sent, each over a connection of its own."""
 
     rpc: RpcClient
-    asking: Link
+    asking: SupervisedConnection
     publisher: Publisher
-    publishing: Link
+    publishing: SupervisedConnection
 
     async def ask(self) -> bytes:
         reply = await self.rpc.call(ROUTE, REQUEST, LookupReply, limit=LONG, request_id="test")
@@ -54,7 +54,7 @@ class Clients:
         try:
             await self.ask()
             await self.publish()
-        except BrokerAway:
+        except BrokerUnavailable:
             return False
         return True
 
@@ -67,7 +67,7 @@ async def answer(asked: Sequence[Asked[LookupRequest]]) -> Sequence[Result]:
 async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
     async with AsyncExitStack() as stack:
         asking, replies, serve, publishing = [
-            await stack.enter_async_context(linked(own_amqp_url, name=name, random=Random(1)))
+            await stack.enter_async_context(supervised(own_amqp_url, name=name, random=Random(1)))
             for name in ("asking", "replies", "serve", "publishing")
         ]
         publisher = Publisher(
@@ -103,7 +103,7 @@ async def test_a_blocked_connection_is_an_unavailable_broker_until_the_alarm_is_
     for send in (clients.ask, clients.publish):
         # The first message has the broker block the connection, the second finds it blocked.
         for _ in range(2):
-            with pytest.raises(BrokerAway):
+            with pytest.raises(BrokerUnavailable):
                 async with asyncio.timeout(SOON):
                     await send()
     words = [await link.health() for link in (clients.asking, clients.publishing)]

@@ -80,7 +80,7 @@ async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies
     gone.set()
     waiting = [an_event(number) for number in range(2, 20)]
     await pipe.publish(*waiting)
-    # It has to be away for this long: the one thing here that no effect announces.
+    # It has to be away for this long: the one thing here that no effect publish_events.
     away = asyncio.create_task(asyncio.sleep(AWAY))
     async with asking(pipe) as client:
         with pytest.raises(RpcFailed) as refused:

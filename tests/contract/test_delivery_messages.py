@@ -11,7 +11,7 @@ import orjson
 import pytest
 from pydantic import ValidationError
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTasks, encode_tasks
+from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTasks, encode_tasks
 from common.contracts.topology import (
     DEAD_LETTERS_QUEUE,
     RETRIES_QUEUE,
@@ -56,11 +56,11 @@ def test_a_message_carries_ids_and_nothing_else() -> None:
 
 
 def test_long_lists_are_cut_into_messages() -> None:
-    tasks = [a_task(number) for number in range(2 * LONGEST_LIST + 1)]
+    tasks = [a_task(number) for number in range(2 * MAX_BATCH_SIZE + 1)]
 
     messages = [DeliveryTasks.model_validate_json(body) for body in encode_tasks(tasks)]
 
-    assert [len(message.tasks) for message in messages] == [LONGEST_LIST, LONGEST_LIST, 1]
+    assert [len(message.tasks) for message in messages] == [MAX_BATCH_SIZE, MAX_BATCH_SIZE, 1]
     assert [task for message in messages for task in message.tasks] == tasks
     assert not any(message.more for message in messages)
 

@@ -11,7 +11,7 @@ import pytest
 
 from common.contracts.webhooks import WebhookId
 from common.mongo import connected, database
-from dispatcher.adapters.store import StoredRows, Surroundings
+from dispatcher.adapters.store import Dependencies, StoredRows
 from dispatcher.ports import OverdueRows, Rows
 from tests.builders.deliveries import (
     WEBHOOK,
@@ -283,7 +283,7 @@ class TestStoredRows(Promises):
             await make_indexes(webhooks)
             deliveries = Deliveries(webhooks, times)
             recorder = Recorder(webhooks, Webhooks(webhooks, secret_keys()), times)
-            around = Surroundings(time.now, lambda: f"claim-{next(ids)}", Random(1))
+            around = Dependencies(time.now, lambda: f"claim-{next(ids)}", Random(1))
             rows = StoredRows(deliveries, recorder, around)
             async with rows.running():
                 yield Store(rows, deliveries, time)

@@ -26,10 +26,10 @@ from common.contracts.company import (
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from lookup.ingest.changes import removal
-from lookup.ingest.events import Announcement, announce
+from lookup.ingest.events import OutboxEvent, announce
 from lookup.ingest.planning.companies import plan_companies
 from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.states import ApplyContext, Known, Plan
 from lookup.ingest.planning.units import plan_units
 from lookup.ingest.records import SourceVersion
 from tests.builders.companies import (
@@ -87,7 +87,7 @@ class Story:
 
     def __init__(self) -> None:
         self.known = Known()
-        self.told: list[Announcement] = []
+        self.told: list[OutboxEvent] = []
         self._moment = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
     def company(self, owners: Sequence[Any] = (OWNER,), **fields: Any) -> None:
@@ -110,7 +110,7 @@ class Story:
 
     def removal(self) -> None:
         revision = self.known.companies[KEY].revision + 1
-        told = announce(KEY, None, revision=revision, occurrences=[removal()], at=self._moment)
+        told = announce(KEY, None, revision=revision, pending_events=[removal()], at=self._moment)
         self.told += told
 
     def _take(self, plan: Plan) -> None:
@@ -121,14 +121,14 @@ class Story:
             companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
         units = {**self.known.units, **{write.key: write.state for write in plan.units}}
         self.known = Known(companies, units, self.known.participants)
-        self.told += plan.announcements
+        self.told += plan.outbox_events
         self._moment = self._moment.replace(minute=self._moment.minute + 1)
 
     def _version(self) -> SourceVersion:
         return SourceVersion(self._moment)
 
-    def _given(self) -> Circumstances:
-        return Circumstances(self._version(), self._moment, announces=True)
+    def _given(self) -> ApplyContext:
+        return ApplyContext(self._version(), self._moment, publish_events=True)
 
 
 def the_story() -> dict[EventType, bytes]:

@@ -19,7 +19,7 @@ from yarl import URL
 
 from lookup.ingest import bodies
 from lookup.ingest.bodies import ENTITY, BodyLimit
-from lookup.ingest.http_client import Call, Manners, RegisterClient, sessions
+from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, sessions
 from lookup.ingest.sources import RegisterAway, RegisterFault
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -77,17 +77,21 @@ async def no_sleep(_seconds: float) -> None:
     """Tries again at once."""
 
 
-MANNERS = Manners("test", lambda: repeat(0.0), timedelta(seconds=5), tries=2, sleep=no_sleep)
+MANNERS = RetryPolicy("test", lambda: repeat(0.0), timedelta(seconds=5), tries=2, sleep=no_sleep)
 
 
 @asynccontextmanager
 async def client_of(
     base: URL, *, file_hosts: tuple[str, ...] = (), ca_file: Path | None = None
 ) -> AsyncIterator[RegisterClient]:
-    manners = replace(MANNERS, file_hosts=file_hosts)
-    async with sessions(manners, ca_file=ca_file) as session:
+    retry_policy = replace(MANNERS, file_hosts=file_hosts)
+    async with sessions(retry_policy, ca_file=ca_file) as session:
         yield RegisterClient(
-            session, base, register="brreg", manners=manners, headers={"Authorization": "secret"}
+            session,
+            base,
+            register="brreg",
+            retry_policy=retry_policy,
+            headers={"Authorization": "secret"},
         )
 
 

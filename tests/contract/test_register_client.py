@@ -1,4 +1,4 @@
-"""The clients of the registers keep their manners, against a server that speaks the interfaces."""
+"""The registers' clients keep their retry policy, against a server with the real interfaces."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ import trustme
 from yarl import URL
 
 from lookup.ingest.feeds import Ended, Gone, Position, Present, Unknown, Unusable
-from lookup.ingest.http_client import Call, Manners, RegisterClient, retry_after, sessions
+from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, retry_after, sessions
 from lookup.ingest.records import Kind, SourceVersion
 from lookup.ingest.sources import RegisterAway, RegisterFault
 from lookup.registers.brreg.feed import FILES, BrregEntities
@@ -47,14 +47,14 @@ class Register:
         return Call("GET", self.client.url(path), repeatable=repeatable)
 
 
-def manners(waited: list[float]) -> Manners:
+def retry_policy(waited: list[float]) -> RetryPolicy:
     async def wait(seconds: float) -> None:
         waited.append(seconds)
 
     def waits() -> Iterator[float]:
         return repeat(0.5)
 
-    return Manners(
+    return RetryPolicy(
         "company-registry-lookup/0.1 (data@example.com)",
         waits,
         timeout=timedelta(milliseconds=300),
@@ -67,8 +67,13 @@ def manners(waited: list[float]) -> Manners:
 @pytest.fixture
 async def register() -> AsyncIterator[Register]:
     waited: list[float] = []
-    async with serving(Registers(companies=12)) as served, sessions(manners(waited)) as session:
-        client = RegisterClient(session, served.brreg, register="brreg", manners=manners(waited))
+    async with (
+        serving(Registers(companies=12)) as served,
+        sessions(retry_policy(waited)) as session,
+    ):
+        client = RegisterClient(
+            session, served.brreg, register="brreg", retry_policy=retry_policy(waited)
+        )
         yield Register(served, client, waited)
 
 
@@ -139,9 +144,9 @@ async def test_a_request_that_is_refused_is_not_made_again(register: Register) -
 
 
 async def test_a_register_that_is_not_there_is_away(register: Register) -> None:
-    async with sessions(manners([])) as session:
+    async with sessions(retry_policy([])) as session:
         nowhere = RegisterClient(
-            session, URL("http://127.0.0.1:1"), register="brreg", manners=manners([])
+            session, URL("http://127.0.0.1:1"), register="brreg", retry_policy=retry_policy([])
         )
 
         with pytest.raises(RegisterAway, match="no connection"):
@@ -188,7 +193,7 @@ async def test_a_feed_page_begins_after_the_last_entry_that_was_read(register: R
     third = await feed.page(second.position)
 
     ids = [update["oppdateringsid"] for update in entities.updates]
-    assert [m.sequence for page in (first, second, third) for m in page.mentions] == ids
+    assert [m.sequence for page in (first, second, third) for m in page.notices] == ids
     assert (first.is_last, second.is_last) == (False, True)
     assert third.position == second.position
 
@@ -239,9 +244,9 @@ async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path
     async with serving(Registers(companies=1), tls=context) as served:
         statuses = []
         for ca_file in (None, trusted):
-            async with sessions(manners([]), ca_file=ca_file) as session:
+            async with sessions(retry_policy([]), ca_file=ca_file) as session:
                 client = RegisterClient(
-                    session, served.brreg, register="brreg", manners=manners([])
+                    session, served.brreg, register="brreg", retry_policy=retry_policy([])
                 )
                 call = Call("GET", client.url("enheter"))
                 try:

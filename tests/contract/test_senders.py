@@ -19,7 +19,7 @@ import pytest
 import trustme
 from aiohttp.abc import ResolveResult
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from dispatcher.adapters.bounded_responses import MAX_RESPONSE_BYTES
 from dispatcher.adapters.guard import Lookup, system_lookup
 from dispatcher.adapters.http_sender import BODY_LIMIT, HttpSender, SenderLimits, http_sender
@@ -433,7 +433,9 @@ class TestHostileReceivers:
         "piece",
         [
             b"HTTP/1.1 100 Continue\r\n\r\n",
-            b"HTTP/1.1 103 Early Hints\r\n" + b"Link: </style.css>\r\n" * 100 + b"\r\n",
+            b"HTTP/1.1 103 Early Hints\r\n"
+            + b"SupervisedConnection: </style.css>\r\n" * 100
+            + b"\r\n",
         ],
     )
     async def test_endless_interim_responses_are_an_invalid_response(
@@ -447,7 +449,11 @@ class TestHostileReceivers:
         assert outcome == Unanswered(Cause.INVALID_RESPONSE)
 
     async def test_large_interim_responses_are_an_invalid_response(self, real: HttpSenders) -> None:
-        hint = b"HTTP/1.1 103 Early Hints\r\n" + b"Link: %s\r\n" % (b"a" * 7000) + b"\r\n"
+        hint = (
+            b"HTTP/1.1 103 Early Hints\r\n"
+            + b"SupervisedConnection: %s\r\n" % (b"a" * 7000)
+            + b"\r\n"
+        )
         hints = hint * (MAX_RESPONSE_BYTES // len(hint) + 1)
         async with real.to(answering(hints + OK)) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url()))
@@ -674,5 +680,5 @@ class TestAddressGuard:
             raise OSError(errno.EMFILE, "Too many open files")
 
         async with real.sender(lookup=out_of_files) as sender:
-            with pytest.raises(Outage):
+            with pytest.raises(Unavailable):
                 await sender.send(a_post("https://receiver.example/hook"))

@@ -8,7 +8,7 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.domain.search import InvalidTerm, normalise
-from lookup.ingest.records import CompanyRecord, Kind, ParticipantRecord, RecordRefused, UnitRecord
+from lookup.ingest.records import CompanyRecord, Kind, ParticipantRecord, RecordRejected, UnitRecord
 from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_business_card,
@@ -45,7 +45,7 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
     country = SCHEMES[scheme].country or NO if scheme in SCHEMES else NO
     try:
         record = parse(Kind.PEPPOL, a_business_card(printed))
-    except RecordRefused:
+    except RecordRejected:
         with pytest.raises(InvalidTerm):
             normalise(SearchType.EAN, printed, country)
         return
@@ -61,7 +61,7 @@ def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, 
         record = parse(
             Kind.DK_COMPANIES, a_cvr_company(cvrNummer=number, telefonNummer=[a_contact(phone)])
         )
-    except RecordRefused:
+    except RecordRejected:
         return
 
     assert isinstance(record, CompanyRecord)
@@ -73,7 +73,7 @@ def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, 
 def test_a_stored_norwegian_company_is_looked_up_by_its_numbers(number: str, phone: str) -> None:
     try:
         record = parse(Kind.NO_ENTITIES, an_entity(organisasjonsnummer=number, telefon=phone))
-    except RecordRefused:
+    except RecordRejected:
         return
 
     assert isinstance(record, CompanyRecord)
@@ -92,7 +92,7 @@ def test_a_stored_unit_is_looked_up_by_its_numbers(
     }[country]
     try:
         record = parse(kind, document)
-    except RecordRefused:
+    except RecordRejected:
         return
 
     assert isinstance(record, UnitRecord)

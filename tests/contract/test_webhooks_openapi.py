@@ -25,14 +25,14 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhooks import Registrar
 from webhook_registry.domain.bodies import (
-    LONGEST_DESCRIPTION,
+    MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,
     read_window,
 )
 from webhook_registry.domain.changes import stopped_by_operator
-from webhook_registry.domain.destination import LONGEST_URL
-from webhook_registry.domain.subscription import MOST_COMPANIES, PATTERNS
+from webhook_registry.domain.destination import MAX_URL_LENGTH
+from webhook_registry.domain.subscription import MAX_COMPANIES, PATTERNS
 from webhook_registry.ports import Retried
 
 DOCUMENT = openapi_document()
@@ -326,9 +326,9 @@ def test_the_registry_takes_the_example_bodies() -> None:
 def test_the_limits_described_are_those_that_hold() -> None:
     fields = SCHEMAS["NewWebhook"]["properties"]
 
-    assert fields["url"]["maxLength"] == LONGEST_URL
-    assert fields["description"]["maxLength"] == LONGEST_DESCRIPTION
-    assert fields["filter"]["properties"]["companies"]["maxItems"] == MOST_COMPANIES
+    assert fields["url"]["maxLength"] == MAX_URL_LENGTH
+    assert fields["description"]["maxLength"] == MAX_DESCRIPTION_LENGTH
+    assert fields["filter"]["properties"]["companies"]["maxItems"] == MAX_COMPANIES
     assert set(fields["events"]["items"]["enum"]) == PATTERNS
 
 

@@ -8,13 +8,12 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from common.contracts.failures import FailureCode
-from common.contracts.outage import Outage
+from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import Operation, WebhookReply
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient, rpc_client
+from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient, rpc_client
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
 from tests.delivery.pipeline import Pipeline
@@ -44,7 +43,7 @@ class Asking:
                 try:
                     # Each time a call of its own: only an Idempotency-Key says that it is the same.
                     return await self.ask(operation, **fields)
-                except (NoAnswerInTime, Outage):
+                except (DeadlineExceeded, Unavailable):
                     await asyncio.sleep(0)
                 except RpcFailed as failed:
                     if failed.failure.code is not FailureCode.SERVICE_UNAVAILABLE:
@@ -58,7 +57,7 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
     async with AsyncExitStack() as stack:
         links = [
             await stack.enter_async_context(
-                linked(pipe.system.amqp_url, name=name, random=Random(1))
+                supervised(pipe.system.amqp_url, name=name, random=Random(1))
             )
             for name in ("asking", "answers")
         ]

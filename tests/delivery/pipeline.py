@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 
 from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event, event_id, routing_key
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhooks import encode_for
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
@@ -126,7 +126,7 @@ class Pipeline:
 
     async def _publish(self, message: bytes, event: RegistryEvent) -> None:
         async def is_published() -> bool:
-            with suppress(Outage):
+            with suppress(Unavailable):
                 await self.publisher.publish(
                     message,
                     exchange=EVENTS_EXCHANGE,
@@ -185,7 +185,7 @@ async def pipeline(
         )
         webhooks = database(client, webhooks_db)
         await make_indexes(webhooks)
-        link = await stack.enter_async_context(linked(amqp_url, name="test", random=Random(1)))
+        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
         publisher = Publisher(
             link,
             topology=delivery_topology(),

@@ -1,4 +1,4 @@
-"""Waiting for an effect that nothing announces."""
+"""Waiting for an effect that nothing publish_events."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,6 +18,6 @@ async def eventually(
 ) -> T:
     """What is seen when the condition holds of it for the first time."""
     async with asyncio.timeout(seconds):
-        while not condition(seen := await look()):  # noqa: ASYNC110 (nothing announces it)
+        while not condition(seen := await look()):  # noqa: ASYNC110 (nothing publish_events it)
             await asyncio.sleep(_POLL)
     return seen

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from common.contracts.company import CompanyKey, Country
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DeliveryId, WebhookId
 from dispatcher.domain.outcome import Answered, Outcome
-from dispatcher.ports import AttemptReport, Left, Post
+from dispatcher.ports import AttemptReport, DeferReason, Post
 from tests.builders.deliveries import a_sendable
 from tests.builders.webhooks import NOON
 from webhook_store.delivery_models import (
@@ -54,7 +54,7 @@ class Switch:
 
     def check(self) -> None:
         if self.away:
-            raise Outage("away")
+            raise Unavailable("away")
 
 
 @dataclass
@@ -292,7 +292,7 @@ class FakeWakes:
 class FakeSender:
     """`Sender`: answers 204, or what it was told, and can be made to hang."""
 
-    outcomes: deque[Outcome | Outage] = field(default_factory=deque)
+    outcomes: deque[Outcome | Unavailable] = field(default_factory=deque)
     by_url: Mapping[str, Outcome] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)
     #: While it is not set, posts stay in flight; those to `hanging` always do.
@@ -315,18 +315,18 @@ class FakeSender:
         finally:
             self.in_flight -= 1
         outcome = self.outcomes.popleft() if self.outcomes else None
-        if isinstance(outcome, Outage):
+        if isinstance(outcome, Unavailable):
             raise outcome
         return outcome or self.by_url.get(post.url) or Answered(204)
 
 
 @dataclass
 class FakeJournal:
-    """`Journal`: notes what it was told."""
+    """`Telemetry`: notes what it was told."""
 
     reports: list[AttemptReport] = field(default_factory=list)
     cancellations: list[Cancelled] = field(default_factory=list)
-    left_alone: list[tuple[DeliveryId, Left]] = field(default_factory=list)
+    left_alone: list[tuple[DeliveryId, DeferReason]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
     failures: list[tuple[DeliveryId, WebhookId]] = field(default_factory=list)
@@ -338,7 +338,7 @@ class FakeJournal:
     def cancelled(self, cancelled: Cancelled) -> None:
         self.cancellations.append(cancelled)
 
-    def left(self, delivery_id: DeliveryId, reason: Left, detail: str = "") -> None:
+    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
         self.left_alone.append((delivery_id, reason))
         self.details.append(detail)
 

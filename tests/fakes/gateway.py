@@ -20,7 +20,7 @@ from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
 from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.openapi.examples import COMPANY
 from gateway.adapters.http.openapi.suggesting import SUGGESTION
-from gateway.adapters.http.routes import Policy, Surroundings, application
+from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import ApiKey, write_key
 from gateway.domain.problems import Problem, ServiceUnavailable
@@ -195,7 +195,7 @@ async def gateway(
     keys, clock = FakeKeyStore(), ManualClock()
     ids, calls, registry = count(1), count(1), CollectorRegistry()
     app = application(
-        Surroundings(
+        Dependencies(
             lookups=lookups,
             suggestions=suggestions,
             webhooks=registrar or webhooks,

@@ -21,9 +21,9 @@ from common.contracts.webhooks import (
 )
 from tests.builders.webhooks import NOON, a_request
 from webhook_registry.domain.bodies import Window
-from webhook_registry.domain.refusals import Refused
+from webhook_registry.domain.refusals import Rejected
 from webhook_registry.ports import Retried
-from webhook_registry.usecases.operations import Policy, Surroundings, operations
+from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.addresses import Address, Network
 from webhook_store.models import (
     KeptAnswer,
@@ -200,7 +200,7 @@ class World:
 
     def __post_init__(self) -> None:
         numbers = count(1)
-        around = Surroundings(
+        around = Dependencies(
             registrations=self.registrations,
             keys=self.keys,
             deliveries=self.deliveries,
@@ -221,7 +221,7 @@ class World:
         """What the request is answered."""
         try:
             return await self._operations[request.operation](request)
-        except Refused as refused:
+        except Rejected as refused:
             return refused.failure
 
     async def do(self, operation: Operation, **fields: object) -> WebhookReply:

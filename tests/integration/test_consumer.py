@@ -12,9 +12,9 @@ import aio_pika
 import pytest
 import structlog.testing
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
-from common.messaging.connection import BrokerAway, Link, linked
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.consumer import HOLD_LIMIT, MAX_TRIES, Consumer, consuming
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher, Unroutable
@@ -67,7 +67,7 @@ class Worker:
         if body == b"slow":
             await self.gate.wait()
         if self.away:
-            raise Outage("the database cannot be reached")
+            raise Unavailable("the database cannot be reached")
         await self.done.put(body)
 
     async def next(self) -> bytes:
@@ -80,7 +80,7 @@ class Broker:
     """A publisher, and what consumers need."""
 
     url: str
-    link: Link
+    link: SupervisedConnection
     publisher: Publisher
 
     def consumer(self, worker: Worker, *, hold_limit: float = HOLD_LIMIT) -> Consumer:
@@ -99,7 +99,7 @@ class Broker:
 async def _own(amqp_url: str) -> AsyncIterator[Broker]:
     async with AsyncExitStack() as stack:
         publishing, consuming_link = [
-            await stack.enter_async_context(linked(amqp_url, name=name, random=Random(1)))
+            await stack.enter_async_context(supervised(amqp_url, name=name, random=Random(1)))
             for name in ("publish", "consume")
         ]
         publisher = Publisher(
@@ -243,10 +243,10 @@ async def test_a_message_for_no_queue_is_refused(own: Broker) -> None:
 
 async def test_without_a_connection_publishing_fails_at_once() -> None:
     nowhere = "amqp://guest:guest@127.0.0.1:1/"
-    async with linked(nowhere, name="publish", random=Random(1)) as link:
+    async with supervised(nowhere, name="publish", random=Random(1)) as link:
         publisher = Publisher(
             link, topology=TOPOLOGY, new_id=lambda: "id", limit=timedelta(seconds=SOON)
         )
 
-        with pytest.raises(BrokerAway):
+        with pytest.raises(BrokerUnavailable):
             await publisher.publish(b"event", routing_key="work")

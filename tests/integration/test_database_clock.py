@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.mongo import Client, DatabaseClock, connected, database_clock
 
 pytestmark = pytest.mark.integration
@@ -75,7 +75,7 @@ async def test_a_body_begins_when_the_time_is_known(client: Client) -> None:
 
 async def test_a_database_that_does_not_answer_is_an_outage() -> None:
     async with connected("mongodb://127.0.0.1:1/?replicaSet=rs0", name="test") as client:
-        with pytest.raises(Outage):
+        with pytest.raises(Unavailable):
             await DatabaseClock(client).measure()
 
 

@@ -12,8 +12,8 @@ from random import Random
 import aio_pika
 import pytest
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask, DeliveryTasks
-from common.contracts.outage import Outage
+from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask, DeliveryTasks
+from common.contracts.failures import Unavailable
 from common.contracts.topology import (
     DEAD_LETTERS_ARGUMENTS,
     DEAD_LETTERS_QUEUE,
@@ -21,7 +21,7 @@ from common.contracts.topology import (
     RETRIES_QUEUE,
     delay_queue,
 )
-from common.messaging.connection import Link, linked
+from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.consumer import Consumer, consuming
 from common.messaging.dead_letters import dead_letters
 from common.messaging.delivery_topology import delivery_topology
@@ -68,7 +68,7 @@ class Broker:
     wakes: DelayQueues
     publisher: Publisher
     depths: QueueDepths
-    link: Link
+    link: SupervisedConnection
     stack: AsyncExitStack
 
     async def inbox(self, queue: str) -> Inbox:
@@ -88,7 +88,7 @@ class Broker:
 @pytest.fixture(name="own")
 async def _own(amqp_url: str) -> AsyncIterator[Broker]:
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(linked(amqp_url, name="test", random=Random(1)))
+        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
         topology = delivery_topology(DELAYS)
         publisher = Publisher(
             link,
@@ -118,9 +118,9 @@ async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: 
 async def test_many_at_once_share_messages(own: Broker) -> None:
     inbox = await own.inbox(DELIVERIES_QUEUE)
 
-    await own.wakes.now([a_task(number) for number in range(LONGEST_LIST + 1)], retries=False)
+    await own.wakes.now([a_task(number) for number in range(MAX_BATCH_SIZE + 1)], retries=False)
 
-    assert len(await inbox.until(LONGEST_LIST + 1)) == LONGEST_LIST + 1
+    assert len(await inbox.until(MAX_BATCH_SIZE + 1)) == MAX_BATCH_SIZE + 1
     assert inbox.messages == 2
 
 
@@ -148,7 +148,7 @@ async def test_retries_that_begin_to_wait_together_share_messages(own: Broker) -
 
 
 async def test_what_nobody_took_is_counted(own: Broker) -> None:
-    await own.wakes.now([a_task(number) for number in range(3 * LONGEST_LIST)], retries=False)
+    await own.wakes.now([a_task(number) for number in range(3 * MAX_BATCH_SIZE)], retries=False)
     await own.wakes.now([a_task(0)], retries=True)
 
     assert await eventually(own.wakes.waiting, lambda waiting: waiting == 4) == 4
@@ -158,7 +158,7 @@ async def test_a_queue_that_was_deleted_is_made_again(own: Broker) -> None:
     async with await aio_pika.connect(own.url) as connection:
         await (await connection.channel()).queue_delete(delay_queue(SHORT))
 
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await own.wakes.later(a_task(), after=SHORT)
     await eventually(own.link.health, lambda word: word is None)
     inbox = await own.inbox(RETRIES_QUEUE)

@@ -16,7 +16,7 @@ from pymongo.write_concern import WriteConcern
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import (
     AttemptStatus,
     DeliveryId,
@@ -613,9 +613,9 @@ class TestNoMajority:
         deliveries = Deliveries(lonely, DeliveryTimes(lease=LEASE))
         events = Events(lonely, retention=RETENTION)
         for _ in range(2):  # the second time they are there already
-            with pytest.raises(Outage):
+            with pytest.raises(Unavailable):
                 await deliveries.insert([a_new_delivery()], at=NOON)
-            with pytest.raises(Outage):
+            with pytest.raises(Unavailable):
                 await events.store([an_event_of("event-1")], at=NOON)
 
         await store.deliveries.insert([a_new_delivery()], at=NOON)
@@ -627,7 +627,7 @@ class TestNoMajority:
         [delivery] = await store.claimed(a_new_delivery())
         recorder = Recorder(lonely, store.webhooks, DeliveryTimes(lease=LEASE))
         for _ in range(2):
-            with pytest.raises(Outage):
+            with pytest.raises(Unavailable):
                 await recorder.record([an_attempted(delivery)], at=NOON)
 
         [written] = await store.recorder.record([an_attempted(delivery)], at=NOON)
@@ -642,7 +642,7 @@ class TestNoMajority:
         recorder = Recorder(lonely, store.webhooks, DeliveryTimes(lease=LEASE))
         cancelled = Cancelled(delivery, CancelReason.COMPANY_REMOVED)
 
-        with pytest.raises(Outage):
+        with pytest.raises(Unavailable):
             await recorder.record([cancelled], at=NOON)
 
         [written] = await store.recorder.record([cancelled], at=NOON)

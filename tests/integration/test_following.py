@@ -16,7 +16,7 @@ from common.mongo import database as named_database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
 from lookup.ingest.planning.companies import plan_companies
-from lookup.ingest.planning.states import Circumstances
+from lookup.ingest.planning.states import ApplyContext
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
@@ -52,7 +52,7 @@ async def store(
 ) -> None:
     record = a_company_record(company, version=version)  # type: ignore[arg-type]
     known = await writer.known(companies=[record.key])
-    await writer.write(plan_companies([record], known, Circumstances(MONDAY, NOON)))
+    await writer.write(plan_companies([record], known, ApplyContext(MONDAY, NOON)))
 
 
 def a_follower(register: Database, index: SearchIndex) -> Follower:
@@ -134,7 +134,7 @@ async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
         await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
         held = index.search_name("Prøvefabrikken")
 
-        await writer.remove(CompanyKey("dk:12345674"), at=NOON, announces=False)
+        await writer.remove(CompanyKey("dk:12345674"), at=NOON, publish_events=False)
         await eventually(lambda: index.search_name("Omdøbt Virksomhed") is None)
 
     assert held is not None

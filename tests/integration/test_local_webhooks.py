@@ -173,7 +173,7 @@ def test_the_receiver_prints_what_is_signed_and_refuses_what_is_not(
     assert "company.updated, signed with the webhook's secret" in printed
     assert f"X-Delivery-Id: {headers['X-Delivery-Id']}" in printed
     assert '"vat": "01234567"' in printed
-    assert "Refused" in printed
+    assert "Rejected" in printed
 
 
 def test_a_receiver_ends_when_it_is_told_to(receiver: ReceiverProcess) -> None:

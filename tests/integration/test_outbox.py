@@ -12,9 +12,9 @@ import aio_pika
 import pytest
 from prometheus_client import REGISTRY
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Binding, Queue, Topology
 from common.mongo import Database, connected
@@ -51,7 +51,7 @@ class RecordingBus:
 
     async def publish(self, event: WaitingEvent) -> None:
         if event.company in self.refused:
-            raise Outage("the broker did not take it")
+            raise Unavailable("the broker did not take it")
         self.taken.append(event.id)
 
 
@@ -150,7 +150,7 @@ async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(
 ) -> None:
     await stored(register, ("a", "dk:1", 1))
 
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await publishing(register, RecordingBus(refused=frozenset({"dk:1"})))()
 
     assert await unpublished(register) == ["a"]
@@ -174,7 +174,9 @@ async def test_events_wait_in_the_outbox_until_somebody_listens(
 ) -> None:
     await stored(register, ("a", "dk:1", 1))
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(linked(amqp_url, name="events", random=Random(1)))
+        link = await stack.enter_async_context(
+            supervised(amqp_url, name="events", random=Random(1))
+        )
         publisher = Publisher(
             link,
             topology=EXCHANGE,

@@ -20,7 +20,7 @@ from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
-from gateway.adapters.http.routes import Policy, Surroundings, application
+from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import Scope, write_key
@@ -50,7 +50,7 @@ KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
 
 
 def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100) -> web.Application:
-    surroundings = Surroundings(
+    surroundings = Dependencies(
         lookups=lookups,
         suggestions=FakeSuggestions(),
         webhooks=FakeWebhooks(),

@@ -12,7 +12,7 @@ import aio_pika
 import pytest
 
 from common.contracts.topology import EVENTS_QUEUE
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
@@ -246,7 +246,7 @@ async def keep(_message: object) -> None:
 
 async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url: str) -> None:
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(linked(amqp_url, name="test", random=Random(1)))
+        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
         probe = QueueProbe()
         publisher = Publisher(
             link,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from common.mongo import Database, connected, database
 from tests.builders.deliveries import a_new_delivery, a_task, an_attempted
@@ -34,7 +34,7 @@ class LosingAnswers(Webhooks):
 
     async def disable(self, *args: Any, **fields: Any) -> bool:
         await super().disable(*args, **fields)
-        raise Outage("away")
+        raise Unavailable("away")
 
 
 @dataclass
@@ -76,7 +76,7 @@ async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator
 async def test_after_an_outage_before_the_rows_are_written_it_is_told_who_disabled(
     store: Store,
 ) -> None:
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await store.recorder(LosingAnswers).record(store.results, at=NOON)
 
     written = await store.recorder().record(store.results, at=NOON)

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
+from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.outage import Outage
 from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.backoff import delays
@@ -22,9 +22,9 @@ from lookup.ingest.apply import ApplyRecords, Conflict, Stored, identity
 from lookup.ingest.load import FileOrigin, LoadFile, Piece, Summary
 from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.planning.companies import plan_companies
-from lookup.ingest.planning.states import Circumstances
+from lookup.ingest.planning.states import ApplyContext
 from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import FileBroken, Kind, Record, Refused, Unread
+from lookup.ingest.records import FileBroken, Kind, RawDocument, Record, Rejected
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.query.lookups import AnswerLookups
@@ -57,10 +57,10 @@ EINVOICING_OF_THE_COMPANY = LookupRequest(
 )
 
 
-def a_document(record: Stored, digest: bytes | None = None) -> Unread:
+def a_document(record: Stored, digest: bytes | None = None) -> RawDocument:
     """A document that says this; what it is known by is its digest, if it is given one."""
     text = pickle.dumps(replace(record, digest=digest))
-    return Unread(1, "byte 0", text, identity(record), digest)
+    return RawDocument(1, "byte 0", text, identity(record), digest)
 
 
 @dataclass
@@ -69,7 +69,9 @@ class UnpacksRecords:
 
     read: int = 0
 
-    async def __call__(self, _: Kind, documents: Sequence[Unread]) -> Sequence[Record | Refused]:
+    async def __call__(
+        self, _: Kind, documents: Sequence[RawDocument]
+    ) -> Sequence[Record | Rejected]:
         self.read += len(documents)
         return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)
 
@@ -80,7 +82,7 @@ class Store:
     register: StoredRegister
     writer: StoredRegisterWriter
     states: StoredLoadStates
-    refused: list[Refused]
+    refused: list[Rejected]
     reader: UnpacksRecords
 
     async def load(self, *records: Stored, kind: Kind = Kind.DK_COMPANIES) -> Summary:
@@ -163,7 +165,7 @@ async def test_a_document_is_read_again_after_somebody_else_changed_what_it_gave
 async def test_a_document_is_read_again_after_what_it_gave_was_removed(store: Store) -> None:
     document = a_document(a_company_record(), digest=b"a document")
     await store.load_pieces(iter([document]))
-    await store.writer.remove(KEY, at=NOON, announces=False)
+    await store.writer.remove(KEY, at=NOON, publish_events=False)
 
     summary = await store.load_pieces(iter([document]))
 
@@ -227,7 +229,7 @@ async def test_a_plan_made_from_an_older_state_is_refused_whole(store: Store) ->
     known = await store.writer.known(companies=[KEY])
     await store.load(renamed)
 
-    outdated = plan_companies([other, renamed], known, Circumstances(TUESDAY, NOON))
+    outdated = plan_companies([other, renamed], known, ApplyContext(TUESDAY, NOON))
     with pytest.raises(Conflict):
         await store.writer.write(outdated)
 
@@ -237,7 +239,7 @@ async def test_a_plan_made_from_an_older_state_is_refused_whole(store: Store) ->
 async def test_a_broken_file_loads_what_is_whole_and_stays_loading(store: Store) -> None:
     def pieces() -> Iterator[Piece]:
         yield a_document(a_company_record())
-        yield Refused(2, "byte 700", "organisasjonsnummer is missing")
+        yield Rejected(2, "byte 700", "organisasjonsnummer is missing")
         raise FileBroken("the file ends at byte 900, in the middle of record 3")
 
     summary = await store.load_pieces(pieces())
@@ -322,7 +324,7 @@ async def test_a_removed_company_is_gone_with_its_units_and_identifiers(store: S
     await store.load(a_unit_record(), kind=Kind.DK_UNITS)
     await store.load(a_participant_record(), kind=Kind.PEPPOL)
 
-    was_known = await store.writer.remove(KEY, at=NOON, announces=False)
+    was_known = await store.writer.remove(KEY, at=NOON, publish_events=False)
 
     left = {
         name: await store.database[name].count_documents({})
@@ -334,7 +336,7 @@ async def test_a_removed_company_is_gone_with_its_units_and_identifiers(store: S
 
 async def test_a_removed_company_does_not_come_back_with_the_next_file(store: Store) -> None:
     await store.load(a_company_record())
-    await store.writer.remove(KEY, at=NOON, announces=False)
+    await store.writer.remove(KEY, at=NOON, publish_events=False)
 
     companies = await store.load(a_company_record(version=TUESDAY))
     units = await store.load(a_unit_record(), kind=Kind.DK_UNITS)
@@ -345,7 +347,7 @@ async def test_a_removed_company_does_not_come_back_with_the_next_file(store: St
 
 
 async def test_removing_an_unknown_company_leaves_a_tombstone_all_the_same(store: Store) -> None:
-    was_known = await store.writer.remove(KEY, at=NOON, announces=False)
+    was_known = await store.writer.remove(KEY, at=NOON, publish_events=False)
 
     assert not was_known
     assert (await store.load(a_company_record())).counts()["removed"] == 1
@@ -411,7 +413,7 @@ async def test_a_database_that_is_away_is_an_outage() -> None:
     async with connected("mongodb://127.0.0.1:1/?directConnection=true", name="test") as client:
         register = StoredRegister(named_database(client, "register"))
 
-        with pytest.raises(Outage):
+        with pytest.raises(Unavailable):
             await register.companies([KEY])
 
 
@@ -451,7 +453,7 @@ async def test_of_a_removed_company_only_the_removal_is_told(store: Store) -> No
     await store.load(a_company_record())
     await store.load(a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY))
 
-    await store.writer.remove(KEY, at=NOON, announces=True)
+    await store.writer.remove(KEY, at=NOON, publish_events=True)
 
     [event] = await store.database["outbox"].find().to_list(None)
     body = orjson.loads(event["body"])
@@ -511,7 +513,7 @@ async def test_a_removed_unit_is_not_found_though_its_company_lists_it(store: St
 
 async def test_removing_it_again_does_not_take_back_the_word_of_its_removal(store: Store) -> None:
     await store.load(a_company_record())
-    removed = [await store.writer.remove(KEY, at=NOON, announces=True) for _ in range(2)]
+    removed = [await store.writer.remove(KEY, at=NOON, publish_events=True) for _ in range(2)]
 
     waiting = await store.database["outbox"].find().to_list(None)
     assert removed == [True, False]

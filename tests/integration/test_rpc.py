@@ -11,14 +11,13 @@ import aio_pika
 import pytest
 
 from common.contracts.company import Country
-from common.contracts.failures import Failure, FailureCode
+from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.outage import Outage
-from common.messaging.connection import BrokerAway, Link, linked
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.rpc import Asked, Result, RpcFailed
 from common.messaging.rpc_client import (
-    NoAnswerInTime,
-    NobodyServes,
+    DeadlineExceeded,
+    NoConsumer,
     Route,
     RpcClient,
     rpc_client,
@@ -62,7 +61,7 @@ class Echo:
             case "unknown":
                 return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail="no such company")
             case "away":
-                raise Outage("the database cannot be reached")
+                raise Unavailable("the database cannot be reached")
             case "broken":
                 raise ValueError("a fault of ours")
             case _:
@@ -74,7 +73,7 @@ class Rpc:
     """A client and the connections it uses."""
 
     client: RpcClient
-    links: tuple[Link, ...]
+    links: tuple[SupervisedConnection, ...]
 
     async def ask(self, term: str, *, route: Route = ROUTE, limit: float = SOON) -> bytes:
         reply = await self.client.call(
@@ -92,7 +91,7 @@ async def rpc(amqp_url: str) -> AsyncIterator[Rpc]:
     ids: Iterator[int] = count()
     async with AsyncExitStack() as stack:
         publishing, consuming = [
-            await stack.enter_async_context(linked(amqp_url, name=name, random=Random(1)))
+            await stack.enter_async_context(supervised(amqp_url, name=name, random=Random(1)))
             for name in ("asker.publish", "asker.consume")
         ]
         client = await stack.enter_async_context(
@@ -104,8 +103,8 @@ async def rpc(amqp_url: str) -> AsyncIterator[Rpc]:
 
 
 @asynccontextmanager
-async def a_server(amqp_url: str, handler: Echo) -> AsyncIterator[Link]:
-    async with linked(amqp_url, name="server", random=Random(2)) as link:
+async def a_server(amqp_url: str, handler: Echo) -> AsyncIterator[SupervisedConnection]:
+    async with supervised(amqp_url, name="server", random=Random(2)) as link:
         await link.until_ready(SOON)
         server = RpcServer(link, ROUTE.queue, LookupRequest, handler)
         async with serving(link, server, drain_limit=SOON):
@@ -157,14 +156,14 @@ async def test_a_handler_that_fails_says_so_and_serves_on(
 
 async def test_when_nobody_serves_it_is_known_before_any_deadline(rpc: Rpc) -> None:
     async with asyncio.timeout(SOON):
-        with pytest.raises(NobodyServes):
+        with pytest.raises(NoConsumer):
             await rpc.ask("1", limit=3 * SOON)
 
 
 async def test_an_answer_after_its_deadline_is_dropped(rpc: Rpc, amqp_url: str) -> None:
     echo = Echo()
     async with a_server(amqp_url, echo):
-        with pytest.raises(NoAnswerInTime):
+        with pytest.raises(DeadlineExceeded):
             await rpc.ask("wait", limit=0.2)
         echo.gate.set()
         answer = await rpc.ask("next")
@@ -174,7 +173,7 @@ async def test_an_answer_after_its_deadline_is_dropped(rpc: Rpc, amqp_url: str) 
 
 
 async def test_one_more_than_may_wait_is_refused_at_once(rpc: Rpc, amqp_url: str) -> None:
-    narrow = Route(ROUTE.queue, in_flight=1, longest_list=1, most_waiting=2)
+    narrow = Route(ROUTE.queue, in_flight=1, max_batch_size=1, max_pending=2)
     echo = Echo()
     async with a_server(amqp_url, echo), asyncio.TaskGroup() as group:
         first = group.create_task(rpc.ask("wait", route=narrow))
@@ -182,7 +181,7 @@ async def test_one_more_than_may_wait_is_refused_at_once(rpc: Rpc, amqp_url: str
         waiting = [group.create_task(rpc.ask(term, route=narrow)) for term in ("a", "b")]
         await asyncio.sleep(0)
 
-        with pytest.raises(NobodyServes):
+        with pytest.raises(NoConsumer):
             await rpc.ask("c", route=narrow)
         echo.gate.set()
 
@@ -190,7 +189,7 @@ async def test_one_more_than_may_wait_is_refused_at_once(rpc: Rpc, amqp_url: str
 
 
 async def test_a_full_queue_sheds_load_at_once_and_serves_the_rest(rpc: Rpc, amqp_url: str) -> None:
-    one_each = Route(ROUTE.queue, in_flight=QUEUE_LIMIT + PREFETCH + 50, longest_list=1)
+    one_each = Route(ROUTE.queue, in_flight=QUEUE_LIMIT + PREFETCH + 50, max_batch_size=1)
     echo = Echo()
     async with a_server(amqp_url, echo), asyncio.TaskGroup() as group:
         asking = [
@@ -210,7 +209,7 @@ async def test_a_full_queue_sheds_load_at_once_and_serves_the_rest(rpc: Rpc, amq
 async def _outcome(rpc: Rpc, route: Route) -> str:
     try:
         await rpc.ask("wait", route=route, limit=3 * SOON)
-    except NobodyServes:
+    except NoConsumer:
         return "refused"
     return "answered"
 
@@ -235,7 +234,7 @@ async def test_a_request_under_way_when_the_connections_close_fails_and_does_not
         await echo.asked.wait()
         await _close_all(management, vhost)
 
-        with pytest.raises(BrokerAway):
+        with pytest.raises(BrokerUnavailable):
             await asking
         echo.gate.set()
 
@@ -253,11 +252,11 @@ async def test_a_server_whose_queue_is_deleted_serves_it_again(rpc: Rpc, amqp_ur
 async def test_without_a_broker_asking_fails_at_once() -> None:
     async with AsyncExitStack() as stack:
         nowhere = "amqp://guest:guest@127.0.0.1:1/"
-        link = await stack.enter_async_context(linked(nowhere, name="asker", random=Random(1)))
+        link = await stack.enter_async_context(supervised(nowhere, name="asker", random=Random(1)))
         client = await stack.enter_async_context(rpc_client(link, link, new_id=lambda: "id"))
 
         async with asyncio.timeout(SOON):
-            with pytest.raises(BrokerAway):
+            with pytest.raises(BrokerUnavailable):
                 await Rpc(client, (link,)).ask("1", limit=3 * SOON)
 
 
@@ -267,7 +266,7 @@ async def _answered(rpc: Rpc, term: str) -> bytes:
         while True:
             try:
                 return await rpc.ask(term, limit=1)
-            except (Outage, NoAnswerInTime):
+            except (Unavailable, DeadlineExceeded):
                 await rpc.ready()
 
 

@@ -29,7 +29,7 @@ from common.contracts.webhooks import (
     WebhookRequest,
     decode_addressed,
 )
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import Route, RpcClient, rpc_client
 from common.mongo import Database, connected, database
@@ -112,7 +112,7 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
         health.serving = True
         url = settings.amqp_url.get_secret_value()
         links = [
-            await stack.enter_async_context(linked(url, name=name, random=Random(1)))
+            await stack.enter_async_context(supervised(url, name=name, random=Random(1)))
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(

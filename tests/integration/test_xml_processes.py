@@ -11,7 +11,7 @@ import pytest
 
 from gateway.adapters.http.openapi.examples import COMPANY, PRODUCTION_UNITS
 from gateway.adapters.http.rendering import company_xml
-from gateway.adapters.http.xml_processes import MOST_WAITING, XmlRenderer, xml_renderer
+from gateway.adapters.http.xml_processes import MAX_PENDING, XmlRenderer, xml_renderer
 from gateway.domain.problems import ServiceUnavailable
 
 pytestmark = pytest.mark.integration
@@ -61,7 +61,7 @@ async def test_a_killed_process_is_a_503_and_then_replaced(renderer: XmlRenderer
 
 
 async def test_a_crowd_of_large_documents_is_sent_away(renderer: XmlRenderer) -> None:
-    crowd = [renderer.company(LARGE) for _ in range(MOST_WAITING + 1)]
+    crowd = [renderer.company(LARGE) for _ in range(MAX_PENDING + 1)]
 
     outcomes = await asyncio.gather(*crowd, return_exceptions=True)
 

@@ -55,7 +55,7 @@ def _verifier() -> Verify:
 
 def _told(headers: Mapping[str, str], body: bytes, *, genuine: bool) -> str:
     if not genuine:
-        return "Refused: it is not signed with the webhook's secret, or not of now."
+        return "Rejected: it is not signed with the webhook's secret, or not of now."
     event: dict[str, Any] = json.loads(body)
     signed = [f"{name}: {headers[name]}" for name in _SHOWN if name in headers]
     shown = json.dumps(event, indent=4, ensure_ascii=False)

@@ -39,7 +39,7 @@ def exposed_metrics() -> dict[str, frozenset[str]]:
 
 
 def asked_for(expression: str) -> dict[str, frozenset[str]]:
-    """The series of an expression, each with all labels that the expression mentions."""
+    """The series of an expression, each with all labels that the expression notices."""
     bare = _STRING.sub('""', expression)
     labels = {
         name

@@ -18,7 +18,7 @@ import gateway.settings
 import lookup.settings
 import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
-from common.messaging.connection import CONNECT_LIMIT
+from common.messaging.connection import CONNECT_TIMEOUT
 from common.runtime.settings import ProcessSettings
 from tests.contract.manifests.reading import ROOT
 
@@ -85,7 +85,7 @@ class Service:
         limit = self.stop_limit(values)
         if isinstance(configured, lookup.settings.Settings):
             queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
-            return queues * (timedelta(seconds=CONNECT_LIMIT) + limit)
+            return queues * (timedelta(seconds=CONNECT_TIMEOUT) + limit)
         return limit
 
     def configured(self, values: Mapping[str, str | None]) -> ProcessSettings:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiormq.exceptions import ConnectionClosed
 
-from common.messaging.connection import BrokerAway, broker_calls
+from common.messaging.connection import BrokerUnavailable, broker_calls
 
 
 async def lost(begun: asyncio.Event) -> None:
@@ -28,14 +28,14 @@ def test_whatever_they_raise_the_broker_is_away(error: Exception) -> None:
         with broker_calls():
             raise error
 
-    with pytest.raises(BrokerAway):
+    with pytest.raises(BrokerUnavailable):
         asyncio.run(fail())
 
 
 async def test_clients_are_told_nothing_of_the_brokers_address_or_queues() -> None:
     error = ConnectionClosed(404, "NOT_FOUND - no queue 'inner' in vhost 'secret'")
 
-    with pytest.raises(BrokerAway) as caught, broker_calls():
+    with pytest.raises(BrokerUnavailable) as caught, broker_calls():
         raise error
 
     assert str(caught.value) == "the broker cannot be reached"

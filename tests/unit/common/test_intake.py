@@ -5,7 +5,7 @@ from typing import cast
 
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
-from common.messaging.intake import Intake
+from common.messaging.in_flight import InFlightHandlers
 
 
 class FakeQueue:
@@ -29,7 +29,7 @@ async def work(_message: AbstractIncomingMessage) -> None:
 
 
 async def test_a_connection_that_comes_back_while_it_stops_brings_no_more_messages() -> None:
-    intake, first, again = Intake(work), FakeQueue(), FakeQueue()
+    intake, first, again = InFlightHandlers(work), FakeQueue(), FakeQueue()
     await intake.begin(cast(AbstractQueue, first))
     await intake.drain(1)
     intake.forget()

@@ -10,8 +10,8 @@ from pymongo.errors import (
     WTimeoutError,
 )
 
-from common.contracts.outage import Outage
-from common.mongo import outages
+from common.contracts.failures import Unavailable
+from common.mongo import translated_errors
 
 UNKNOWN_MODE = 79
 
@@ -31,7 +31,7 @@ UNKNOWN_MODE = 79
     ids=repr,
 )
 def test_what_may_be_done_again_later_is_an_outage(error: PyMongoError) -> None:
-    with pytest.raises(Outage), outages():
+    with pytest.raises(Unavailable), translated_errors():
         raise error
 
 
@@ -45,5 +45,5 @@ def test_what_may_be_done_again_later_is_an_outage(error: PyMongoError) -> None:
     ids=repr,
 )
 def test_what_is_wrong_each_time_is_an_error(error: PyMongoError) -> None:
-    with pytest.raises(type(error)), outages():
+    with pytest.raises(type(error)), translated_errors():
         raise error

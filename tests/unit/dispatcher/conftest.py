@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
-from dispatcher.domain.caps import Caps
+from dispatcher.domain.concurrency import ConcurrencyLimits
 from dispatcher.usecases.attempt import Attempt
 from dispatcher.usecases.deliver import Deliver
-from dispatcher.usecases.lanes import Lanes
 from dispatcher.usecases.slots import Slots
+from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from tests.fakes.dispatcher import (
     FakeEvents,
     FakeJournal,
@@ -31,13 +31,13 @@ LONGEST = timedelta(seconds=10)
 class Dispatching:
     """The use cases that deliver, and the fakes around them."""
 
-    caps: Caps = field(default_factory=Caps)
+    caps: ConcurrencyLimits = field(default_factory=ConcurrencyLimits)
     time: Time = field(default_factory=Time)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     sender: FakeSender = field(default_factory=FakeSender)
     wakes: FakeWakes = field(default_factory=FakeWakes)
-    journal: FakeJournal = field(default_factory=FakeJournal)
+    telemetry: FakeJournal = field(default_factory=FakeJournal)
 
     def __post_init__(self) -> None:
         self.rows = FakeRows(self.time)
@@ -46,18 +46,18 @@ class Dispatching:
             rows=self.rows,
             sender=self.sender,
             wakes=self.wakes,
-            journal=self.journal,
+            telemetry=self.telemetry,
             delays=DELAYS,
             longest=LONGEST,
             now=self.time.now,
         )
         slots = Slots(self.caps, longest=LONGEST)
-        self.lanes = Lanes(
+        self.lanes = ThrottledWebhooks(
             webhooks=self.webhooks,
             rows=self.rows,
             attempt=self.attempt,
             slots=slots,
-            journal=self.journal,
+            telemetry=self.telemetry,
         )
         self.deliver = Deliver(
             webhooks=self.webhooks,
@@ -65,7 +65,7 @@ class Dispatching:
             attempt=self.attempt,
             slots=slots,
             lanes=self.lanes,
-            journal=self.journal,
+            telemetry=self.telemetry,
         )
 
     async def wake(self, *tasks: DeliveryTask) -> None:

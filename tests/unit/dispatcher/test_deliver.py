@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from common.contracts.webhooks import DisabledReason, WebhookId
-from common.runtime.outage import Outage
-from dispatcher.domain.caps import Caps
+from common.runtime.outage import Unavailable
+from dispatcher.domain.concurrency import ConcurrencyLimits
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
-from dispatcher.ports import Left
+from dispatcher.ports import DeferReason
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -90,7 +90,7 @@ async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
 
 
 async def test_a_wake_up_that_finds_nothing_to_claim_keeps_no_slot() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.wake_and_finish(a_task(7))
     await dispatching.keep(a_new_delivery())
 
@@ -100,7 +100,7 @@ async def test_a_wake_up_that_finds_nothing_to_claim_keeps_no_slot() -> None:
 
 
 async def test_a_claim_that_fails_keeps_no_slot_and_its_wake_up_is_not_done() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery())
     dispatching.rows.crashing.add(ROW)
     with pytest.raises(ValueError, match="crashed"):
@@ -158,7 +158,7 @@ async def test_what_its_webhook_must_not_get_ends_as_cancelled(
 
     assert dispatching.sender.posts == []
     assert dispatching.rows.rows[ROW].reason is reason
-    assert [one.reason for one in dispatching.journal.cancellations] == [reason]
+    assert [one.reason for one in dispatching.telemetry.cancellations] == [reason]
 
 
 async def test_what_is_left_of_a_removed_company_ends_as_cancelled() -> None:
@@ -177,17 +177,17 @@ async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
-    assert dispatching.journal.left_alone == [(ROW, Left.UNSEALABLE)]
+    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.UNSEALABLE)]
 
 
 async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
     dispatching = await a_dispatching()
-    dispatching.sender.outcomes.append(Outage("no more sockets"))
+    dispatching.sender.outcomes.append(Unavailable("no more sockets"))
 
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
-    assert dispatching.journal.left_alone == [(ROW, Left.OUTAGE)]
+    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.OUTAGE)]
 
 
 async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
@@ -197,14 +197,14 @@ async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
-    assert dispatching.journal.left_alone == [(ROW, Left.LEASE)]
+    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.LEASE)]
 
 
 async def test_while_the_database_is_away_the_message_is_not_done() -> None:
     dispatching = await a_dispatching()
     dispatching.rows.database.away = True
 
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
@@ -215,7 +215,7 @@ async def test_one_that_must_wait_does_not_cut_off_another_of_its_message() -> N
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(2, webhook_id=other))
     dispatching.rows.rows[a_delivery_id(2)].claim = "somebody's"
-    dispatching.sender.outcomes.append(Outage("only this one"))
+    dispatching.sender.outcomes.append(Unavailable("only this one"))
 
     await dispatching.wake_and_finish(a_task(), a_task(2, webhook_id=other))
 
@@ -230,7 +230,7 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 1
-    assert dispatching.journal.unpublished == [a_task(attempt=2)]
+    assert dispatching.telemetry.unpublished == [a_task(attempt=2)]
 
 
 async def test_a_result_after_the_lease_counts_for_nothing() -> None:
@@ -245,6 +245,6 @@ async def test_a_result_after_the_lease_counts_for_nothing() -> None:
 
     await asyncio.gather(dispatching.wake_and_finish(a_task()), lose_the_claim())
 
-    [report] = dispatching.journal.reports
+    [report] = dispatching.telemetry.reports
     assert not report.written.held
     assert dispatching.wakes.delayed == []

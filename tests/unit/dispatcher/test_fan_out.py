@@ -6,7 +6,7 @@ import pytest
 from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from common.contracts.webhooks import WebhookId, encode_for
-from common.runtime.outage import Outage
+from common.runtime.outage import Unavailable
 from dispatcher.usecases.fan_out import FanOut, NotAnEvent
 from tests.builders.deliveries import VAT, a_match, an_event
 from tests.fakes.dispatcher import FakeEvents, FakeMatches, FakeReceipts, FakeRows, FakeWakes
@@ -82,7 +82,7 @@ async def test_an_event_whose_deliveries_could_not_be_woken_has_no_receipt() -> 
     fanning = Fanning()
     fanning.wakes.broker.away = True
 
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await fanning.happens(an_event())
 
     assert fanning.receipts.received == set()
@@ -92,7 +92,7 @@ async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept() ->
     fanning = Fanning()
     fanning.wakes.broker.away = True
 
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await fanning.happens(an_event())
 
     assert len(fanning.rows.rows) == 2

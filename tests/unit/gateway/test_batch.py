@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
-from gateway.domain.batch import FIELDS, MOST_LOOKUPS, parse_batch
+from gateway.domain.batch import FIELDS, MAX_LOOKUPS, parse_batch
 from gateway.domain.problems import (
     InvalidBody,
     InvalidParameter,
@@ -100,7 +100,7 @@ def test_a_body_that_is_no_json_object_is_refused(body: bytes) -> None:
     assert faults(body) == []
 
 
-@pytest.mark.parametrize("lookups", [[], [GOOD] * (MOST_LOOKUPS + 1), None, {}, "x", GOOD])
+@pytest.mark.parametrize("lookups", [[], [GOOD] * (MAX_LOOKUPS + 1), None, {}, "x", GOOD])
 def test_a_batch_has_one_to_a_hundred_lookups(lookups: Any) -> None:
     [(parameter, message)] = faults(orjson.dumps({"lookups": lookups}))
 
@@ -109,7 +109,7 @@ def test_a_batch_has_one_to_a_hundred_lookups(lookups: Any) -> None:
 
 
 def test_a_hundred_lookups_are_a_batch() -> None:
-    assert len(parsed(*[GOOD] * MOST_LOOKUPS)) == 100
+    assert len(parsed(*[GOOD] * MAX_LOOKUPS)) == 100
 
 
 def test_every_fault_is_named_by_where_it_is() -> None:

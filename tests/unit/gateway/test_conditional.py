@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.conditional import accepts_gzip, entity_tag, is_known
+from gateway.domain.conditional import accepts_gzip, entity_tag, etag_matches
 from gateway.domain.query import Format
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)
@@ -16,17 +16,17 @@ def test_each_format_has_a_tag_of_its_own() -> None:
     "header", [TAG, f"W/{TAG}", f'"other", {TAG}', f'W/"a",W/{TAG},"b"', "*", " * "]
 )
 def test_a_tag_the_client_has_is_known(header: str) -> None:
-    assert is_known(TAG, header)
+    assert etag_matches(TAG, header)
 
 
 @pytest.mark.parametrize("header", [None, "", '"other"', TAG.strip('"'), '"*"', TAG.upper()])
 def test_any_other_is_not(header: str | None) -> None:
-    assert not is_known(TAG, header)
+    assert not etag_matches(TAG, header)
 
 
 def test_a_comma_inside_a_tag_does_not_end_it() -> None:
-    assert is_known('"a,b"', '"x", "a,b"')
-    assert not is_known('"b"', '"a,"b')
+    assert etag_matches('"a,b"', '"x", "a,b"')
+    assert not etag_matches('"b"', '"a,"b')
 
 
 @pytest.mark.parametrize(

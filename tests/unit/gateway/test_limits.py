@@ -1,12 +1,12 @@
 """Counting requests by client."""
 
-from gateway.adapters.http.limits import Limiter
+from gateway.adapters.http.limits import RateLimiter
 from gateway.domain.rates import Rate
 from tests.fakes.gateway import ManualClock
 
 
-def a_limiter(clock: ManualClock, *, count: int = 2) -> Limiter:
-    return Limiter("anonymous", Rate(count, 60), clock=clock)
+def a_limiter(clock: ManualClock, *, count: int = 2) -> RateLimiter:
+    return RateLimiter("anonymous", Rate(count, 60), clock=clock)
 
 
 def test_requests_pass_until_the_rate_is_used_up() -> None:
@@ -42,19 +42,19 @@ def test_the_window_begins_with_the_first_request_and_ends_after_its_length() ->
 def test_what_is_left_is_told_in_structured_fields() -> None:
     limiter = a_limiter(ManualClock(), count=5)
 
-    allowance = limiter.take("192.0.2.7")
+    quota = limiter.take("192.0.2.7")
 
-    assert allowance.policy == '"anonymous";q=5;w=60'
-    assert allowance.state == '"anonymous";r=4;t=60'
+    assert quota.policy == '"anonymous";q=5;w=60'
+    assert quota.state == '"anonymous";r=4;t=60'
 
 
 def test_nothing_less_than_nothing_is_left() -> None:
     limiter = a_limiter(ManualClock(), count=1)
 
     for _ in range(3):
-        allowance = limiter.take("192.0.2.7")
+        quota = limiter.take("192.0.2.7")
 
-    assert allowance.state == '"anonymous";r=0;t=60'
+    assert quota.state == '"anonymous";r=0;t=60'
 
 
 def test_looking_counts_nothing() -> None:
@@ -79,7 +79,7 @@ def test_clients_that_are_idle_are_forgotten() -> None:
 
 
 def test_there_are_never_more_clients_than_the_most() -> None:
-    limiter = Limiter("anonymous", Rate(2, 60), clock=ManualClock(), most=10)
+    limiter = RateLimiter("anonymous", Rate(2, 60), clock=ManualClock(), most=10)
 
     for number in range(100):
         limiter.take(f"client {number}")
@@ -90,7 +90,7 @@ def test_there_are_never_more_clients_than_the_most() -> None:
 
 
 def test_a_full_table_forgets_nobody_for_a_client_that_is_in_it() -> None:
-    limiter = Limiter("anonymous", Rate(5, 60), clock=ManualClock(), most=2)
+    limiter = RateLimiter("anonymous", Rate(5, 60), clock=ManualClock(), most=2)
 
     states = [limiter.take(client).state for client in ("a", "b", "b", "a")]
 

@@ -17,7 +17,7 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRefused, UnitRecord
+from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRejected, UnitRecord
 from lookup.registers.brreg.documents import from_row
 from lookup.registers.reading import parse
 from tests.builders.registers import (
@@ -64,7 +64,7 @@ def owners_record(*given: Any, **fields: Any) -> OwnersRecord:
 
 
 def refusal(kind: Kind, raw: Any) -> str:
-    with pytest.raises(RecordRefused) as refused:
+    with pytest.raises(RecordRejected) as refused:
         parse(kind, raw)
     return str(refused.value)
 
@@ -117,7 +117,7 @@ def test_a_csv_row_says_the_same() -> None:
 
 
 def test_columns_that_contradict_each_other_are_refused() -> None:
-    with pytest.raises(RecordRefused, match=r"form\.kode"):
+    with pytest.raises(RecordRejected, match=r"form\.kode"):
         from_row({"form": "AS", "form.kode": "AS"})
 
 

@@ -24,12 +24,12 @@ from common.contracts.company import (
 )
 from common.contracts.events import Change, EventType
 from lookup.ingest.changes import (
-    Occurrence,
+    PendingEvent,
     PlacedUnit,
-    company_occurrences,
+    company_events,
     diff,
     einvoicing_occurrences,
-    owners_occurrences,
+    owners_events,
     removal,
     roles_changes,
     unit_occurrences,
@@ -110,8 +110,8 @@ def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any
     return result
 
 
-def types(occurrences: Iterable[Occurrence]) -> list[EventType]:
-    return [occurrence.type for occurrence in occurrences]
+def types(pending_events: Iterable[PendingEvent]) -> list[EventType]:
+    return [occurrence.type for occurrence in pending_events]
 
 
 def test_every_field_that_may_change_is_varied_below() -> None:
@@ -124,7 +124,7 @@ def test_following_all_events_of_a_company_gives_its_last_version(versions: list
     seen = tree(versions[0])
 
     for old, new in pairwise(versions):
-        for occurrence in company_occurrences(old, new):
+        for occurrence in company_events(old, new):
             seen = applied(occurrence.changes, seen)
 
     assert seen == tree(versions[-1])
@@ -144,12 +144,12 @@ def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[Pl
 
 @given(companies, companies)
 def test_each_change_is_told_once_and_only_changes_are_told(old: Company, new: Company) -> None:
-    occurrences = company_occurrences(old, new)
+    pending_events = company_events(old, new)
 
-    told = [change for occurrence in occurrences for change in occurrence.changes]
+    told = [change for occurrence in pending_events for change in occurrence.changes]
     assert sorted(change.field for change in told) == sorted(c.field for c in diff(old, new))
     assert all(change.old != change.new for change in told)
-    assert all(occurrence.changes for occurrence in occurrences)
+    assert all(occurrence.changes for occurrence in pending_events)
 
 
 @given(companies, companies)
@@ -262,19 +262,19 @@ def test_a_company_of_an_earlier_release_is_outdated_until_it_is_completed() -> 
 
 
 def test_a_company_that_was_not_known_is_created() -> None:
-    assert company_occurrences(None, a_company()) == (Occurrence(EventType.COMPANY_CREATED),)
+    assert company_events(None, a_company()) == (PendingEvent(EventType.COMPANY_CREATED),)
 
 
 def test_a_company_that_is_as_it_was_is_not_told_of() -> None:
-    assert company_occurrences(a_company(), a_company()) == ()
+    assert company_events(a_company(), a_company()) == ()
 
 
 def test_a_bankruptcy_is_a_changed_status_and_no_update() -> None:
     old = a_company(status_text="NORMAL")
     new = a_company(status=Status.BANKRUPT, status_text="UNDER KONKURS")
 
-    assert company_occurrences(old, new) == (
-        Occurrence(
+    assert company_events(old, new) == (
+        PendingEvent(
             EventType.COMPANY_STATUS_CHANGED,
             (
                 Change(field="status", old="active", new="bankrupt"),
@@ -287,7 +287,7 @@ def test_a_bankruptcy_is_a_changed_status_and_no_update() -> None:
 def test_an_end_takes_its_day_along() -> None:
     new = a_company(status=Status.ENDED, ended="2026-03-01")
 
-    (end,) = company_occurrences(a_company(), new)
+    (end,) = company_events(a_company(), new)
 
     assert end.type is EventType.COMPANY_STATUS_CHANGED
     assert [change.field for change in end.changes] == ["status", "ended"]
@@ -296,7 +296,7 @@ def test_an_end_takes_its_day_along() -> None:
 def test_what_changes_beside_the_status_is_an_update_of_its_own() -> None:
     new = a_company(status=Status.BANKRUPT, name="Prøvefabrikken ApS under konkurs")
 
-    turn, update = company_occurrences(a_company(), new)
+    turn, update = company_events(a_company(), new)
 
     assert [change.field for change in turn.changes] == ["status"]
     assert update.type is EventType.COMPANY_UPDATED
@@ -306,14 +306,14 @@ def test_what_changes_beside_the_status_is_an_update_of_its_own() -> None:
 def test_another_word_for_the_same_status_is_an_update() -> None:
     old, new = a_company(status_text="Normal"), a_company(status_text="NORMAL")
 
-    assert types(company_occurrences(old, new)) == [EventType.COMPANY_UPDATED]
+    assert types(company_events(old, new)) == [EventType.COMPANY_UPDATED]
 
 
 def test_owners_are_told_whole_when_they_change() -> None:
     old = [an_owner()]
     new = [an_owner(share=Share(min="50", max="66.67"))]
 
-    (occurrence,) = owners_occurrences(dump_all(old), dump_all(new))
+    (occurrence,) = owners_events(dump_all(old), dump_all(new))
 
     (change,) = occurrence.changes
     assert (occurrence.type, change.field) == (EventType.OWNERS_CHANGED, "owners")
@@ -324,9 +324,9 @@ def test_owners_are_told_whole_when_they_change() -> None:
 def test_unchanged_owners_are_not_told_of_and_unknown_ones_count_as_none() -> None:
     one = dump_all([an_owner()])
 
-    assert owners_occurrences(one, one) == ()
-    assert owners_occurrences(None, b"[]") == owners_occurrences(b"[]", b"null") == ()
-    assert types(owners_occurrences(None, one)) == [EventType.OWNERS_CHANGED]
+    assert owners_events(one, one) == ()
+    assert owners_events(None, b"[]") == owners_events(b"[]", b"null") == ()
+    assert types(owners_events(None, one)) == [EventType.OWNERS_CHANGED]
 
 
 def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
@@ -334,8 +334,8 @@ def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
     old = new.model_dump(mode="json", exclude={"role_text"}) | {"role": "EJERREGISTER"}
     former = old | {"name": "Bo Prøvesen"}
 
-    assert owners_occurrences(orjson.dumps([old]), dump_all([new])) == ()
-    assert types(owners_occurrences(orjson.dumps([old, former]), dump_all([new]))) == [
+    assert owners_events(orjson.dumps([old]), dump_all([new])) == ()
+    assert types(owners_events(orjson.dumps([old, former]), dump_all([new]))) == [
         EventType.OWNERS_CHANGED
     ]
 
@@ -343,9 +343,7 @@ def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
 def test_changed_roles_are_told_whole_with_what_else_changed_of_the_company() -> None:
     old, new = dump_all([a_held_role()]), dump_all([a_held_role(name="Bo Prøvesen")])
 
-    (update,) = company_occurrences(
-        a_company(), a_company(phone="12345678"), roles_changes(old, new)
-    )
+    (update,) = company_events(a_company(), a_company(phone="12345678"), roles_changes(old, new))
 
     assert update.type is EventType.COMPANY_UPDATED
     assert [change.field for change in update.changes] == ["phone", "roles"]
@@ -365,12 +363,12 @@ def test_einvoicing_is_told_whole_when_it_changes() -> None:
 
 
 def test_a_removal_says_nothing_about_the_company() -> None:
-    assert removal() == Occurrence(EventType.COMPANY_REMOVED)
+    assert removal() == PendingEvent(EventType.COMPANY_REMOVED)
 
 
 def test_a_new_unit_is_created_at_its_company() -> None:
     unit = a_unit()
-    created = Occurrence(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
+    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
 
     assert unit_occurrences(None, PlacedUnit(unit, HOME)) == ((HOME, created),)
     assert unit_occurrences(PlacedUnit(unit, None), PlacedUnit(unit, HOME)) == ((HOME, created),)
@@ -402,11 +400,11 @@ def test_a_unit_that_moves_leaves_one_company_and_is_created_at_the_other() -> N
     left, arrived = unit_occurrences(PlacedUnit(unit, HOME), PlacedUnit(unit, ELSEWHERE))
 
     move = Change(field="company", old=HOME, new=ELSEWHERE)
-    assert left == (HOME, Occurrence(EventType.PRODUCTION_UNIT_UPDATED, (move,), unit))
-    assert arrived == (ELSEWHERE, Occurrence(EventType.PRODUCTION_UNIT_CREATED, (), unit))
+    assert left == (HOME, PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move,), unit))
+    assert arrived == (ELSEWHERE, PendingEvent(EventType.PRODUCTION_UNIT_CREATED, (), unit))
 
 
 def test_a_unit_that_no_company_has_any_more_only_leaves() -> None:
-    occurrences = unit_occurrences(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
+    pending_events = unit_occurrences(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
 
-    assert [company for company, _ in occurrences] == [HOME]
+    assert [company for company, _ in pending_events] == [HOME]

@@ -23,8 +23,8 @@ from common.contracts.company import (
 from lookup.ingest.records import (
     CompanyRecord,
     Kind,
-    MistakeRecord,
-    RecordRefused,
+    RecordRejected,
+    RegisteredInError,
     SourceVersion,
     UnitRecord,
 )
@@ -76,7 +76,7 @@ def unit_record(**fields: Any) -> UnitRecord:
 
 
 def refusal(kind: Kind, raw: Any) -> str:
-    with pytest.raises(RecordRefused) as refused:
+    with pytest.raises(RecordRejected) as refused:
         parse(kind, raw)
     return str(refused.value)
 
@@ -149,7 +149,7 @@ def test_leading_zeros_lost_to_a_number_come_back() -> None:
 def test_of_a_company_registered_by_mistake_only_that_is_read() -> None:
     record = parse(Kind.DK_COMPANIES, a_cvr_company(fejlRegistreret=True))
 
-    assert isinstance(record, MistakeRecord)
+    assert isinstance(record, RegisteredInError)
     assert record.key == "dk:12345674"
 
 
@@ -783,7 +783,7 @@ def test_a_unit_may_belong_to_nobody_and_have_no_summary() -> None:
 def test_of_a_unit_registered_by_mistake_only_that_is_read() -> None:
     record = parse(Kind.DK_UNITS, a_cvr_unit(fejlRegistreret=True))
 
-    assert isinstance(record, MistakeRecord)
+    assert isinstance(record, RegisteredInError)
     assert record.key == "dk:1012345670"
 
 

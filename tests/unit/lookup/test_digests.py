@@ -11,9 +11,9 @@ from lookup.ingest.apply import identity
 from lookup.ingest.digests import Part
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import Circumstances, Known, Plan, Renewal, Verdict
+from lookup.ingest.planning.states import ApplyContext, DigestUpdate, Known, Plan, Verdict
 from lookup.ingest.planning.units import plan_units
-from lookup.ingest.records import Elsewhere, Kind, MistakeRecord, Refused, Unread
+from lookup.ingest.records import Kind, OutOfScope, RawDocument, RegisteredInError, Rejected
 from lookup.registers.digests import digest_of, rules_of
 from lookup.registers.reading import documents, understood
 from register_samples import write_registers
@@ -30,7 +30,7 @@ from tests.builders.companies import (
 from tests.builders.registers import a_cvr_company
 
 KEY = CompanyKey("no:987654321")
-GIVEN = Circumstances(MONDAY, MONDAY.at, announces=True)
+GIVEN = ApplyContext(MONDAY, MONDAY.at, publish_events=True)
 ONE, OTHER = b"a document", b"another one"
 
 COMPANY = a_company_record(
@@ -61,7 +61,7 @@ def test_a_glance_restores_the_leading_zeros_of_a_number(tmp_path: Path) -> None
 
     [document] = documents(path, Kind.DK_COMPANIES)
 
-    assert isinstance(document, Unread)
+    assert isinstance(document, RawDocument)
     assert document.key == "dk:01234567"
 
 
@@ -72,10 +72,10 @@ def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
     file = write_registers(tmp_path, 40, 1)[kind.value]
     stored = 0
     for document in documents(file, kind):
-        assert isinstance(document, Unread)
+        assert isinstance(document, RawDocument)
         record = understood(kind, document)
-        assert not isinstance(record, Refused)
-        if isinstance(record, Elsewhere | MistakeRecord):
+        assert not isinstance(record, Rejected)
+        if isinstance(record, OutOfScope | RegisteredInError):
             continue
         stored += 1
 
@@ -145,13 +145,13 @@ def test_another_document_that_says_the_same_is_known_from_then_on_and_told_to_n
         plan_participants([replace(PARTICIPANT, digest=OTHER)], participant, GIVEN),
     ]
 
-    assert [plan.renewals for plan in plans] == [
-        (Renewal(Part.COMPANY, KEY, 1, OTHER),),
-        (Renewal(Part.UNIT, UNIT.key, 1, OTHER),),
-        (Renewal(Part.PARTICIPANT, PARTICIPANT.identifier, 1, OTHER),),
+    assert [plan.digest_updates for plan in plans] == [
+        (DigestUpdate(Part.COMPANY, KEY, 1, OTHER),),
+        (DigestUpdate(Part.UNIT, UNIT.key, 1, OTHER),),
+        (DigestUpdate(Part.PARTICIPANT, PARTICIPANT.identifier, 1, OTHER),),
     ]
     assert all(plan.verdicts == (Verdict.UNCHANGED,) and plan.writes for plan in plans)
-    assert not any(plan.announcements or plan.bumps or plan.companies for plan in plans)
+    assert not any(plan.outbox_events or plan.bumps or plan.companies for plan in plans)
 
 
 def test_the_same_document_again_and_a_record_without_one_write_nothing() -> None:
@@ -168,8 +168,8 @@ def test_owners_of_an_unknown_company_are_not_renewed_since_no_revision_tells_th
     known = after(plan_owners([replace(OWNERS, digest=ONE)], company, GIVEN), company)
 
     assert not plan_owners([replace(OWNERS, digest=OTHER)], waiting, GIVEN).writes
-    assert plan_owners([replace(OWNERS, digest=OTHER)], known, GIVEN).renewals == (
-        Renewal(Part.OWNERS, KEY, 2, OTHER),
+    assert plan_owners([replace(OWNERS, digest=OTHER)], known, GIVEN).digest_updates == (
+        DigestUpdate(Part.OWNERS, KEY, 2, OTHER),
     )
 
 

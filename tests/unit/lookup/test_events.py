@@ -11,7 +11,7 @@ from common.contracts.events import EventType, RegistryEvent
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants, plan_vanished
 from lookup.ingest.planning.removals import plan_unit_removal
-from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.states import ApplyContext, Known, Plan
 from lookup.ingest.planning.units import plan_units
 from lookup.ingest.records import ParticipantRecord
 from tests.builders.companies import (
@@ -27,7 +27,7 @@ from tests.builders.companies import (
 )
 
 KEY = CompanyKey("dk:12345674")
-GIVEN = Circumstances(TUESDAY, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), announces=True)
+GIVEN = ApplyContext(TUESDAY, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), publish_events=True)
 
 
 def stored(*plans: Plan) -> Known:
@@ -40,11 +40,11 @@ def stored(*plans: Plan) -> Known:
 
 
 def bodies(plan: Plan) -> list[dict[str, Any]]:
-    return [orjson.loads(event.body) for event in plan.announcements]
+    return [orjson.loads(event.body) for event in plan.outbox_events]
 
 
 def types(plan: Plan) -> list[str]:
-    return [event.type for event in plan.announcements]
+    return [event.type for event in plan.outbox_events]
 
 
 def a_known_company(**fields: Any) -> Known:
@@ -91,7 +91,7 @@ def test_a_bankruptcy_with_another_change_is_told_as_both() -> None:
     plan = changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS")
 
     assert types(plan) == [EventType.COMPANY_STATUS_CHANGED, EventType.COMPANY_UPDATED]
-    assert len({event.id for event in plan.announcements}) == 2
+    assert len({event.id for event in plan.outbox_events}) == 2
 
 
 def test_owners_that_come_with_the_company_are_told_as_a_list() -> None:
@@ -129,8 +129,8 @@ def test_units_of_one_company_in_one_list_share_its_revision_and_differ_in_their
     plan = plan_units(units, a_known_company(), GIVEN)
 
     assert types(plan) == [EventType.PRODUCTION_UNIT_CREATED] * 2
-    assert {event.revision for event in plan.announcements} == {2}
-    assert len({event.id for event in plan.announcements}) == 2
+    assert {event.revision for event in plan.outbox_events} == {2}
+    assert len({event.id for event in plan.outbox_events}) == 2
     assert bodies(plan)[0]["data"]["production_unit"]["number"] == "1012345678"
 
 
@@ -221,12 +221,12 @@ def test_an_identifier_that_is_newer_than_the_export_has_not_vanished() -> None:
 
 
 def test_while_a_kind_is_loaded_for_the_first_time_nothing_is_told() -> None:
-    quiet = Circumstances(TUESDAY, GIVEN.at, announces=False)
+    quiet = ApplyContext(TUESDAY, GIVEN.at, publish_events=False)
 
     plan = plan_companies([a_company_record()], Known(), quiet)
 
     assert plan.writes
-    assert plan.announcements == ()
+    assert plan.outbox_events == ()
 
 
 def test_the_same_change_read_twice_is_one_event_and_made_twice_is_two() -> None:
@@ -237,12 +237,12 @@ def test_the_same_change_read_twice_is_one_event_and_made_twice_is_two() -> None
     back = plan_companies(
         [a_company_record(owners=(an_owner(),), version=None)],
         there,
-        Circumstances(type(TUESDAY)(TUESDAY.at, 1), GIVEN.at, announces=True),
+        ApplyContext(type(TUESDAY)(TUESDAY.at, 1), GIVEN.at, publish_events=True),
     )
 
-    assert [event.id for event in once.announcements] == [event.id for event in again.announcements]
+    assert [event.id for event in once.outbox_events] == [event.id for event in again.outbox_events]
     assert types(back) == [EventType.COMPANY_UPDATED]
-    assert back.announcements[0].id != once.announcements[0].id
+    assert back.outbox_events[0].id != once.outbox_events[0].id
 
 
 def test_every_event_is_what_the_contract_says() -> None:

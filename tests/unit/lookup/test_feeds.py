@@ -10,10 +10,10 @@ import pytest
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from lookup.ingest.feeds import (
     BEGINNING,
+    ChangeNotice,
     Cursor,
     Ended,
     FeedPage,
-    Mention,
     Position,
     after_page,
     download_is_due,
@@ -50,15 +50,20 @@ def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> K
 
 
 def test_a_number_that_is_mentioned_often_is_fetched_once_for_its_last_mention() -> None:
-    mentions = [Mention("1", 5), Mention("2", 6), Mention("1", 9), Mention("1", 7)]
+    notices = [
+        ChangeNotice("1", 5),
+        ChangeNotice("2", 6),
+        ChangeNotice("1", 9),
+        ChangeNotice("1", 7),
+    ]
 
-    assert sorted_out(mentions) == ([], [Mention("1", 9), Mention("2", 6)])
+    assert sorted_out(notices) == ([], [ChangeNotice("1", 9), ChangeNotice("2", 6)])
 
 
 def test_a_number_that_is_removed_is_not_fetched_whatever_else_is_told_of_it() -> None:
-    mentions = [Mention("1", 5), Mention("1", 6, removed=True), Mention("1", 7)]
+    notices = [ChangeNotice("1", 5), ChangeNotice("1", 6, removed=True), ChangeNotice("1", 7)]
 
-    assert sorted_out(mentions) == (["1"], [])
+    assert sorted_out(notices) == (["1"], [])
 
 
 def test_an_ended_company_keeps_all_that_was_known() -> None:

@@ -14,7 +14,7 @@ from common.contracts.company import CompanyKey, Status
 from lookup.ingest.apply import Stored
 from lookup.ingest.planning.companies import plan_companies
 from lookup.ingest.planning.participants import plan_participants, plan_vanished
-from lookup.ingest.planning.states import Circumstances, Known, Plan
+from lookup.ingest.planning.states import ApplyContext, Known, Plan
 from lookup.ingest.planning.units import plan_units
 from lookup.ingest.records import CompanyRecord, ParticipantRecord, SourceVersion, UnitRecord
 from tests.builders.companies import (
@@ -56,7 +56,7 @@ vanished = st.sampled_from(["0088:5790000000005", "0184:12345674"])
 happenings = st.lists(company_records | unit_records | participant_records | vanished, max_size=12)
 
 
-def planned(record: Stored, known: Known, given: Circumstances) -> Plan:
+def planned(record: Stored, known: Known, given: ApplyContext) -> Plan:
     match record:
         case CompanyRecord():
             return plan_companies([record], known, given)
@@ -79,7 +79,7 @@ class Register:
     def take(self, happening: Stored | str) -> None:
         """A newer record, or an identifier that vanished."""
         self._version = SourceVersion(self._version.at + timedelta(minutes=1))
-        given = Circumstances(self._version, self._version.at, announces=True)
+        given = ApplyContext(self._version, self._version.at, publish_events=True)
         if isinstance(happening, str):
             self._write(plan_vanished([happening], self.known, given))
         else:
@@ -95,7 +95,7 @@ class Register:
         written = {write.identifier: write.state for write in plan.participants}
         kept = {k: v for k, v in self.known.participants.items() if k not in gone}
         self.known = Known(companies, units, {**kept, **written})
-        self.told += [orjson.loads(event.body) for event in plan.announcements]
+        self.told += [orjson.loads(event.body) for event in plan.outbox_events]
 
     def shown(self, vat: str) -> dict[str, Any]:
         """A company with all that may be included, as a lookup shows it."""

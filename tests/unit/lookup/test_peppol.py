@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from common.contracts.company import EinvoicingEntry
-from lookup.ingest.records import Elsewhere, Kind, ParticipantRecord, RecordRefused, Refused
+from lookup.ingest.records import Kind, OutOfScope, ParticipantRecord, RecordRejected, Rejected
 from lookup.registers.peppol.business_cards import holder_on_card
 from lookup.registers.reading import ReadRecord, parse, read
 from tests.builders.registers import a_business_card
@@ -88,7 +88,7 @@ def test_participants_of_other_countries_are_none_of_ours(country: str | None) -
     for pid in ("9930:de123456789", "0088:7300000000000"):
         card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
 
-        assert isinstance(parse(Kind.PEPPOL, card), Elsewhere)
+        assert isinstance(parse(Kind.PEPPOL, card), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
     international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
 
     assert isinstance(parse(Kind.PEPPOL, national), ParticipantRecord)
-    assert isinstance(parse(Kind.PEPPOL, international), Elsewhere)
+    assert isinstance(parse(Kind.PEPPOL, international), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
 def test_what_is_wrong_is_named_and_personal_numbers_are_not_repeated(
     card: Any, reason: str
 ) -> None:
-    with pytest.raises(RecordRefused) as refused:
+    with pytest.raises(RecordRejected) as refused:
         parse(Kind.PEPPOL, card)
 
     assert str(refused.value) == reason
@@ -151,7 +151,7 @@ def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
         path = tmp_path / "business-cards.csv"
         path.write_bytes((HEADER + rows).encode("iso-8859-1"))
         return [
-            one.reason if isinstance(one, Refused) else one.record
+            one.reason if isinstance(one, Rejected) else one.record
             for one in read(path, Kind.PEPPOL)
         ]
 

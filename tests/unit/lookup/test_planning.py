@@ -9,8 +9,8 @@ from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
 from lookup.ingest.planning.states import (
+    ApplyContext,
     Bump,
-    Circumstances,
     CompanyState,
     Known,
     Plan,
@@ -37,8 +37,8 @@ KEY = CompanyKey("dk:12345674")
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
-def as_of(version: SourceVersion, *, announces: bool = False) -> Circumstances:
-    return Circumstances(version, NOON, announces)
+def as_of(version: SourceVersion, *, publish_events: bool = False) -> ApplyContext:
+    return ApplyContext(version, NOON, publish_events)
 
 
 def after(plan: Plan) -> Known:
@@ -137,22 +137,22 @@ def test_what_an_earlier_release_stored_is_read_anew_from_the_same_document() ->
     stored = stored_by_an_earlier_release(TUESDAY)
     same = a_company_record(a_company(accounts="2024"), version=TUESDAY)
 
-    plan = plan_companies([same], stored, as_of(TUESDAY, announces=True))
+    plan = plan_companies([same], stored, as_of(TUESDAY, publish_events=True))
 
     assert plan.verdicts == (Verdict.CHANGED,)
     (write,) = plan.companies
     assert (write.state.core, write.state.revision) == (same.core, 2)
     assert write.updated_at is None, "the register changed nothing"
-    assert plan.announcements == ()
+    assert plan.outbox_events == ()
 
 
 def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
     stored = stored_by_an_earlier_release(MONDAY)
     renamed = a_company_record(a_company(accounts="2024", name="Nyt Navn ApS"), version=TUESDAY)
 
-    plan = plan_companies([renamed], stored, as_of(TUESDAY, announces=True))
+    plan = plan_companies([renamed], stored, as_of(TUESDAY, publish_events=True))
 
-    (event,) = plan.announcements
+    (event,) = plan.outbox_events
     changes = orjson.loads(event.body)["data"]["changes"]
     assert [change["field"] for change in changes] == ["name"]
     assert plan.companies[0].updated_at == TUESDAY.at
@@ -263,7 +263,7 @@ def a_norwegian_company_with(record: OwnersRecord) -> Known:
 
 
 def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
-    bodies = (orjson.loads(event.body) for event in plan.announcements)
+    bodies = (orjson.loads(event.body) for event in plan.outbox_events)
     return [
         (body["type"], [change["field"] for change in body["data"]["changes"]]) for body in bodies
     ]
@@ -274,7 +274,7 @@ def test_roles_that_say_nothing_are_known_from_then_on_and_no_event() -> None:
 
     assert stored.companies[NORWEGIAN].owners == b"null"
     assert stored.companies[NORWEGIAN].roles == b"[]"
-    plan = plan_owners([an_owners_record()], stored, as_of(TUESDAY, announces=True))
+    plan = plan_owners([an_owners_record()], stored, as_of(TUESDAY, publish_events=True))
     assert plan.verdicts == (Verdict.UNCHANGED,)
 
 
@@ -282,7 +282,7 @@ def test_a_changed_board_is_an_update_of_the_company_and_no_change_of_its_owners
     stored = a_norwegian_company_with(an_owners_record(an_owner()))
     appointed = an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY)
 
-    plan = plan_owners([appointed], stored, as_of(TUESDAY, announces=True))
+    plan = plan_owners([appointed], stored, as_of(TUESDAY, publish_events=True))
 
     assert changes_of(plan) == [("company.updated", ["roles"])]
     assert plan.companies[0].state.revision == stored.companies[NORWEGIAN].revision + 1
@@ -293,21 +293,23 @@ def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event(
     state = dataclasses.replace(known.companies[NORWEGIAN], roles=None)
     same = an_owners_record(an_owner(), roles=[a_held_role()])
 
-    plan = plan_owners([same], Known(companies={NORWEGIAN: state}), as_of(MONDAY, announces=True))
+    plan = plan_owners(
+        [same], Known(companies={NORWEGIAN: state}), as_of(MONDAY, publish_events=True)
+    )
 
     assert plan.verdicts == (Verdict.CHANGED,)
     assert plan.companies[0].state.roles == same.role_list
-    assert plan.announcements == ()
+    assert plan.outbox_events == ()
 
 
 def test_a_danish_document_of_the_same_version_brings_roles_without_an_event() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     same = a_company_record(roles=[a_held_role()])
 
-    plan = plan_companies([same], stored, as_of(MONDAY, announces=True))
+    plan = plan_companies([same], stored, as_of(MONDAY, publish_events=True))
 
     assert plan.companies[0].state.roles == same.role_list
-    assert plan.announcements == ()
+    assert plan.outbox_events == ()
 
 
 def test_a_changed_danish_board_is_one_update_with_what_else_changed() -> None:
@@ -315,7 +317,7 @@ def test_a_changed_danish_board_is_one_update_with_what_else_changed() -> None:
     stored = after(plan_companies([first], Known(), as_of(MONDAY)))
     later = a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY)
 
-    plan = plan_companies([later], stored, as_of(TUESDAY, announces=True))
+    plan = plan_companies([later], stored, as_of(TUESDAY, publish_events=True))
 
     assert changes_of(plan) == [("company.updated", ["phone", "roles"])]
 

@@ -35,8 +35,8 @@ from lookup.ingest.records import (
     FileBroken,
     Kind,
     OwnersRecord,
-    RecordRefused,
-    Refused,
+    RecordRejected,
+    Rejected,
 )
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.reading import ReadRecord, parse, read
@@ -85,7 +85,7 @@ def outcomes(path: Path) -> list[Outcome]:
     given: list[Outcome] = []
     try:
         for one in raw_records(path, DIALECT):
-            given.append(one.reason if isinstance(one, Refused) else one.raw)
+            given.append(one.reason if isinstance(one, Rejected) else one.raw)
     except FileBroken as broken:
         given.append(str(broken))
     return given
@@ -198,7 +198,7 @@ def test_records_have_numbers_and_places(file: Callable[..., Path]) -> None:
         (2, "byte 10"),
         (3, "byte 22"),
     ]
-    assert isinstance(found[1], Refused)
+    assert isinstance(found[1], Rejected)
     assert found[1].reason.startswith("it is not JSON: ")
 
 
@@ -476,9 +476,9 @@ def test_reading_gives_records_and_refusals_with_their_places(file: Callable[...
     assert isinstance(first, ReadRecord)
     assert isinstance(first.record, CompanyRecord)
     assert (first.number, first.place) == (1, "byte 1")
-    assert isinstance(second, Refused)
+    assert isinstance(second, Rejected)
     assert (second.number, second.reason) == (2, "navn: it is missing")
-    assert isinstance(third, Refused)
+    assert isinstance(third, Rejected)
     assert third.reason.startswith("konkurs: ")
 
 
@@ -495,7 +495,7 @@ def test_the_roles_of_one_entity_take_its_number_from_the_files_name(
     assert isinstance(named, ReadRecord)
     assert isinstance(named.record, OwnersRecord)
     assert named.record.key == "no:310345679"
-    assert isinstance(unnamed, Refused)
+    assert isinstance(unnamed, Rejected)
     assert unnamed.reason == "organisasjonsnummer: it is missing"
 
 
@@ -505,7 +505,7 @@ def test_the_name_of_a_file_says_nothing_about_a_list_in_it(file: Callable[..., 
 
     (refused,) = read(file(compact([answer]), "roller-310345679.json"), Kind.NO_ROLES)
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, Rejected)
 
 
 json_values = st.recursive(
@@ -560,5 +560,5 @@ def test_a_record_without_an_end_breaks_the_file(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_record_that_the_store_could_not_hold_is_refused() -> None:
-    with pytest.raises(RecordRefused, match="of what is stored"):
+    with pytest.raises(RecordRejected, match="of what is stored"):
         parse(Kind.NO_ENTITIES, an_entity(navn="x" * (3 << 20)))

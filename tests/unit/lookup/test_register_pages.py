@@ -11,11 +11,11 @@ from aiohttp import ClientSession
 from yarl import URL
 
 from lookup.ingest.feeds import Position
-from lookup.ingest.http_client import Answer, Call, Manners, RegisterClient
+from lookup.ingest.http_client import Answer, Call, RegisterClient, RetryPolicy
 from lookup.ingest.records import Kind
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
-from lookup.registers.cvr.scroll import MOST_DOCUMENTS, CvrDocuments
+from lookup.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 
@@ -24,8 +24,8 @@ class ScriptedRegister(RegisterClient):
     """Answers 200 with what `content` makes of a call."""
 
     def __init__(self, content: Callable[[Call], Any]) -> None:
-        session, manners = cast(ClientSession, None), cast(Manners, None)
-        super().__init__(session, URL("http://register"), register="cvr", manners=manners)
+        session, retry_policy = cast(ClientSession, None), cast(RetryPolicy, None)
+        super().__init__(session, URL("http://register"), register="cvr", retry_policy=retry_policy)
         self._content = content
 
     async def ask(self, call: Call) -> Answer:
@@ -61,7 +61,7 @@ async def test_of_danish_documents_one_small_page_is_held_at_a_time() -> None:
 
     assert len(pages) == 2
     assert scroll.held == [0, 0, 0]
-    assert scroll.asked[0].json["size"] == MOST_DOCUMENTS == 100
+    assert scroll.asked[0].json["size"] == MAX_DOCUMENTS == 100
 
 
 def role_event(number: int, time: str | None) -> dict[str, Any]:
@@ -76,7 +76,7 @@ async def test_a_feed_of_roles_without_times_or_with_those_of_the_future_has_an_
     while not pages[-1].is_last and len(pages) < 9:
         pages.append(await feed.page(pages[-1].position))
 
-    assert [len(page.mentions) for page in pages] == [6, 0]
+    assert [len(page.notices) for page in pages] == [6, 0]
     assert {page.position.at for page in pages} == {NOON - timedelta(hours=1)}
     assert all(set(one.position.seen) <= set(two.position.seen) for one, two in pairwise(pages))
 
@@ -110,4 +110,4 @@ async def test_unreadable_events_of_roles_move_nothing_and_are_told_of_once_a_pa
 
     assert page.position == Position(NOON - timedelta(hours=1), seen=("1",))
     assert (page.is_last, page.standing, len(page.faults)) == (True, 2, 2)
-    assert [mention.number for mention in page.mentions] == ["987654325"] * 2
+    assert [mention.number for mention in page.notices] == ["987654325"] * 2

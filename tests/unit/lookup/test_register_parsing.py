@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from common.contracts.contract import Contract
 from lookup.ingest.document_fields import Amount, Count, Document, Moment, read_document
-from lookup.ingest.records import CompanyRecord, Elsewhere, Kind, Record, RecordRefused
+from lookup.ingest.records import CompanyRecord, Kind, OutOfScope, Record, RecordRejected
 from lookup.registers.reading import parse
 from tests.builders.registers import (
     a_business_card,
@@ -99,7 +99,7 @@ def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
 
     try:
         record = parse(kind, with_surprise(document, place, data.draw(surprises)))
-    except RecordRefused:
+    except RecordRejected:
         return
 
     for model in public_models(record):
@@ -109,7 +109,7 @@ def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
 @pytest.mark.parametrize("kind", Kind)
 @given(surprise=st.dictionaries(st.text(max_size=5), surprises, max_size=3))
 def test_any_object_at_all_is_read_or_refused(kind: Kind, surprise: dict[str, Any]) -> None:
-    with suppress(RecordRefused):
+    with suppress(RecordRejected):
         assert parse(kind, surprise) is not None
 
 
@@ -117,7 +117,7 @@ def test_any_object_at_all_is_read_or_refused(kind: Kind, surprise: dict[str, An
 def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
     try:
         record = parse(Kind.NO_ENTITIES, an_entity(navn=name))
-    except RecordRefused:
+    except RecordRejected:
         return
 
     assert isinstance(record, CompanyRecord)
@@ -133,7 +133,7 @@ def test_the_same_document_is_always_the_same_record(kind: Kind) -> None:
     once, again = parse(kind, DOCUMENTS[kind]), parse(kind, copy.deepcopy(DOCUMENTS[kind]))
 
     assert once == again
-    assert not isinstance(once, Elsewhere)
+    assert not isinstance(once, OutOfScope)
 
 
 class Numbers(Document):
@@ -154,5 +154,5 @@ class Numbers(Document):
     ],
 )
 def test_a_number_or_a_time_that_nothing_could_hold_is_refused(field: str, value: object) -> None:
-    with pytest.raises(RecordRefused, match=field):
+    with pytest.raises(RecordRejected, match=field):
         read_document(Numbers, {field: value})

@@ -3,12 +3,12 @@
 import tracemalloc
 from collections.abc import Iterator
 
-from lookup.ingest.records import Unread
+from lookup.ingest.records import RawDocument
 from lookup.registers.peppol.vanished import Roll
 
 
-def documents(keys: range) -> Iterator[Unread]:
-    return (Unread(1, "byte 0", b"", f"0088:{key:013}") for key in keys)
+def documents(keys: range) -> Iterator[RawDocument]:
+    return (RawDocument(1, "byte 0", b"", f"0088:{key:013}") for key in keys)
 
 
 def test_who_was_in_the_file_is_known_again_and_nobody_else() -> None:

@@ -17,7 +17,7 @@ from register_samples import (
     write_registers,
 )
 from register_samples.containers import write_pages
-from register_samples.files import MOST_COMPANIES
+from register_samples.files import MAX_COMPANIES
 from register_samples.norway.table import COLUMNS
 
 COUNT = 120
@@ -112,7 +112,7 @@ def test_norwegian_records_come_in_the_shape_of_2022(tmp_path: Path) -> None:
     formats = [Format.NO_2022, Format.NO_LINKS]
     written = write_registers(tmp_path, 30, countries=["no"], formats=formats)
 
-    shape = Shape(old=True, linked=True)
+    shape = Shape(old=True, supervised=True)
     assert _array(written["no-enheter"]) == list(companies_no(30, seed=1, shape=shape))
 
 
@@ -140,7 +140,7 @@ def test_business_cards_come_as_a_table_in_latin_letters(tmp_path: Path) -> None
     assert len(table) == len(list(participants(30, seed=1)))
 
 
-@pytest.mark.parametrize("companies", [0, MOST_COMPANIES + 1])
+@pytest.mark.parametrize("companies", [0, MAX_COMPANIES + 1])
 def test_a_register_without_companies_or_beyond_the_numbers_is_an_error(
     companies: int, tmp_path: Path
 ) -> None:

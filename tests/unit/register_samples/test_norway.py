@@ -89,7 +89,7 @@ def test_bulk_records_have_empty_links_in_two_places() -> None:
 
 
 def test_linked_records_have_links_instead() -> None:
-    (entity,) = companies_no(1, seed=1, shape=Shape(linked=True))
+    (entity,) = companies_no(1, seed=1, shape=Shape(supervised=True))
 
     assert entity["_links"]["self"]["href"].endswith(f"/enheter/{entity['organisasjonsnummer']}")
     assert "links" not in entity

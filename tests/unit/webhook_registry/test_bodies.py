@@ -12,18 +12,18 @@ from common.contracts.failures import FailureCode
 from common.contracts.webhooks import WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
 from webhook_registry.domain.bodies import (
-    LONGEST_DESCRIPTION,
+    MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,
     read_window,
 )
-from webhook_registry.domain.refusals import Refused
+from webhook_registry.domain.refusals import Rejected
 from webhook_store.models import EventFilter
 
 
 def faults(read: Callable[[], object]) -> dict[str, str]:
     """What is wrong, by parameter."""
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         read()
     failure = caught.value.failure
     assert failure.code is FailureCode.INVALID_BODY
@@ -57,13 +57,13 @@ def test_a_draft_needs_url_and_events_alone() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"url": NaN}', b'"\\ud800"'])
 def test_a_body_that_is_not_json_is_refused(body: bytes) -> None:
-    with pytest.raises(Refused, match="not JSON"):
+    with pytest.raises(Rejected, match="not JSON"):
         read_draft(body)
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"7"])
 def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
-    with pytest.raises(Refused, match="not a JSON object"):
+    with pytest.raises(Rejected, match="not a JSON object"):
         read_draft(body)
 
 
@@ -137,7 +137,7 @@ def test_a_thousand_companies_are_taken() -> None:
 
 
 def test_a_description_is_not_longer_than_its_limit() -> None:
-    longest = "ø" * LONGEST_DESCRIPTION
+    longest = "ø" * MAX_DESCRIPTION_LENGTH
 
     assert read_draft(a_draft(description=longest)).description == longest
     assert faults_of_draft(description=longest + "ø").keys() == {"description"}

@@ -11,7 +11,7 @@ from common.contracts.webhooks import DisabledReason, WebhookStatus
 from tests.builders.webhooks import NOON, a_webhook
 from webhook_registry.domain.bodies import read_changes
 from webhook_registry.domain.changes import changed, disabled, enabled, stopped_by_operator
-from webhook_registry.domain.refusals import Refused
+from webhook_registry.domain.refusals import Rejected
 from webhook_store.models import Webhook
 
 LATER = NOON + timedelta(hours=1)
@@ -76,7 +76,7 @@ def test_a_webhook_that_is_disabled_twice_keeps_the_first_reason() -> None:
 
 
 def test_what_the_operator_disabled_its_owner_cannot_enable() -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         after(a_disabled_webhook(DisabledReason.OPERATOR), status="enabled")
 
     assert caught.value.failure.code is FailureCode.WEBHOOK_DISABLED

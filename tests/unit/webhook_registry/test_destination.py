@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from webhook_registry.domain.destination import LONGEST_URL, read_destination, refusal
+from webhook_registry.domain.destination import MAX_URL_LENGTH, read_destination, refusal
 from webhook_registry.domain.refusals import Wrong
 from webhook_store.addresses import networks
 
@@ -183,7 +183,7 @@ def test_an_address_in_an_allowed_network_is_taken() -> None:
 
 
 def test_the_longest_url_is_taken_and_no_longer_one() -> None:
-    longest = "https://hooks.example.com/".ljust(LONGEST_URL, "a")
+    longest = "https://hooks.example.com/".ljust(MAX_URL_LENGTH, "a")
 
     assert read_destination(longest).url == longest
     with pytest.raises(Wrong, match="at most 2048"):

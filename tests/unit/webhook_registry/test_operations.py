@@ -8,8 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from common.contracts.failures import FailureCode
-from common.contracts.outage import Outage
+from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.webhooks import (
     AttemptStatus,
     DisabledReason,
@@ -387,8 +386,8 @@ async def test_a_repeat_of_a_test_sends_nothing_again() -> None:
 async def test_a_test_that_was_not_published_is_published_by_the_repeat() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
-    world.events.failure = Outage("the broker cannot be reached")
-    with pytest.raises(Outage):
+    world.events.failure = Unavailable("the broker cannot be reached")
+    with pytest.raises(Unavailable):
         await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
     world.events.failure = None
 

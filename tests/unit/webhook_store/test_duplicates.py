@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pymongo.errors import BulkWriteError
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from webhook_store.duplicates import duplicates
 
 STEPPED_DOWN = {"code": 189, "errmsg": "the primary stepped down"}
@@ -30,5 +30,5 @@ def test_one_that_failed_otherwise_is_an_error() -> None:
 
 @pytest.mark.parametrize("faults", [(), (a_fault(1),), (a_fault(1, code=121),)])
 def test_what_no_majority_has_is_not_written(faults: tuple[dict[str, Any], ...]) -> None:
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         duplicates(an_error(*faults, lacking=(STEPPED_DOWN,)))

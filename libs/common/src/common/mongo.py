@@ -15,7 +15,7 @@ from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.runtime.tasks import beside
 
 Client = AsyncMongoClient[Mapping[str, Any]]
@@ -23,12 +23,12 @@ Database = AsyncDatabase[dict[str, Any]]
 
 #: A request must learn within 2 s that the database is away (spec: 503), so choosing a server and
 #: each operation end before that.
-SELECTION_LIMIT = timedelta(seconds=1)
-REQUEST_LIMIT = timedelta(milliseconds=1200)
+SELECTION_TIMEOUT = timedelta(seconds=1)
+OPERATION_TIMEOUT = timedelta(milliseconds=1200)
 #: The driver's heartbeats have this time as well, and it drops every connection when one is late:
 #: they run in our loop, and a busy moment must not look like a dead server. An operation with a
 #: limit waits no longer for a connection than that.
-_CONNECT_LIMIT = timedelta(seconds=5)
+_CONNECT_TIMEOUT = timedelta(seconds=5)
 
 #: What the driver raises when the database cannot be reached or cannot answer now.
 _AWAY = (
@@ -60,15 +60,15 @@ def _since_boot() -> float:
 
 @asynccontextmanager
 async def connected(
-    url: str, *, name: str, operation_limit: timedelta | None = REQUEST_LIMIT
+    url: str, *, name: str, operation_limit: timedelta | None = OPERATION_TIMEOUT
 ) -> AsyncIterator[Client]:
     """A client for the body's time; `operation_limit` None is for streams and long loads."""
     client: Client = AsyncMongoClient(
         url,
         appname=name,
         tz_aware=True,
-        serverSelectionTimeoutMS=_milliseconds(SELECTION_LIMIT),
-        connectTimeoutMS=_milliseconds(_CONNECT_LIMIT),
+        serverSelectionTimeoutMS=_milliseconds(SELECTION_TIMEOUT),
+        connectTimeoutMS=_milliseconds(_CONNECT_TIMEOUT),
         timeoutMS=None if operation_limit is None else _milliseconds(operation_limit),
         w="majority",
         retryWrites=True,
@@ -85,17 +85,17 @@ def database(client: Client, name: str) -> Database:
 
 
 @contextmanager
-def outages() -> Iterator[None]:
-    """Turns the driver's ways of saying that the database is away into `Outage`."""
+def translated_errors() -> Iterator[None]:
+    """Turns the driver's ways of saying that the database is away into `Unavailable`."""
     try:
         yield
     except _AWAY as error:
-        raise Outage("the database cannot be reached") from error
+        raise Unavailable("the database cannot be reached") from error
     except pymongo.errors.PyMongoError as error:
         if error.timeout:
-            raise Outage("the database did not answer in time") from error
+            raise Unavailable("the database did not answer in time") from error
         if _lacks_majority(error):
-            raise Outage("no majority of the database has what was written") from error
+            raise Unavailable("no majority of the database has what was written") from error
         raise
 
 
@@ -104,9 +104,9 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
 
     async def check() -> str | None:
         try:
-            with outages():
+            with translated_errors():
                 await client.admin.command("ping")
-        except Outage as outage:
+        except Unavailable as outage:
             return str(outage)
         return None
 
@@ -135,9 +135,9 @@ class DatabaseClock:
         return now.replace(microsecond=now.microsecond // 1000 * 1000)
 
     async def measure(self) -> None:
-        """Reads the database's clock. Raises `Outage`."""
+        """Reads the database's clock. Raises `Unavailable`."""
         began = self._steady()
-        with outages():
+        with translated_errors():
             hello = await self._client.admin.command("hello")
         took = self._steady() - began
         # It was read at some moment in between: a slow answer says less than what is known.
@@ -150,7 +150,7 @@ class DatabaseClock:
     async def run(self) -> None:
         """Measures until cancelled."""
         while True:
-            with suppress(Outage):  # the check of the database reports it
+            with suppress(Unavailable):  # the check of the database reports it
                 await self.measure()
             await asyncio.sleep(_MEASURE_EVERY if self.measured.is_set() else _MEASURE_AGAIN)
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from register_samples.files import COUNTRIES, MOST_COMPANIES, Format, write_registers
+from register_samples.files import COUNTRIES, MAX_COMPANIES, Format, write_registers
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -58,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _company_count(text: str) -> int:
     count = int(text)
-    if not 1 <= count <= MOST_COMPANIES:
-        raise argparse.ArgumentTypeError(f"must be from 1 to {MOST_COMPANIES}")
+    if not 1 <= count <= MAX_COMPANIES:
+        raise argparse.ArgumentTypeError(f"must be from 1 to {MAX_COMPANIES}")
     return count
 
 

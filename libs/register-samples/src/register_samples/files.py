@@ -15,7 +15,7 @@ from register_samples.units import unit_count
 COUNTRIES = ("dk", "no")
 
 #: There are no more numbers than these.
-MOST_COMPANIES = min(register.capacity for register in documents.REGISTERS.values())
+MAX_COMPANIES = min(register.capacity for register in documents.REGISTERS.values())
 
 
 class Format(StrEnum):
@@ -46,7 +46,7 @@ class _Order:
 
     @property
     def shape(self) -> Shape:
-        return Shape(old=Format.NO_2022 in self.formats, linked=Format.NO_LINKS in self.formats)
+        return Shape(old=Format.NO_2022 in self.formats, supervised=Format.NO_LINKS in self.formats)
 
 
 def write_registers(
@@ -71,10 +71,10 @@ def write_registers(
         formats: Formats to use instead of the usual ones.
 
     Raises:
-        ValueError: the number of companies is not from 1 to `MOST_COMPANIES`.
+        ValueError: the number of companies is not from 1 to `MAX_COMPANIES`.
     """
-    if not 1 <= companies <= MOST_COMPANIES:
-        raise ValueError(f"a register has 1 to {MOST_COMPANIES} companies, not {companies}")
+    if not 1 <= companies <= MAX_COMPANIES:
+        raise ValueError(f"a register has 1 to {MAX_COMPANIES} companies, not {companies}")
     order = _Order(companies, seed, tuple(countries), frozenset(formats))
     out.mkdir(parents=True, exist_ok=True)
     written: dict[str, Path] = {}

@@ -14,7 +14,7 @@ from pymongo import ASCENDING, InsertOne
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import (
     DELIVERIES,
     WAITING,
@@ -49,7 +49,7 @@ class DeliveryTimes:
 
 
 class Deliveries:
-    """The stored deliveries. Every method may raise `Outage`."""
+    """The stored deliveries. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, times: DeliveryTimes) -> None:
         self._rows = database[DELIVERIES]
@@ -62,7 +62,7 @@ class Deliveries:
             InsertOne(new_document(one, at=at, grace=times.grace, retention=times.retention))
             for one in new
         ]
-        with outages():
+        with translated_errors():
             try:
                 await self._rows.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
@@ -90,7 +90,7 @@ class Deliveries:
             # earlier time does as well, and leaving it spares the index a write.
             "$min": {"wake_at": lease_until},
         }
-        with outages():
+        with translated_errors():
             result = await self._rows.update_many(free, taken)
             if result.modified_count == 0:
                 return []
@@ -106,7 +106,7 @@ class Deliveries:
             "lease_until": {"$lte": at},
         }
         order = [("retries", ASCENDING), ("due_at", ASCENDING)]
-        with outages():
+        with translated_errors():
             found = self._rows.find(due, _DUE, sort=order, limit=limit)
             return [due_of(document).task async for document in found]
 
@@ -119,7 +119,7 @@ class Deliveries:
             "lease_until": {"$lte": at},
         }
         order = [("retries", ASCENDING), ("wake_at", ASCENDING)]
-        with outages():
+        with translated_errors():
             found = self._rows.find(passed, _DUE, sort=order, limit=limit)
             return [due_of(document) async for document in found]
 
@@ -134,13 +134,13 @@ class Deliveries:
             "wake_at": {"$lte": at},
             "lease_until": {"$lte": at},
         }
-        with outages():
+        with translated_errors():
             await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
 
     async def waiting(self, *, retries: int, most: int) -> int:
         """How many wait for the attempt after so many retries, counted up to `most`."""
         wanted = {"state": WAITING, "retries": retries}
-        with outages():
+        with translated_errors():
             return await self._rows.count_documents(wanted, limit=most)
 
     async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
@@ -153,7 +153,7 @@ class Deliveries:
             "ended_at": at,
             "expires_at": at + self._times.retention,
         }
-        with outages():
+        with translated_errors():
             await self._rows.update_many(waiting, {"$set": ended})
             # What is in flight ends by itself: its next attempt finds no event.
             await self._rows.update_many(of_events, {"$set": {"purged": True}})

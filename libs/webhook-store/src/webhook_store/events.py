@@ -8,7 +8,7 @@ from pymongo import InsertOne
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
 from webhook_store.delivery_models import StoredEvent
 from webhook_store.duplicates import duplicates
@@ -20,7 +20,7 @@ _REVIEW_AGAIN = timedelta(days=1)
 
 
 class Events:
-    """The stored events. Every method may raise `Outage`."""
+    """The stored events. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, *, retention: timedelta) -> None:
         """`retention` is how long an event is kept at least."""
@@ -32,7 +32,7 @@ class Events:
         """Keeps events; those that are there already stay as they are."""
         review_at = at + self._retention + _SETTLING
         writes = [InsertOne({**_document(event), "review_at": review_at}) for event in events]
-        with outages():
+        with translated_errors():
             try:
                 await self._events.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
@@ -40,7 +40,7 @@ class Events:
 
     async def bodies(self, ids: Collection[str]) -> Mapping[str, bytes]:
         """The bytes of those that are there."""
-        with outages():
+        with translated_errors():
             found = self._events.find({"_id": {"$in": list(ids)}}, {"body": 1})
             return {document["_id"]: document["body"] async for document in found}
 
@@ -50,7 +50,7 @@ class Events:
             "company": {"$in": list(companies)},
             "type": EventType.COMPANY_REMOVED.value,
         }
-        with outages():
+        with translated_errors():
             found = self._events.find(wanted, {"company": 1})
             return {document["company"] async for document in found}
 
@@ -60,13 +60,13 @@ class Events:
             "company": company,
             "type": {"$ne": EventType.COMPANY_REMOVED.value},
         }
-        with outages():
+        with translated_errors():
             found = self._events.find(of_company, {"_id": 1})
             return [document["_id"] async for document in found]
 
     async def forget(self, ids: Collection[str]) -> None:
         """Deletes events."""
-        with outages():
+        with translated_errors():
             await self._events.delete_many({"_id": {"$in": list(ids)}})
 
     async def expire(self, *, at: datetime, limit: int) -> int:
@@ -74,7 +74,7 @@ class Events:
 
         Not by a TTL index: an event whose delivery waits, or is recovered, has to stay.
         """
-        with outages():
+        with translated_errors():
             found = await self._events.find(
                 {"review_at": {"$lte": at}}, {"_id": 1}, limit=limit
             ).to_list(None)

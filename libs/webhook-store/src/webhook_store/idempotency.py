@@ -9,13 +9,13 @@ from uuid import UUID
 
 from pymongo import ReturnDocument
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.documents import IDEMPOTENCY, Document
 from webhook_store.models import KeptAnswer, KeyScope, KeyUse
 
 
 class IdempotencyKeys:
-    """The uses of keys. Every method may raise `Outage`."""
+    """The uses of keys. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database) -> None:
         self._uses = database[IDEMPOTENCY]
@@ -23,7 +23,7 @@ class IdempotencyKeys:
     async def find(self, scope: KeyScope, *, at: datetime) -> KeyUse | None:
         """What the key was used for, while that is kept."""
         # An expired use may still be there: the database removes them once a minute.
-        with outages():
+        with translated_errors():
             found = await self._uses.find_one({"_id": scope.id, "expires_at": {"$gt": at}})
         return None if found is None else _use_of(found)
 
@@ -37,7 +37,7 @@ class IdempotencyKeys:
             "expires_at": until,
         }
         kept = {"$gt": ["$expires_at", at]}
-        with outages():
+        with translated_errors():
             found = await self._uses.find_one_and_update(
                 {"_id": scope.id},
                 [{"$replaceWith": {"$cond": [kept, "$$ROOT", {"$literal": document}]}}],
@@ -49,7 +49,7 @@ class IdempotencyKeys:
     async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
         """Notes that what was asked for is done, and what its repeats are answered."""
         document = {"status": answer.status, "body": answer.body, "location": answer.location}
-        with outages():
+        with translated_errors():
             await self._uses.update_one({"_id": scope.id}, {"$set": {"answer": document}})
 
 

@@ -3,7 +3,7 @@
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from common.contracts.events import RECEIPTS
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
 from webhook_store.delivery_models import DeliveryState
 from webhook_store.documents import IDEMPOTENCY, WEBHOOKS
@@ -88,7 +88,7 @@ async def make_indexes(database: Database) -> list[str]:
     Gives the names of the present ones.
     """
     made = []
-    with outages():
+    with translated_errors():
         for collection, models in INDEXES.items():
             names = await database[collection].create_indexes(models)
             made += [f"{collection}.{name}" for name in names]

@@ -11,7 +11,7 @@ import pymongo.errors
 from pymongo import InsertOne
 
 from common.contracts.events import RECEIPTS
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.duplicates import duplicates
 
 #: Receipts outlive the outbox's copy of their events, which may be published until it expires.
@@ -19,7 +19,7 @@ _MARGIN = timedelta(days=1)
 
 
 class Receipts:
-    """The stored receipts. Every method may raise `Outage`."""
+    """The stored receipts. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, *, retention: timedelta) -> None:
         self._receipts = database[RECEIPTS]
@@ -29,7 +29,7 @@ class Receipts:
         """Stores receipts; existing ones are left unchanged."""
         expires_at = at + self._retention + _MARGIN
         writes = [InsertOne({"_id": one, "expires_at": expires_at}) for one in set(event_ids)]
-        with outages():
+        with translated_errors():
             try:
                 await self._receipts.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
@@ -37,6 +37,6 @@ class Receipts:
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
         """The ids that have a receipt."""
-        with outages():
+        with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}

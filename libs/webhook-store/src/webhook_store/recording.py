@@ -16,7 +16,7 @@ import pymongo.errors
 from pymongo import ReplaceOne, UpdateMany
 
 from common.contracts.webhooks import DeliveryId
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.deliveries import DeliveryTimes
 from webhook_store.delivery_documents import (
     ATTEMPTS,
@@ -43,10 +43,10 @@ class Recorder:
     async def record(self, results: Sequence[Result], *, at: datetime) -> list[Written]:
         """What became of each result, in order; each delivery at most once in the list.
 
-        Raises Outage. Some may then be written nevertheless, so record them again: what was
+        Raises Unavailable. Some may then be written nevertheless, so record them again: what was
         written is told as held, and not written twice.
         """
-        with outages():
+        with translated_errors():
             lost = await self._lost([one for one in results if _disables(one)])
             ours = [one for one in results if one.delivery.id not in lost]
             await self._write_attempts([one for one in ours if isinstance(one, Attempted)], at)

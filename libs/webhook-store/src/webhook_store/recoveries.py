@@ -13,9 +13,9 @@ from uuid import UUID
 from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask
+from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
 from common.contracts.webhooks import WebhookId
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import (
     DELIVERIES,
     RECOVERIES,
@@ -30,7 +30,7 @@ from webhook_store.redelivery import ENDED_FIELDS, earlier, in_no_hands
 #: Rows that one write begins anew: well within the time of one operation.
 BATCH = 1000
 #: As far as rows are counted, which bounds how long a client waits; all of them are sent.
-MOST_COUNTED = 100_000
+MAX_COUNTED = 100_000
 #: How long a call that is delivered again finds what it was answered.
 _KEPT = timedelta(days=1)
 
@@ -53,7 +53,7 @@ class Recovery:
 
 
 class Recoveries:
-    """The stored recoveries. Every method may raise `Outage`."""
+    """The stored recoveries. Every method may raise `Unavailable`."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Recoveries:
         *,
         grace: timedelta = GRACE,
         batch: int = BATCH,
-        most_counted: int = MOST_COUNTED,
+        most_counted: int = MAX_COUNTED,
     ) -> None:
         self._recoveries = database[RECOVERIES]
         self._rows = database[DELIVERIES]
@@ -78,7 +78,7 @@ class Recoveries:
         if before is not None:
             return before
         count = await self._count(recovery)
-        with outages():
+        with translated_errors():
             try:
                 await self._recoveries.insert_one(_document(recovery, count))
             except DuplicateKeyError:
@@ -86,7 +86,7 @@ class Recoveries:
         return count
 
     async def unfinished(self) -> list[Recovery]:
-        with outages():
+        with translated_errors():
             found = self._recoveries.find({"expires_at": None})
             return [_recovery(document) async for document in found]
 
@@ -108,7 +108,7 @@ class Recoveries:
                 rest["occurred_at"] = {"$gte": recovery.since, "$lte": batch[-1]["occurred_at"]}
 
     async def due(
-        self, recovery: Recovery, *, at: datetime, limit: int = LONGEST_LIST
+        self, recovery: Recovery, *, at: datetime, limit: int = MAX_BATCH_SIZE
     ) -> list[DeliveryTask]:
         """Some of what is due of the webhook."""
         due = {
@@ -117,13 +117,13 @@ class Recoveries:
             "generation": recovery.generation,
             "due_at": {"$lte": at},
         }
-        with outages():
+        with translated_errors():
             found = self._rows.find(due, sort=[("retries", 1), ("due_at", 1)], limit=limit)
             return [due_of(row).task async for row in found]
 
     async def finish(self, recovery: Recovery, *, at: datetime) -> bool:
         """Ends a recovery, unless rows are left: those that were in flight."""
-        with outages():
+        with translated_errors():
             for state in _states(recovery):
                 if await self._rows.find_one({**_rows_of(recovery), **state}, {"_id": 1}):
                     return False
@@ -139,7 +139,7 @@ class Recoveries:
             "$set": {**first, "recovered_by": str(recovery.call_id)},
             "$unset": ENDED_FIELDS,
         }
-        with outages():
+        with translated_errors():
             batch = await self._rows.find(rest, _TASK, sort=order, limit=self._batch).to_list(None)
             ids = [row["_id"] for row in batch]
             if ids:
@@ -148,7 +148,7 @@ class Recoveries:
 
     async def _count(self, recovery: Recovery) -> int:
         count = 0
-        with outages():
+        with translated_errors():
             for state in _states(recovery):
                 limit = self._most_counted - count
                 if limit > 0:
@@ -157,7 +157,7 @@ class Recoveries:
         return count
 
     async def _count_of(self, call_id: UUID) -> int | None:
-        with outages():
+        with translated_errors():
             found = await self._recoveries.find_one({"_id": str(call_id)}, {"count": 1})
         return None if found is None else int(found["count"])
 

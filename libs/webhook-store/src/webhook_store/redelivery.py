@@ -8,7 +8,7 @@ from pymongo import DESCENDING
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import WebhookId
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.attempts import LISTED
 from webhook_store.delivery_documents import (
     DELIVERIES,
@@ -38,7 +38,9 @@ class NotRepeated(Enum):
 class Redelivery:
     """The stored deliveries of webhooks, whose present `generation` every method is told.
 
-    A delivery of an earlier one that waits reads as cancelled. Every method may raise `Outage`.
+    A waiting delivery of an earlier generation reads as cancelled.
+
+    Every method may raise `Unavailable`.
     """
 
     def __init__(self, database: Database, *, grace: timedelta = GRACE) -> None:
@@ -53,7 +55,7 @@ class Redelivery:
         of_webhook = {"webhook_id": webhook_id, "occurred_at": {"$exists": True}}
         order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
         found: list[Document] = []
-        with outages():
+        with translated_errors():
             for state in ({"state": _CANCELLED}, earlier(generation)):
                 found += await self._rows.find(
                     {**of_webhook, **state}, sort=order, limit=limit
@@ -81,7 +83,7 @@ class Redelivery:
             "by_hand": True,
             "retried_by": str(call_id),
         }
-        with outages():
+        with translated_errors():
             updated: Document | None = await self._rows.find_one_and_update(
                 {**row, "retried_by": {"$ne": str(call_id)}, "$or": finished},
                 {"$set": once_more, "$unset": ENDED_FIELDS},

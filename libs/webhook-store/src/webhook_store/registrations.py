@@ -13,8 +13,8 @@ from uuid import UUID
 from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.outage import Outage
-from common.mongo import Database, outages
+from common.contracts.failures import Unavailable
+from common.mongo import Database, translated_errors
 from webhook_store.documents import (
     IDEMPOTENCY,
     WEBHOOKS,
@@ -36,7 +36,10 @@ _CALL_KEPT = timedelta(days=1)
 
 
 class Registrations:
-    """The stored webhooks. Every method may raise `Outage`, those that unseal `CannotUnseal`."""
+    """The stored webhooks.
+
+    Every method may raise `Unavailable`; methods that unseal secrets may raise `CannotUnseal`.
+    """
 
     def __init__(self, database: Database, keys: SecretKeys, random: Random) -> None:
         self._webhooks = database[WEBHOOKS]
@@ -52,7 +55,7 @@ class Registrations:
         `call_id` is the call that made the secret.
         """
         document = self._document(new, call_id)
-        with outages():
+        with translated_errors():
             # Whoever finds a slot taken has seen another's success, so this ends.
             for _ in range(limit + 1):
                 slot = await self._free_slot(new.webhook.owner, limit)
@@ -70,7 +73,7 @@ class Registrations:
 
     async def find(self, owner: str, webhook_id: str) -> Webhook | None:
         """An owner's webhook; None when there is none, or it is another owner's."""
-        with outages():
+        with translated_errors():
             found = await self._webhooks.find_one(
                 {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
             )
@@ -78,13 +81,13 @@ class Registrations:
 
     async def owner_of(self, webhook_id: str) -> str | None:
         """For those who act on any webhook: operators."""
-        with outages():
+        with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, {"owner": 1})
         return None if found is None else str(found["owner"])
 
     async def of_owner(self, owner: str) -> list[Webhook]:
         """The newest first."""
-        with outages():
+        with translated_errors():
             found = self._webhooks.find({"owner": owner}, WITHOUT_SECRETS).sort(
                 [("created_at", DESCENDING), ("_id", DESCENDING)]
             )
@@ -97,7 +100,7 @@ class Registrations:
 
         `decide` is pure and may run several times. What it raises, this raises.
         """
-        with outages():
+        with translated_errors():
             for _ in range(_TRIES):
                 document = await self._webhooks.find_one(
                     {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
@@ -117,7 +120,7 @@ class Registrations:
         """
         own = {"_id": webhook_id, "owner": owner}
         call = {"_id": f"delete:{call_id}"}
-        with outages():
+        with translated_errors():
             if await self._webhooks.find_one(own, {"_id": 1}) is None:
                 return await self._calls.find_one(call) is not None
             # Before the deletion: whoever dies between the two leaves both to the next delivery.
@@ -131,7 +134,7 @@ class Registrations:
 
         When the call was here before, the secret that it made then is the answer.
         """
-        with outages():
+        with translated_errors():
             for _ in range(_TRIES):
                 found = await self._webhooks.find_one({"_id": webhook_id, "owner": owner})
                 if found is None:
@@ -188,5 +191,5 @@ class Registrations:
         return Registered(webhook_of(document), self._keys.unseal(newest, document["_id"]))
 
 
-def _too_many() -> Outage:
-    return Outage("too many are changing the same webhooks at once")
+def _too_many() -> Unavailable:
+    return Unavailable("too many are changing the same webhooks at once")

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from common.contracts.webhooks import WebhookId
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.documents import (
     WEBHOOKS,
     Document,
@@ -27,13 +27,13 @@ class Resealed:
 async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resealed:
     """Goes through the webhooks until each is under the newest key; may run beside everything.
 
-    A replaced secret whose time has passed is dropped. Raises Outage.
+    A replaced secret whose time has passed is dropped. Raises Unavailable.
     """
     webhooks = database[WEBHOOKS]
     done = 0
     unsealable: list[WebhookId] = []
     while True:
-        with outages():
+        with translated_errors():
             found = [one async for one in webhooks.find(_under_older(keys, unsealable), limit=500)]
             for document in found:
                 try:

@@ -10,7 +10,7 @@ import structlog
 from prometheus_client import Counter
 
 from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from webhook_store.documents import WEBHOOKS, Document, sealed_of, still_signs
 from webhook_store.matching import Subject, event_keys, patterns_of
 from webhook_store.models import Match, Sendable, SigningSecrets
@@ -27,7 +27,7 @@ log = structlog.get_logger()
 
 
 class Webhooks:
-    """The stored webhooks. Every method may raise `Outage`."""
+    """The stored webhooks. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, keys: SecretKeys) -> None:
         self._webhooks = database[WEBHOOKS]
@@ -43,7 +43,7 @@ class Webhooks:
         listed_under = {"$setIntersection": ["$match_keys", {"$literal": asked.keys}]}
         fields = {**_MATCH, "events": 1, "listed_under": listed_under}
         matches: list[list[Match]] = [[] for _ in subjects]
-        with outages():
+        with translated_errors():
             async for found in self._webhooks.find(asked.query, fields):
                 match = _match_of(found)
                 for number in asked.numbers(found["listed_under"], found["events"]):
@@ -52,7 +52,7 @@ class Webhooks:
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         """One webhook, whatever it subscribes to; None when there is none of that id."""
-        with outages():
+        with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
         return None if found is None else _match_of(found)
 
@@ -60,7 +60,7 @@ class Webhooks:
         self, ids: Collection[WebhookId], *, at: datetime
     ) -> Mapping[WebhookId, Sendable]:
         """Those of `ids` that exist, as they are now, with the secrets that sign at `at`."""
-        with outages():
+        with translated_errors():
             found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
             return {document["_id"]: self._sendable(document, at) async for document in found}
 
@@ -92,7 +92,7 @@ class Webhooks:
             },
             "$inc": {"generation": 1, "revision": 1},
         }
-        with outages():
+        with translated_errors():
             result = await self._webhooks.update_one(condition, change)
             if result.modified_count == 1:
                 return True

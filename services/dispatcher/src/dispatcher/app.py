@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from common.messaging.connection import Link, linked
+from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
@@ -21,25 +21,25 @@ from common.runtime.tasks import beside
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
-from dispatcher.adapters.journal import OVER_CAP, LoggingJournal
 from dispatcher.adapters.store import (
+    Dependencies,
     StoredEvents,
     StoredMatches,
     StoredReceipts,
     StoredRows,
     StoredWebhooks,
-    Surroundings,
 )
 from dispatcher.adapters.sweeper import Survey, Sweeper
-from dispatcher.domain.caps import Caps
+from dispatcher.adapters.telemetry import OVER_CAP, LoggingTelemetry
+from dispatcher.domain.concurrency import ConcurrencyLimits
 from dispatcher.ports import Sender
 from dispatcher.settings import Settings
 from dispatcher.usecases.attempt import Attempt
 from dispatcher.usecases.deliver import Deliver
 from dispatcher.usecases.fan_out import FanOut
-from dispatcher.usecases.lanes import Lanes
+from dispatcher.usecases.overdue import OverdueRequeuer
 from dispatcher.usecases.slots import Slots
-from dispatcher.usecases.sweep import Sweep
+from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.events import Events
 from webhook_store.receipts import Receipts
@@ -67,7 +67,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("database", ping(mongo))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=False)
-    store = await _store(settings, mongo, Surroundings(now, _new_id, random), stack)
+    store = await _store(settings, mongo, Dependencies(now, _new_id, random), stack)
     broker = await _broker(settings, random, stack, health)
     sender = await stack.enter_async_context(
         http_sender(
@@ -103,7 +103,7 @@ class _Store:
 
 
 async def _store(
-    settings: Settings, mongo: Client, around: Surroundings, stack: AsyncExitStack
+    settings: Settings, mongo: Client, around: Dependencies, stack: AsyncExitStack
 ) -> _Store:
     keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
     webhooks_db = database(mongo, settings.webhooks_db)
@@ -133,7 +133,7 @@ async def _store(
 
 @dataclass(frozen=True, slots=True)
 class _Broker:
-    consuming: Link
+    consuming: SupervisedConnection
     topology: Topology
     depths: QueueDepths
     wakes: DelayQueues
@@ -144,10 +144,10 @@ async def _broker(
 ) -> _Broker:
     url = settings.amqp_url.get_secret_value()
     publishing = await stack.enter_async_context(
-        linked(url, name="dispatcher-publish", random=random)
+        supervised(url, name="dispatcher-publish", random=random)
     )
     consuming = await stack.enter_async_context(
-        linked(url, name="dispatcher-consume", random=random)
+        supervised(url, name="dispatcher-consume", random=random)
     )
     health.add("broker_publish", publishing.health)
     health.add("broker_consume", consuming.health)
@@ -164,10 +164,10 @@ async def _broker(
 
 def _use_cases(
     settings: Settings, store: _Store, wakes: DelayQueues, sender: Sender, now: DatabaseClock
-) -> tuple[Work, Lanes]:
-    journal = LoggingJournal()
+) -> tuple[Work, ThrottledWebhooks]:
+    telemetry = LoggingTelemetry()
     slots = Slots(
-        Caps(
+        ConcurrencyLimits(
             posts=settings.webhook_posts,
             owner=settings.webhook_posts_per_owner,
             host=settings.webhook_posts_per_host,
@@ -181,17 +181,17 @@ def _use_cases(
         rows=store.rows,
         sender=sender,
         wakes=wakes,
-        journal=journal,
+        telemetry=telemetry,
         delays=settings.webhook_retry_delays,
         longest=settings.webhook_post_limit,
         now=now,
     )
-    lanes = Lanes(
+    lanes = ThrottledWebhooks(
         webhooks=store.webhooks,
         rows=store.rows,
         attempt=attempt,
         slots=slots,
-        journal=journal,
+        telemetry=telemetry,
     )
     deliver = Deliver(
         webhooks=store.webhooks,
@@ -199,7 +199,7 @@ def _use_cases(
         attempt=attempt,
         slots=slots,
         lanes=lanes,
-        journal=journal,
+        telemetry=telemetry,
     )
     fan_out = FanOut(
         matches=store.matches,
@@ -212,9 +212,9 @@ def _use_cases(
 
 
 def _chores(
-    settings: Settings, store: _Store, broker: _Broker, lanes: Lanes, now: DatabaseClock
+    settings: Settings, store: _Store, broker: _Broker, lanes: ThrottledWebhooks, now: DatabaseClock
 ) -> list[Coroutine[Any, Any, None]]:
-    sweep = Sweep(
+    sweep = OverdueRequeuer(
         store.deliveries,
         broker.wakes,
         pause=settings.webhook_sweep_pause,

@@ -5,7 +5,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
 from common.messaging.dead_letters import DeadLetter, DeadLetters, dead_letters
 from common.messaging.topology import Queue
@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logs.configure("ERROR", service="dispatcher")
     try:
         asyncio.run(_dead_letters(chosen, settings))
-    except Outage as outage:
+    except Unavailable as outage:
         sys.exit(str(outage))
 
 

@@ -26,7 +26,7 @@ from webhook_store.models import Match, Sendable
 
 
 class Matches(Protocol):
-    """Whom an event is for. Every method may raise `Outage`."""
+    """Whom an event is for. Every method may raise `Unavailable`."""
 
     async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
         """The webhooks that subscribe to it, disabled ones too."""
@@ -37,11 +37,11 @@ class Matches(Protocol):
 
 class Webhooks(Protocol):
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
-        """A webhook as it is now; None when it is gone. May raise `Outage`."""
+        """A webhook as it is now; None when it is gone. May raise `Unavailable`."""
 
 
 class Events(Protocol):
-    """The bodies that are posted. Every method but `body` may raise `Outage`."""
+    """The bodies that are posted. Every method but `body` may raise `Unavailable`."""
 
     async def store(self, event: StoredEvent) -> None:
         """Keeps an event; one that is there already stays as it is."""
@@ -60,7 +60,7 @@ class Events(Protocol):
 
 
 class Receipts(Protocol):
-    """The events whose deliveries are stored. Every method may raise `Outage`."""
+    """The events whose deliveries are stored. Every method may raise `Unavailable`."""
 
     async def has(self, event_id: str) -> bool:
         """Whether the event was fanned out before."""
@@ -70,7 +70,7 @@ class Receipts(Protocol):
 
 
 class Rows(Protocol):
-    """The deliveries. `record` and `due` wait out an outage, the others raise `Outage`."""
+    """The deliveries. `record` and `due` wait out an outage, the others raise `Unavailable`."""
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         """Keeps deliveries; those that are there already stay as they are."""
@@ -89,7 +89,7 @@ class Rows(Protocol):
 
 
 class OverdueRows(Protocol):
-    """The deliveries as the sweeper sees them. Every method may raise `Outage`."""
+    """The deliveries as the sweeper sees them. Every method may raise `Unavailable`."""
 
     async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
         """Those whose time has passed unattempted, first attempts before retries."""
@@ -101,7 +101,7 @@ class OverdueRows(Protocol):
 
 
 class Wakes(Protocol):
-    """Messages that say that a delivery is due. Every method may raise `Outage`."""
+    """Messages that say that a delivery is due. Every method may raise `Unavailable`."""
 
     async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
         """Wakes deliveries for their first attempts, or for retries."""
@@ -126,7 +126,7 @@ class Sender(Protocol):
     async def send(self, post: Post) -> Outcome:
         """What came of it, within the time that an attempt may take.
 
-        Raises `Outage` when it is we who cannot send now: that is no attempt.
+        Raises `Unavailable` when it is we who cannot send now: that is no attempt.
         """
 
 
@@ -140,7 +140,7 @@ class AttemptReport:
     written: Written
 
 
-class Left(StrEnum):
+class DeferReason(StrEnum):
     """Why a due delivery stays in its row for now. No attempt is charged."""
 
     #: There is no slot for it: its webhook's lane takes it.
@@ -153,14 +153,14 @@ class Left(StrEnum):
     OUTAGE = "outage"
 
 
-class Journal(Protocol):
+class Telemetry(Protocol):
     """Where it is told what was done: for logs and metrics."""
 
     def attempted(self, report: AttemptReport) -> None: ...
 
     def cancelled(self, cancelled: Cancelled) -> None: ...
 
-    def left(self, delivery_id: DeliveryId, reason: Left, detail: str = "") -> None: ...
+    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
 
     def not_published(self, task: DeliveryTask) -> None:
         """A retry's message could not be published: the sweeper wakes its row."""

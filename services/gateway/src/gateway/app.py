@@ -5,19 +5,19 @@ from contextlib import AsyncExitStack
 from random import Random
 from uuid import uuid4
 
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.rpc_client import rpc_client
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health
+from gateway.adapters.cached_api_keys import CachedApiKeys
 from gateway.adapters.http.connection_table import connections_within
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
-from gateway.adapters.http.routes import Policy, Surroundings, application
+from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import xml_renderer
 from gateway.adapters.keys import MongoKeys
-from gateway.adapters.known_keys import KnownKeys
 from gateway.adapters.rpc import RpcLookups, RpcSuggestions
 from gateway.adapters.rpc_webhooks import RpcWebhooks
 from gateway.settings import Settings
@@ -36,10 +36,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         return random.randbytes(16).hex()
 
     publishing = await stack.enter_async_context(
-        linked(amqp_url, name="gateway-requests", random=random)
+        supervised(amqp_url, name="gateway-requests", random=random)
     )
     consuming = await stack.enter_async_context(
-        linked(amqp_url, name="gateway-replies", random=random)
+        supervised(amqp_url, name="gateway-replies", random=random)
     )
     rpc = await stack.enter_async_context(rpc_client(publishing, consuming, new_id=new_id))
     renderer = await stack.enter_async_context(xml_renderer(workers=settings.xml_processes))
@@ -49,11 +49,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("database", ping(mongo), required=False)
 
     keys = MongoKeys(database(mongo, settings.access_db))
-    surroundings = Surroundings(
+    surroundings = Dependencies(
         lookups=RpcLookups(rpc),
         suggestions=RpcSuggestions(rpc),
         webhooks=RpcWebhooks(rpc),
-        keys=KnownKeys(keys, clock=time.monotonic),
+        keys=CachedApiKeys(keys, clock=time.monotonic),
         renderer=renderer,
         clock=time.monotonic,
         new_id=new_id,

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from common.contracts.outage import Outage
-from common.mongo import connected, database, outages
+from common.contracts.failures import Unavailable
+from common.mongo import connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.adapters.keys import MongoKeys
@@ -25,9 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run("gateway", load(Settings), build)
         return
     try:
-        with outages():
+        with translated_errors():
             failure = asyncio.run(_command(chosen, load(KeySettings)))
-    except Outage as outage:
+    except Unavailable as outage:
         failure = str(outage)
     if failure is not None:
         sys.exit(failure)

@@ -13,7 +13,7 @@ from common.contracts.topology import (
     search_queue,
     suggest_queue,
 )
-from common.messaging.connection import Link, linked
+from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
@@ -61,7 +61,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     register = database(mongo, settings.register_db)
     indexes = await _indexes(settings, stack, random)
     link = await stack.enter_async_context(
-        linked(settings.amqp_url.get_secret_value(), name="lookup", random=random)
+        supervised(settings.amqp_url.get_secret_value(), name="lookup", random=random)
     )
 
     health.add("broker", link.health)
@@ -99,7 +99,7 @@ async def _publish_events(
 ) -> None:
     """The outbox's publisher on a connection of its own: the broker may block a publishing one."""
     link = await stack.enter_async_context(
-        linked(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
+        supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
     )
     health.add("events", link.health)
     publisher = Publisher(link, topology=EVENTS, new_id=_new_id, limit=PUBLISH_LIMIT)
@@ -140,7 +140,11 @@ def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
 
 
 async def _serve(
-    country: Country, answer: AnswerLookups, link: Link, stack: AsyncExitStack, limit: timedelta
+    country: Country,
+    answer: AnswerLookups,
+    link: SupervisedConnection,
+    stack: AsyncExitStack,
+    limit: timedelta,
 ) -> None:
     reads = RpcServer(link, lookup_queue(country), LookupRequest, Reads(answer))
     searches = RpcServer(
@@ -151,7 +155,11 @@ async def _serve(
 
 
 async def _serve_suggestions(
-    country: Country, answer: AnswerSuggestions, link: Link, stack: AsyncExitStack, limit: timedelta
+    country: Country,
+    answer: AnswerSuggestions,
+    link: SupervisedConnection,
+    stack: AsyncExitStack,
+    limit: timedelta,
 ) -> None:
     server = RpcServer(link, suggest_queue(country), SuggestRequest, SearchReads(answer))
     await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))

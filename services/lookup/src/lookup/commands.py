@@ -17,9 +17,9 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.contracts.company import Country, company_key
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
-from common.mongo import Client, Database, connected, database, outages
+from common.mongo import Client, Database, connected, database, translated_errors
 from common.runtime.backoff import delays
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
@@ -29,7 +29,7 @@ from lookup.ingest.load import FileOrigin, LoadFile, NotThisKind, NotWhole, Summ
 from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.outbox import StoredUnconfirmedEvents
 from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import Kind, Refused, SourceVersion
+from lookup.ingest.records import Kind, Rejected, SourceVersion
 from lookup.ingest.remove import RemoveCompany
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.writes import StoredRegisterWriter
@@ -41,7 +41,7 @@ from lookup.sync_commands import add_sync, run_sync
 
 #: How `import` ends: all is well; records were refused; wrong use; a file broke off; no database.
 SOUND, REFUSED, MISUSED, BROKEN, AWAY = 0, 1, 2, 3, 4
-#: Refused records, and stale ones, that an import names.
+#: Rejected records, and stale ones, that an import names.
 MAX_NAMED = 20
 
 
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.command == "sync":
         sys.exit(run_sync(chosen))
     try:
-        with outages():
+        with translated_errors():
             status = asyncio.run(_command(chosen, load(StoreSettings)))
-    except Outage as outage:
+    except Unavailable as outage:
         _say(f"{outage}; run the same command again when it is back, it goes on where it stopped")
         status = AWAY
     sys.exit(status)
@@ -96,14 +96,14 @@ def _parser() -> argparse.ArgumentParser:
     telling = load_files.add_mutually_exclusive_group()
     telling.add_argument(
         "--publish",
-        dest="announces",
+        dest="publish_events",
         action="store_true",
         default=None,
         help="tell every change as an event, although the kind is loaded for the first time",
     )
     telling.add_argument(
         "--mute",
-        dest="announces",
+        dest="publish_events",
         action="store_false",
         default=None,
         help="tell nobody of what this import changes",
@@ -254,7 +254,7 @@ async def _load(
             kind,
             documents(file.path, kind, on_bytes=bar.update),
             file_version=SourceVersion(file.modified),
-            announces=chosen.announces,
+            publish_events=chosen.publish_events,
             force=chosen.force,
         )
     report.end(summary)
@@ -273,7 +273,7 @@ class _Report:
         self._reasons: Counter[str] = Counter()
         self._stale = 0
 
-    def refuse(self, refused: Refused) -> None:
+    def refuse(self, refused: Rejected) -> None:
         self._reasons[refused.reason] += 1
         place = f"record {refused.number} at {refused.place}"
         self._name_one(self._reasons.total(), f"{place}: {refused.reason}")

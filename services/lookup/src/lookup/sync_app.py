@@ -18,11 +18,11 @@ from common.runtime.backoff import delays
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.companies_first import CompaniesFirst, Records, nothing_first
 from lookup.ingest.cursors import StoredCursors
-from lookup.ingest.http_client import Manners, RegisterClient, sessions
+from lookup.ingest.http_client import RegisterClient, RetryPolicy, sessions
 from lookup.ingest.leases import Leases
 from lookup.ingest.load import FileOrigin, LoadFile, LoadStates
 from lookup.ingest.load_states import StoredLoadStates
-from lookup.ingest.pass_telemetry import PassJournal
+from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.passes import FAILURES, Passes, Sync
 from lookup.ingest.read import ReadDocuments, Reader
 from lookup.ingest.records import Kind
@@ -35,7 +35,7 @@ from lookup.ingest.writes import StoredRegisterWriter
 from lookup.registers.brreg.feed import FILES, BrregEntities, BrregRoles
 from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.reconcile import Reconcile
-from lookup.registers.brreg.refresh import BringEntities
+from lookup.registers.brreg.refresh import RefreshEntities
 from lookup.registers.brreg.sync import SyncNorway
 from lookup.registers.cvr.scroll import CvrDocuments
 from lookup.registers.cvr.sync import SyncDenmark
@@ -61,7 +61,7 @@ async def connect(
 ) -> "Wiring":
     """Connects onto `stack`; `holder` names this process in its leases."""
     random = Random()  # noqa: S311 (spreads retries, guards nothing)
-    manners = Manners(
+    retry_policy = RetryPolicy(
         settings.register_user_agent,
         partial(delays, random, first=settings.register_delay.total_seconds(), most=60.0),
         settings.register_timeout,
@@ -72,10 +72,12 @@ async def connect(
     client = await stack.enter_async_context(
         connected(url, name="lookup-sync", operation_limit=None)
     )
-    session = await stack.enter_async_context(sessions(manners, ca_file=settings.register_ca_file))
+    session = await stack.enter_async_context(
+        sessions(retry_policy, ca_file=settings.register_ca_file)
+    )
     reader = await stack.enter_async_context(reading_processes())
     register = database(client, settings.register_db)
-    return Wiring(settings, client, register, session, reader, manners, random, holder, now)
+    return Wiring(settings, client, register, session, reader, retry_policy, random, holder, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +89,13 @@ class Wiring:
     register: Database
     session: ClientSession
     reader: Reader
-    manners: Manners
+    retry_policy: RetryPolicy
     random: Random
     holder: str
     now: Clock
 
     def passes(self, kind: Kind) -> Passes:
-        journal = PassJournal(kind, self.now, causes=[failure.value for failure in FAILURES])
+        journal = PassTelemetry(kind, self.now, causes=[failure.value for failure in FAILURES])
         return Passes(
             source=kind,
             sync=self._sync(kind, journal),
@@ -104,7 +106,7 @@ class Wiring:
             now=self.now,
         )
 
-    def _sync(self, kind: Kind, journal: PassJournal) -> Sync:
+    def _sync(self, kind: Kind, journal: PassTelemetry) -> Sync:
         match kind:
             case Kind.NO_ENTITIES | Kind.NO_UNITS | Kind.NO_ROLES:
                 return self._norway(kind, journal)
@@ -113,7 +115,7 @@ class Wiring:
             case Kind.PEPPOL:
                 return self._peppol(journal)
 
-    def _norway(self, kind: Kind, journal: PassJournal) -> SyncNorway:
+    def _norway(self, kind: Kind, journal: PassTelemetry) -> SyncNorway:
         client = self.way_to(self.settings.brreg_url, "brreg")
         bring = self._bring(kind, client)
         return SyncNorway(
@@ -136,11 +138,11 @@ class Wiring:
             return RoleFeed(client, page_size=size, now=self.now)
         return UpdateFeed(client, kind, page_size=size)
 
-    def _bring(self, kind: Kind, client: RegisterClient) -> BringEntities:
+    def _bring(self, kind: Kind, client: RegisterClient) -> RefreshEntities:
         entities: Entities = (
             BrregRoles(client) if kind is Kind.NO_ROLES else BrregEntities(client, kind)
         )
-        return BringEntities(
+        return RefreshEntities(
             kind=kind,
             entities=entities,
             writer=self.writer,
@@ -164,7 +166,7 @@ class Wiring:
     def _companies_first(self, kind: Kind, companies: Kind) -> Callable[[Records], Awaitable[None]]:
         if kind is companies:
             return nothing_first
-        journal = PassJournal(companies, self.now)
+        journal = PassTelemetry(companies, self.now)
         sync = self._sync(companies, journal)
 
         async def read_on() -> None:
@@ -190,7 +192,7 @@ class Wiring:
             now=self.now,
         )
 
-    def _peppol(self, journal: PassJournal) -> SyncPeppol:
+    def _peppol(self, journal: PassTelemetry) -> SyncPeppol:
         client = self.way_to(self.settings.peppol_url, "peppol")
         return SyncPeppol(
             export=self._file(client, Kind.PEPPOL, EXPORT),
@@ -207,13 +209,13 @@ class Wiring:
     def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
         url = URL(str(base).rstrip("/"))
         return RegisterClient(
-            self.session, url, register=register, manners=self.manners, headers=headers
+            self.session, url, register=register, retry_policy=self.retry_policy, headers=headers
         )
 
     def _file(self, client: RegisterClient, kind: Kind, path: str) -> DownloadedFile:
         return DownloadedFile(client, kind, path, folder=self.settings.download_dir, now=self.now)
 
-    def _load(self, journal: PassJournal) -> LoadFile:
+    def _load(self, journal: PassTelemetry) -> LoadFile:
         return LoadFile(
             self._read,
             self._apply,

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import WebhookRequest
-from common.messaging.connection import linked
+from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
 from common.mongo import connected, database, database_clock, ping
@@ -22,7 +22,7 @@ from webhook_registry.adapters.resolver import system_resolver
 from webhook_registry.adapters.rpc import Operations
 from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.settings import Settings
-from webhook_registry.usecases.operations import Policy, Surroundings, operations
+from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.attempts import Attempts
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.recoveries import Recoveries
@@ -47,10 +47,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     webhooks = database(mongo, settings.webhooks_db)
     amqp_url = settings.amqp_url.get_secret_value()
     publishing = await stack.enter_async_context(
-        linked(amqp_url, name="webhook-registry-publish", random=random)
+        supervised(amqp_url, name="webhook-registry-publish", random=random)
     )
     consuming = await stack.enter_async_context(
-        linked(amqp_url, name="webhook-registry-consume", random=random)
+        supervised(amqp_url, name="webhook-registry-consume", random=random)
     )
     publisher = Publisher(
         publishing, topology=TOPOLOGY, new_id=lambda: uuid4().hex, limit=PUBLISH_LIMIT
@@ -68,7 +68,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     recovering = Recovering(Recoveries(webhooks), wakes, now=now)
     await stack.enter_async_context(beside(recovering.run()))
 
-    around = Surroundings(
+    around = Dependencies(
         registrations=Registrations(webhooks, keys, random),
         keys=IdempotencyKeys(webhooks),
         deliveries=StoredDeliveries(Attempts(webhooks), Redelivery(webhooks), recovering, wakes),

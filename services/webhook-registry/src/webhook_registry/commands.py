@@ -9,8 +9,8 @@ from datetime import datetime
 from functools import partial
 from random import Random
 
-from common.contracts.outage import Outage
-from common.mongo import Database, DatabaseClock, connected, database, outages
+from common.contracts.failures import Unavailable
+from common.mongo import Database, DatabaseClock, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
@@ -30,9 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run("webhook-registry", load(Settings), build)
         return
     try:
-        with outages():
+        with translated_errors():
             failure = asyncio.run(_command(chosen))
-    except Outage as outage:
+    except Unavailable as outage:
         failure = str(outage)
     if failure is not None:
         sys.exit(failure)

@@ -1,4 +1,4 @@
-"""What the use cases need of the world, in their own words. Every method may raise `Outage`."""
+"""Interfaces that the use cases need. Every method may raise `Unavailable`."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime

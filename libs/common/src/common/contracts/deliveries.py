@@ -9,7 +9,7 @@ from common.contracts.contract import Contract
 from common.contracts.webhooks import DeliveryId, WebhookId
 
 #: Deliveries in one message. A list spares the broker; a short one is worked off soon.
-LONGEST_LIST = 16
+MAX_BATCH_SIZE = 16
 
 
 class DeliveryTask(Contract):
@@ -32,7 +32,7 @@ class DeliveryTasks(Contract):
 
 
 def encode_tasks(tasks: Sequence[DeliveryTask], *, more: bool = False) -> Iterator[bytes]:
-    """The messages that carry `tasks`, none longer than LONGEST_LIST."""
-    for first in range(0, len(tasks), LONGEST_LIST):
-        chunk = tuple(tasks[first : first + LONGEST_LIST])
+    """The messages that carry `tasks`, none longer than MAX_BATCH_SIZE."""
+    for first in range(0, len(tasks), MAX_BATCH_SIZE):
+        chunk = tuple(tasks[first : first + MAX_BATCH_SIZE])
         yield DeliveryTasks(tasks=chunk, more=more).model_dump_json().encode()

@@ -5,6 +5,13 @@ from enum import StrEnum
 from common.contracts.contract import Contract
 
 
+class Unavailable(Exception):
+    """A broker, database or service cannot be reached now; the message names which.
+
+    Any port may raise it; the RPC server reports it as `service_unavailable`.
+    """
+
+
 class FailureCode(StrEnum):
     """The problem codes (spec/decisions.md section 1) that a service behind the gateway gives."""
 

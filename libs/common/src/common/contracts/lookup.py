@@ -41,14 +41,14 @@ class LookupReply(Contract):
 
 
 #: The most companies that can be suggested at once.
-MOST_SUGGESTIONS = 20
+MAX_SUGGESTIONS = 20
 
 
 class SuggestRequest(Contract):
     country: Country
     #: What has been typed of a name so far.
     text: str
-    limit: int = Field(ge=1, le=MOST_SUGGESTIONS)
+    limit: int = Field(ge=1, le=MAX_SUGGESTIONS)
 
 
 class Suggestion(CompanySummary):

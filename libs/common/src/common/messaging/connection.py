@@ -19,12 +19,12 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 
 #: Seconds for a connection to be made, and for one attachment to make its channel and queues.
-CONNECT_LIMIT = 5.0
+CONNECT_TIMEOUT = 5.0
 #: Seconds between heartbeats: a broker that vanished without a word is noticed within three.
 HEARTBEAT = 10
 
@@ -40,34 +40,34 @@ _LOST = Counter("broker_connections_lost_total", "Connections that were lost", [
 log = structlog.get_logger()
 
 
-class BrokerAway(Outage):
+class BrokerUnavailable(Unavailable):
     """The broker cannot be reached, or did not take a message in time."""
 
 
 @contextmanager
 def broker_calls() -> Iterator[None]:
-    """Turns the libraries' many ways to say that a call on the broker failed into `BrokerAway`.
+    """Raise BrokerUnavailable for every error that the libraries raise when a broker call fails.
 
     Only a message that no queue took keeps its own exception, aio_pika's DeliveryError.
     """
     try:
         yield
-    except (DeliveryError, BrokerAway):
+    except (DeliveryError, BrokerUnavailable):
         raise
     except _BROKER_ERRORS as error:
         _stay_cancelled(error)
         # An outage's words reach clients; the library's, which name hosts and queues, do not.
         log.debug("broker.call_failed", reason=repr(error))
-        raise BrokerAway("the broker cannot be reached") from error
+        raise BrokerUnavailable("the broker cannot be reached") from error
     except Exception as error:
         # aiormq ends what is under way with a bare Exception when it is closed without a reason.
         if type(error) is not Exception:
             raise
         _stay_cancelled(error)
-        raise BrokerAway("the connection was closed") from error
+        raise BrokerUnavailable("the connection was closed") from error
 
 
-def _reason(error: BrokerAway) -> str:
+def _reason(error: BrokerUnavailable) -> str:
     """For the log: what the library said, if it was the library."""
     return str(error) if error.__cause__ is None else f"{error}: {error.__cause__!r}"
 
@@ -93,7 +93,7 @@ class Attachment(Protocol):
         """Forgets them: the connection is gone."""
 
 
-class Link:
+class SupervisedConnection:
     """A connection under supervision; `ready` while every attachment is on it."""
 
     def __init__(self, url: str, *, name: str, random: Random) -> None:
@@ -111,12 +111,12 @@ class Link:
         return self._attached.is_set()
 
     async def until_ready(self, limit: float) -> None:
-        """Waits for the connection; raises BrokerAway when it is not there in `limit` seconds."""
+        """Wait at most `limit` seconds for the connection; raises BrokerUnavailable."""
         try:
             async with asyncio.timeout(limit):
                 await self._attached.wait()
         except TimeoutError:
-            raise BrokerAway("the broker cannot be reached") from None
+            raise BrokerUnavailable("the broker cannot be reached") from None
 
     async def health(self) -> str | None:
         """A health check: None, or a word on what is wrong."""
@@ -135,7 +135,7 @@ class Link:
             try:
                 with broker_calls():
                     await _attach(attachment, self._connection)
-            except BrokerAway as error:
+            except BrokerUnavailable as error:
                 self.lost(f"an attachment failed: {_reason(error)}")
 
     def remove(self, attachment: Attachment) -> None:
@@ -151,7 +151,7 @@ class Link:
     ) -> AbstractChannel:
         """A channel; when the broker closes it or cancels a consumer, the connection is renewed."""
         channel = connection.channel(publisher_confirms=confirms, on_return_raises=confirms)
-        await channel.initialize(timeout=CONNECT_LIMIT)
+        await channel.initialize(timeout=CONNECT_TIMEOUT)
         channel.close_callbacks.add(lambda _channel, error: self.lost(f"channel closed: {error}"))
         underlay = await channel.get_underlay_channel()
         underlay.on_consumer_cancel_callbacks.add(
@@ -171,14 +171,14 @@ class Link:
                 said = False
                 _LOST.labels(self.name).inc()
                 log.warning("broker.lost", connection=self.name, reason=reason)
-            except BrokerAway as error:
+            except BrokerUnavailable as error:
                 if not said:
                     log.warning("broker.away", connection=self.name, reason=_reason(error))
                     said = True
             await asyncio.sleep(next(waits))
 
     async def _connected_once(self) -> str:
-        async with asyncio.timeout(CONNECT_LIMIT):
+        async with asyncio.timeout(CONNECT_TIMEOUT):
             connection = await aio_pika.connect(
                 self._url,
                 client_properties={"connection_name": self.name},
@@ -218,20 +218,20 @@ class Link:
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
     ) -> None:
-        """Returns when the broker takes messages again; raises BrokerAway if the connection ends.
+        """Wait until the broker accepts messages; raises BrokerUnavailable if the connection ends.
 
         A new connection is blocked only by its first message, so one without a receiver is sent.
         Heartbeats bound the wait.
         """
         channel = connection.channel(publisher_confirms=True)
-        await channel.initialize(timeout=CONNECT_LIMIT)
+        await channel.initialize(timeout=CONNECT_TIMEOUT)
         probe = asyncio.ensure_future(
             channel.default_exchange.publish(aio_pika.Message(b""), "", mandatory=False)
         )
         try:
             await asyncio.wait((probe, lost), return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
-                raise BrokerAway("the connection was lost while the broker blocked it")
+                raise BrokerUnavailable("the connection was lost while the broker blocked it")
             await probe
         finally:
             probe.cancel()
@@ -280,23 +280,23 @@ async def _is_unblocked(connection: AbstractConnection) -> bool:
 
 
 async def _attach(attachment: Attachment, connection: AbstractConnection) -> None:
-    async with asyncio.timeout(CONNECT_LIMIT):
+    async with asyncio.timeout(CONNECT_TIMEOUT):
         await attachment.attach(connection)
 
 
 async def _close(connection: AbstractConnection) -> None:
     try:
         with broker_calls():
-            async with asyncio.timeout(CONNECT_LIMIT):
+            async with asyncio.timeout(CONNECT_TIMEOUT):
                 await connection.close()
-    except BrokerAway as error:
+    except BrokerUnavailable as error:
         log.debug("broker.close_failed", reason=_reason(error))
 
 
 @asynccontextmanager
-async def linked(url: str, *, name: str, random: Random) -> AsyncIterator[Link]:
+async def supervised(url: str, *, name: str, random: Random) -> AsyncIterator[SupervisedConnection]:
     """A supervised connection for the body's time; it may not be there yet when the body starts."""
-    link = Link(url, name=name, random=random)
+    link = SupervisedConnection(url, name=name, random=random)
     _UP.labels(name).set(0)
     async with beside(link.run()):
         yield link

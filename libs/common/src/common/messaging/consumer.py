@@ -12,14 +12,19 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 from aio_pika.exceptions import ChannelInvalidStateError
 from prometheus_client import Counter, Gauge
 
-from common.contracts.outage import Outage
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
-from common.messaging.intake import Intake
+from common.contracts.failures import Unavailable
+from common.messaging.connection import (
+    CONNECT_TIMEOUT,
+    BrokerUnavailable,
+    SupervisedConnection,
+    broker_calls,
+)
+from common.messaging.in_flight import InFlightHandlers
 from common.messaging.topology import Topology, declare
 from common.runtime.backoff import delays
 
-#: Does the work of one message. Raises `Outage` when it has to be done later; anything else is a
-#: failed try.
+#: Handles one message. Raises `Unavailable` if it has to be retried later; any other exception is
+#: a failed try.
 Handler = Callable[[bytes], Awaitable[None]]
 
 #: Seconds after which a message that cannot be done now is held no longer, well below the broker's
@@ -53,7 +58,7 @@ class Consumer:
 
     def __init__(  # noqa: PLR0913 (each is a fact about the one queue)
         self,
-        link: Link,
+        link: SupervisedConnection,
         queue: str,
         handler: Handler,
         *,
@@ -71,11 +76,11 @@ class Consumer:
         self._random = random
         self._hold_limit = hold_limit
         self._channel: AbstractChannel | None = None
-        self._intake = Intake(self._work)
+        self._intake = InFlightHandlers(self._work)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
-        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_LIMIT)
+        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         await declare(channel, self._topology)
         self._channel = channel
         await self._intake.begin(await channel.get_queue(self._queue_name, ensure=False))
@@ -109,7 +114,7 @@ class Consumer:
             try:
                 await self._handler(message.body)
                 return _Outcome.HANDLED
-            except Outage as outage:
+            except Unavailable as outage:
                 # Only between two tries: one that runs may have done what must be recorded.
                 if clock() >= held_until:
                     return _Outcome.HELD_TOO_LONG
@@ -140,7 +145,7 @@ class Consumer:
                         pass  # the broker requeued it when its channel closed
                     case _:
                         assert_never(outcome)
-        except BrokerAway as error:
+        except BrokerUnavailable as error:
             log.debug("consumer.settle_failed", queue=self._queue_name, reason=str(error))
 
 
@@ -151,7 +156,7 @@ class _Held:
         self._queue = queue
         self._begun = False
 
-    def begin(self, outage: Outage) -> None:
+    def begin(self, outage: Unavailable) -> None:
         if not self._begun:
             self._begun = True
             _HELD.labels(self._queue).inc()
@@ -171,7 +176,9 @@ def _is_lost(message: AbstractIncomingMessage) -> bool:
 
 
 @asynccontextmanager
-async def consuming(link: Link, consumer: Consumer, *, drain_limit: float) -> AsyncIterator[None]:
+async def consuming(
+    link: SupervisedConnection, consumer: Consumer, *, drain_limit: float
+) -> AsyncIterator[None]:
     """Consumes for the body's time; leaving stops the intake first, then waits for what runs."""
     await link.add(consumer)
     try:

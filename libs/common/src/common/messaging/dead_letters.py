@@ -10,7 +10,7 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError, QueueEmpty
 
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, broker_calls
+from common.messaging.connection import CONNECT_TIMEOUT, BrokerUnavailable, broker_calls
 from common.messaging.topology import Queue, Topology, declare
 
 
@@ -28,7 +28,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """One queue of dead letters. Every method may raise BrokerAway."""
+    """One queue of dead letters. Every method may raise BrokerUnavailable."""
 
     def __init__(self, channel: AbstractChannel, queue: str) -> None:
         self._channel = channel
@@ -76,25 +76,25 @@ class DeadLetters:
         )
         try:
             await self._channel.default_exchange.publish(
-                fresh, letter.queue, mandatory=True, timeout=CONNECT_LIMIT
+                fresh, letter.queue, mandatory=True, timeout=CONNECT_TIMEOUT
             )
         except DeliveryError:
-            raise BrokerAway(f"the queue {letter.queue} does not take messages") from None
+            raise BrokerUnavailable(f"the queue {letter.queue} does not take messages") from None
 
     async def _take(self, most: int) -> AsyncIterator[AbstractIncomingMessage]:
         queue = await self._channel.get_queue(self._queue, ensure=False)
         for _ in range(most):
             try:
-                yield await queue.get(timeout=CONNECT_LIMIT)
+                yield await queue.get(timeout=CONNECT_TIMEOUT)
             except QueueEmpty:
                 return
 
 
 @asynccontextmanager
 async def dead_letters(url: str, queue: Queue) -> AsyncIterator[DeadLetters]:
-    """A connection of its own for the body's time; raises BrokerAway."""
+    """A connection of its own for the body's time; raises BrokerUnavailable."""
     with broker_calls():
-        connection = await aio_pika.connect(url, timeout=CONNECT_LIMIT)
+        connection = await aio_pika.connect(url, timeout=CONNECT_TIMEOUT)
     try:
         with broker_calls():
             channel = await connection.channel(publisher_confirms=True, on_return_raises=True)

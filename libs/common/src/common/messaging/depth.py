@@ -5,14 +5,19 @@ from dataclasses import dataclass
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
+from common.messaging.connection import (
+    CONNECT_TIMEOUT,
+    BrokerUnavailable,
+    SupervisedConnection,
+    broker_calls,
+)
 from common.messaging.topology import Topology, declare
 
 
 class QueueDepths:
     """Asks the broker over a channel of its own."""
 
-    def __init__(self, link: Link, *, topology: Topology) -> None:
+    def __init__(self, link: SupervisedConnection, *, topology: Topology) -> None:
         self._link = link
         self._topology = topology
         self._channel: AbstractChannel | None = None
@@ -27,12 +32,12 @@ class QueueDepths:
         self._channel = None
 
     async def ready(self, queue: str) -> int:
-        """Messages that nobody has taken yet; raises BrokerAway."""
+        """Messages that nobody has taken yet; raises BrokerUnavailable."""
         if self._channel is None:
-            raise BrokerAway("the broker cannot be reached")
+            raise BrokerUnavailable("the broker cannot be reached")
         with broker_calls():
             declared = await self._channel.declare_queue(
-                queue, durable=True, passive=True, timeout=CONNECT_LIMIT
+                queue, durable=True, passive=True, timeout=CONNECT_TIMEOUT
             )
         return declared.declaration_result.message_count or 0
 
@@ -57,16 +62,16 @@ class QueueProbe:
         self._connection = None
 
     async def state(self, queue: str) -> QueueState | None:
-        """The state of a queue; None when it does not exist. Raises BrokerAway."""
+        """The state of a queue; None when it does not exist. Raises BrokerUnavailable."""
         if self._connection is None:
-            raise BrokerAway("the broker cannot be reached")
+            raise BrokerUnavailable("the broker cannot be reached")
         # A channel of its own: the broker closes it when the queue does not exist.
         channel = self._connection.channel(publisher_confirms=False)
         with broker_calls():
-            await channel.initialize(timeout=CONNECT_LIMIT)
+            await channel.initialize(timeout=CONNECT_TIMEOUT)
             try:
                 declared = await channel.declare_queue(
-                    queue, durable=True, passive=True, timeout=CONNECT_LIMIT
+                    queue, durable=True, passive=True, timeout=CONNECT_TIMEOUT
                 )
             except ChannelNotFoundEntity:
                 return None

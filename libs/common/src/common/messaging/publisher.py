@@ -8,7 +8,12 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter
 
-from common.messaging.connection import BrokerAway, Link, Publishing, broker_calls
+from common.messaging.connection import (
+    BrokerUnavailable,
+    Publishing,
+    SupervisedConnection,
+    broker_calls,
+)
 from common.messaging.topology import Topology, declare
 
 _PUBLISHED = Counter("broker_published_total", "Messages by what became of them", ["outcome"])
@@ -22,7 +27,12 @@ class Publisher:
     """Publishes persistent messages with confirms and `mandatory`, each within a time limit."""
 
     def __init__(
-        self, link: Link, *, topology: Topology, new_id: Callable[[], str], limit: timedelta
+        self,
+        link: SupervisedConnection,
+        *,
+        topology: Topology,
+        new_id: Callable[[], str],
+        limit: timedelta,
     ) -> None:
         self._link = link
         self._topology = topology
@@ -41,12 +51,12 @@ class Publisher:
         self._publishing.give_up()
 
     async def publish(self, body: bytes, *, exchange: str = "", routing_key: str) -> None:
-        """Returns when the broker has the message; raises BrokerAway or Unroutable when it has not.
+        """Publish with a confirm; raises BrokerUnavailable or Unroutable.
 
-        After BrokerAway it may have it nevertheless: publish again, receivers tolerate repeats.
+        After BrokerUnavailable the broker may have the message; publishing it again is safe.
         """
         if self._channel is None:
-            raise BrokerAway("the broker cannot be reached")
+            raise BrokerUnavailable("the broker cannot be reached")
         # aiormq matches a returned message to its publish by this id, so it is new for each.
         message = Message(
             body,
@@ -66,7 +76,7 @@ class Publisher:
         except DeliveryError as error:
             _PUBLISHED.labels("unroutable").inc()
             raise Unroutable(f"no queue took a message for {routing_key!r}") from error
-        except BrokerAway:
+        except BrokerUnavailable:
             _PUBLISHED.labels("broker_away").inc()
             raise
         _PUBLISHED.labels("confirmed").inc()

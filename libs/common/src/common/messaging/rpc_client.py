@@ -14,12 +14,12 @@ from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.contract import Contract
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.messaging.connection import (
-    CONNECT_LIMIT,
-    BrokerAway,
-    Link,
+    CONNECT_TIMEOUT,
+    BrokerUnavailable,
     Publishing,
+    SupervisedConnection,
     broker_calls,
 )
 from common.messaging.rpc import RpcFailed, Undecodable, decode_results, encode_requests
@@ -48,11 +48,11 @@ TICK = 0.02
 log = structlog.get_logger()
 
 
-class NobodyServes(Outage):
+class NoConsumer(Unavailable):
     """No process consumes the queue, or it is full."""
 
 
-class NoAnswerInTime(Exception):
+class DeadlineExceeded(Exception):
     """The deadline passed without an answer."""
 
 
@@ -67,9 +67,9 @@ class Route:
 
     queue: str
     in_flight: int = 2
-    longest_list: int = 128
+    max_batch_size: int = 128
     #: Requests beyond these are refused at once: they would only wait to time out.
-    most_waiting: int = 4096
+    max_pending: int = 4096
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +80,7 @@ class _Call:
     answer: asyncio.Future[dict[str, object]]
 
 
-class _Lane:
+class _RouteQueue:
     """What waits to be sent on a route, and what is under way."""
 
     def __init__(self, route: Route) -> None:
@@ -98,7 +98,7 @@ class _Lane:
         self.list_size = _LIST.labels(route.queue)
 
 
-class _OpenCalls:
+class _PendingCalls:
     """The calls that wait for an answer; each of them ends at its deadline, to within a tick.
 
     One timer looks after all of them: one for each would cost as much as the rest of its call.
@@ -124,7 +124,7 @@ class _OpenCalls:
         now = asyncio.get_running_loop().time()
         for call in self._calls:
             if call.deadline <= now and not call.answer.done():
-                call.answer.set_exception(NoAnswerInTime())
+                call.answer.set_exception(DeadlineExceeded())
         if self._calls:
             self._look_later()
 
@@ -136,10 +136,16 @@ class RpcClient:
     direct reply-to does not outlive a reconnect and was slower in probes.
     """
 
-    def __init__(self, publishing: Link, consuming: Link, *, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        publishing: SupervisedConnection,
+        consuming: SupervisedConnection,
+        *,
+        new_id: Callable[[], str],
+    ) -> None:
         self._new_id = new_id
-        self._lanes: dict[str, _Lane] = {}
-        self._open = _OpenCalls()
+        self._lanes: dict[str, _RouteQueue] = {}
+        self._open = _PendingCalls()
         self._sent: dict[str, asyncio.Future[bytes]] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self._requests = _Requests(publishing)
@@ -168,17 +174,17 @@ class RpcClient:
     ) -> C:
         """The answer to one request, within `limit` seconds.
 
-        Raises RpcFailed (the other side's word), NoAnswerInTime, NobodyServes or BrokerAway.
+        Raises RpcFailed (the other side's word), DeadlineExceeded, NoConsumer or BrokerUnavailable.
         """
         if self._requests.channel is None or self._replies.queue is None:
             _FAILED.labels(route.queue, "broker_away").inc()
-            raise BrokerAway("the broker cannot be reached")
+            raise BrokerUnavailable("the broker cannot be reached")
         lane = self._lanes.get(route.queue)
         if lane is None:
-            lane = self._lanes[route.queue] = _Lane(route)
-        if len(lane.waiting) >= route.most_waiting:
+            lane = self._lanes[route.queue] = _RouteQueue(route)
+        if len(lane.waiting) >= route.max_pending:
             _FAILED.labels(route.queue, "overload").inc()
-            raise NobodyServes("too many requests are waiting")
+            raise NoConsumer("too many requests are waiting")
         loop = asyncio.get_running_loop()
         started = loop.time()
         call = _Call(request_id, request, started + limit, loop.create_future())
@@ -188,10 +194,10 @@ class RpcClient:
         lane.open_calls += 1
         try:
             return reply.model_validate(await call.answer)
-        except NoAnswerInTime:
+        except DeadlineExceeded:
             _FAILED.labels(route.queue, "timeout").inc()
             raise
-        except (RpcFailed, Outage) as error:
+        except (RpcFailed, Unavailable) as error:
             cause = error.failure.code if isinstance(error, RpcFailed) else "unavailable"
             _FAILED.labels(route.queue, cause).inc()
             raise
@@ -200,15 +206,15 @@ class RpcClient:
             lane.open_calls -= 1
             lane.latency.observe(loop.time() - started)
 
-    def _pump_soon(self, lane: _Lane) -> None:
+    def _pump_soon(self, lane: _RouteQueue) -> None:
         # When the loop has turned, so that all who ask at the same moment share a message.
         if not lane.pump_is_due and lane.in_flight < lane.route.in_flight:
             lane.pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump, lane)
 
-    def _pump(self, lane: _Lane) -> None:
+    def _pump(self, lane: _RouteQueue) -> None:
         lane.pump_is_due = False
-        if lane.gathered < len(lane.waiting) < lane.route.longest_list:
+        if lane.gathered < len(lane.waiting) < lane.route.max_batch_size:
             # This turn brought somebody, so the next may: a list costs as much as ten requests.
             lane.gathered = len(lane.waiting)
             self._pump_soon(lane)
@@ -222,29 +228,31 @@ class RpcClient:
                 self._sending.add(task)
                 task.add_done_callback(self._sending.discard)
 
-    def _next_list(self, lane: _Lane) -> list[_Call]:
+    def _next_list(self, lane: _RouteQueue) -> list[_Call]:
         calls: list[_Call] = []
-        while lane.waiting and len(calls) < lane.route.longest_list:
+        while lane.waiting and len(calls) < lane.route.max_batch_size:
             call = lane.waiting.popleft()
             if not call.answer.done():  # its time is over, or its caller has given up
                 calls.append(call)
         return calls
 
-    async def _exchange(self, lane: _Lane, calls: list[_Call]) -> None:
+    async def _exchange(self, lane: _RouteQueue, calls: list[_Call]) -> None:
         """Sends one list and hands out its results; whatever happens, every caller learns it."""
         queue = lane.route.queue
         try:
             lane.list_size.observe(len(calls))
             with broker_calls():
                 _hand_out(calls, await self._send(queue, calls))
-        except NoAnswerInTime:
+        except DeadlineExceeded:
             pass  # each caller has its own deadline, and the last of them has passed
         except DeliveryError:
-            _fail(calls, NobodyServes(f"nobody serves {queue}, or it is full"))
-        except BrokerAway as error:
+            _fail(calls, NoConsumer(f"nobody serves {queue}, or it is full"))
+        except BrokerUnavailable as error:
             _fail(calls, error)
         except (asyncio.CancelledError, Undecodable) as error:
-            _fail(calls, BrokerAway("the connection was closed while a request was under way"))
+            _fail(
+                calls, BrokerUnavailable("the connection was closed while a request was under way")
+            )
             if isinstance(error, Undecodable):
                 log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
             else:
@@ -256,7 +264,7 @@ class RpcClient:
     async def _send(self, queue: str, calls: list[_Call]) -> bytes:
         channel, reply_queue = self._requests.channel, self._replies.queue
         if channel is None or reply_queue is None:
-            raise BrokerAway("the broker cannot be reached")
+            raise BrokerUnavailable("the broker cannot be reached")
         loop = asyncio.get_running_loop()
         now = loop.time()
         last = max(call.deadline for call in calls)
@@ -284,8 +292,8 @@ class RpcClient:
                 return await answer
         except TimeoutError:
             if loop.time() < last:
-                raise BrokerAway("the connection was given up") from None
-            raise NoAnswerInTime from None
+                raise BrokerUnavailable("the connection was given up") from None
+            raise DeadlineExceeded from None
         finally:
             del self._sent[correlation_id]
 
@@ -324,7 +332,7 @@ def _fail(calls: list[_Call], error: Exception) -> None:
 class _Requests:
     """The channel that requests go out on."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: SupervisedConnection) -> None:
         self.link = link
         self.channel: AbstractChannel | None = None
         self.publishing = Publishing()
@@ -340,7 +348,9 @@ class _Requests:
 class _Replies:
     """The exclusive queue that answers come in on."""
 
-    def __init__(self, link: Link, take: Callable[[AbstractIncomingMessage | None], None]) -> None:
+    def __init__(
+        self, link: SupervisedConnection, take: Callable[[AbstractIncomingMessage | None], None]
+    ) -> None:
         self.link = link
         self.queue: str | None = None
         self._channel: AbstractChannel | None = None
@@ -349,13 +359,13 @@ class _Replies:
     async def attach(self, connection: AbstractConnection) -> None:
         self._channel = await self.link.open_channel(connection, confirms=False)
         queue = await self._channel.declare_queue(
-            exclusive=True, auto_delete=True, timeout=CONNECT_LIMIT
+            exclusive=True, auto_delete=True, timeout=CONNECT_TIMEOUT
         )
 
         async def take(message: AbstractIncomingMessage) -> None:
             self._take(message)
 
-        await queue.consume(take, no_ack=True, timeout=CONNECT_LIMIT)
+        await queue.consume(take, no_ack=True, timeout=CONNECT_TIMEOUT)
         self.queue = queue.name
 
     def detach(self) -> None:
@@ -365,7 +375,7 @@ class _Replies:
 
 @asynccontextmanager
 async def rpc_client(
-    publishing: Link, consuming: Link, *, new_id: Callable[[], str]
+    publishing: SupervisedConnection, consuming: SupervisedConnection, *, new_id: Callable[[], str]
 ) -> AsyncIterator[RpcClient]:
     client = RpcClient(publishing, consuming, new_id=new_id)
     await client.open()

@@ -12,10 +12,14 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 from prometheus_client import Counter, Histogram
 
 from common.contracts.contract import Contract
-from common.contracts.failures import Failure, FailureCode
-from common.contracts.outage import Outage
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, Link, broker_calls
-from common.messaging.intake import Intake
+from common.contracts.failures import Failure, FailureCode, Unavailable
+from common.messaging.connection import (
+    CONNECT_TIMEOUT,
+    BrokerUnavailable,
+    SupervisedConnection,
+    broker_calls,
+)
+from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, encode_results
 
 C = TypeVar("C", bound=Contract)
@@ -44,7 +48,7 @@ class RpcServer(Generic[C]):
 
     def __init__(
         self,
-        link: Link,
+        link: SupervisedConnection,
         queue: str,
         kind: type[C],
         handler: Handler[C],
@@ -57,17 +61,17 @@ class RpcServer(Generic[C]):
         self._handler = handler
         self._prefetch = prefetch
         self._channel: AbstractChannel | None = None
-        self._intake = Intake(self._work)
+        self._intake = InFlightHandlers(self._work)
         self._seconds = _SECONDS.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
-        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_LIMIT)
+        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         queue = await channel.declare_queue(
             self._queue_name,
             auto_delete=True,
             arguments={"x-max-length": QUEUE_LIMIT, "x-overflow": "reject-publish"},
-            timeout=CONNECT_LIMIT,
+            timeout=CONNECT_TIMEOUT,
         )
         self._channel = channel
         await self._intake.begin(queue)
@@ -99,14 +103,14 @@ class RpcServer(Generic[C]):
                 if results and message.reply_to is not None:
                     await self._reply(message.reply_to, message.correlation_id, results)
                 await message.ack()
-        except BrokerAway as error:
+        except BrokerUnavailable as error:
             log.debug("rpc.reply_failed", queue=self._queue_name, reason=str(error))
 
     async def _reply(
         self, queue: str, correlation_id: str | None, results: Sequence[Result]
     ) -> None:
         if self._channel is None:
-            raise BrokerAway("the connection was lost while the answer was made")
+            raise BrokerUnavailable("the connection was lost while the answer was made")
         reply = Message(
             encode_results(results),
             correlation_id=correlation_id,
@@ -114,7 +118,7 @@ class RpcServer(Generic[C]):
         )
         # An asker that is gone needs no answer.
         await self._channel.default_exchange.publish(
-            reply, queue, mandatory=False, timeout=CONNECT_LIMIT
+            reply, queue, mandatory=False, timeout=CONNECT_TIMEOUT
         )
 
     async def _results(self, asked: list[Asked[C]]) -> Sequence[Result]:
@@ -124,7 +128,7 @@ class RpcServer(Generic[C]):
                 results = await self._handler(asked)
         except TimeoutError:
             results = [_TIMED_OUT] * len(asked)
-        except Outage as outage:
+        except Unavailable as outage:
             results = [Failure(code=FailureCode.SERVICE_UNAVAILABLE, detail=str(outage))] * len(
                 asked
             )
@@ -145,7 +149,9 @@ _FAILED = Failure(code=FailureCode.INTERNAL_ERROR, detail="an internal error")
 
 
 @asynccontextmanager
-async def serving(link: Link, server: RpcServer[C], *, drain_limit: float) -> AsyncIterator[None]:
+async def serving(
+    link: SupervisedConnection, server: RpcServer[C], *, drain_limit: float
+) -> AsyncIterator[None]:
     """Serves for the body's time; leaving stops the intake first, then waits for what runs."""
     await link.add(server)
     try:

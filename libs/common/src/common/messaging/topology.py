@@ -6,7 +6,7 @@ from typing import Any
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractChannel
 
-from common.messaging.connection import CONNECT_LIMIT
+from common.messaging.connection import CONNECT_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ async def declare(channel: AbstractChannel, topology: Topology) -> None:
     """Declares everything, durably; harmless when it is there already."""
     for name in topology.topic_exchanges:
         await channel.declare_exchange(
-            name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_LIMIT
+            name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_TIMEOUT
         )
     for queue in topology.queues:
         declared = await channel.declare_queue(
-            queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_LIMIT
+            queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_TIMEOUT
         )
         for binding in queue.bindings:
-            await declared.bind(binding.exchange, binding.routing_key, timeout=CONNECT_LIMIT)
+            await declared.bind(binding.exchange, binding.routing_key, timeout=CONNECT_TIMEOUT)

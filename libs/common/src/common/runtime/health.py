@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 Check = Callable[[], Awaitable[str | None]]
 
 #: A check that has not answered by then has failed; Kubernetes asks every few seconds.
-CHECK_LIMIT = 1.5
+CHECK_TIMEOUT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Health:
 
 async def _word(check: Check) -> str:
     try:
-        async with asyncio.timeout(CHECK_LIMIT):
+        async with asyncio.timeout(CHECK_TIMEOUT):
             return await check() or "ok"
     except TimeoutError:
         return "no answer in time"

@@ -1,1 +1,1 @@
-from common.contracts.outage import Outage as Outage
+from common.contracts.failures import Unavailable as Unavailable

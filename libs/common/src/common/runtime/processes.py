@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import asynccontextmanager
 from typing import ParamSpec, TypeVar
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.runtime.workers import follow_parent
 
 Parameters = ParamSpec("Parameters")
@@ -29,14 +29,14 @@ class Workers:
         *arguments: Parameters.args,
         **named: Parameters.kwargs,
     ) -> Result:
-        """Calls a function of a module in one of them; raises `Outage` when that has died."""
+        """Calls a function of a module in one of them; raises `Unavailable` when that has died."""
         pool = self._pool = self._pool or self._new_pool()
         try:
             return await asyncio.wrap_future(pool.submit(function, *arguments, **named))
         except BrokenProcessPool:
             if self._pool is pool:
                 self._pool = None  # the next call starts a new one
-            raise Outage("a process that worked for this one has died") from None
+            raise Unavailable("a process that worked for this one has died") from None
 
     async def close(self) -> None:
         """Ends them; what they have not begun is not done. They may be needed again."""

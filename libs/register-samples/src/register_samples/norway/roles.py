@@ -78,7 +78,7 @@ def roles(company: Company, shape: Shape = BULK) -> Document | None:
     return {
         "organisasjonsnummer": company.number,
         "rollegrupper": groups,
-        **({"_links": _links(company)} if shape.linked else {}),
+        **({"_links": _links(company)} if shape.supervised else {}),
     }
 
 
@@ -162,4 +162,4 @@ def _holder(holder: Person | Corporate, draw: Draw, shape: Shape) -> Document:
 
 def _type(kind: str, code: str, text: str, shape: Shape) -> Document:
     target = {"self": {"href": f"{write.API}/roller/{kind}/{code}"}}
-    return {"kode": code, "beskrivelse": text, **({"_links": target} if shape.linked else {})}
+    return {"kode": code, "beskrivelse": text, **({"_links": target} if shape.supervised else {})}

@@ -30,11 +30,11 @@ class Shape:
     """How records are written.
 
     `old` is the bulk file of 2022: fewer fields, and every number of employees is told.
-    `linked` records carry `_links` as the API answers do; bulk files have an empty `links`.
+    `supervised` records carry `_links` as the API answers do; bulk files have an empty `links`.
     """
 
     old: bool = False
-    linked: bool = False
+    supervised: bool = False
 
 
 #: The bulk files of today.
@@ -43,7 +43,7 @@ BULK = Shape()
 
 def links(shape: Shape, **targets: str) -> Document:
     """The links of a record: paths below the API, or the bulk file's empty list."""
-    if not shape.linked:
+    if not shape.supervised:
         return {"links": []}
     return {"_links": {name: {"href": f"{API}/{path}"} for name, path in targets.items()}}
 

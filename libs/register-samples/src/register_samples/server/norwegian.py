@@ -12,7 +12,7 @@ from register_samples.norway.shape import API, Shape
 from register_samples.server.snapshots import Snapshot, gzipped_array
 from register_samples.server.stamps import Stamps, iso
 
-_LINKED = Shape(linked=True)
+_LINKED = Shape(supervised=True)
 #: The feeds count on from the milliseconds since then, so that a register that is made anew takes
 #: no number that an earlier one may have used: who followed that one goes on with this one.
 _COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)

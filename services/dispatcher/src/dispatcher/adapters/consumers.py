@@ -8,7 +8,7 @@ from random import Random
 
 from common.contracts.deliveries import DeliveryTasks
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
-from common.messaging.connection import Link
+from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer
 from common.messaging.topology import Topology
 
@@ -34,7 +34,7 @@ class Work:
 
 @asynccontextmanager
 async def consumers(
-    link: Link, work: Work, *, topology: Topology, random: Random, stop_limit: float
+    link: SupervisedConnection, work: Work, *, topology: Topology, random: Random, stop_limit: float
 ) -> AsyncIterator[None]:
     """Consumes for the body's time; leaving stops every intake, then waits for what runs."""
     queues = (

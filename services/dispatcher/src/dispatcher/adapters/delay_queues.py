@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import DELIVERIES_QUEUE, RETRIES_QUEUE, delay_queue
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
-from dispatcher.adapters.lists import Lists, running
+from dispatcher.adapters.batcher import Batcher, running
 
 #: Wake-ups asked for at the same moment that are published together.
 _AT_ONCE = 64
@@ -51,17 +51,17 @@ class DelayQueues:
         async with running(self._first, self._retries, *self._later.values()):
             yield
 
-    def _lists(self, queue: str) -> Lists[Sequence[DeliveryTask], None]:
+    def _lists(self, queue: str) -> Batcher[Sequence[DeliveryTask], None]:
         async def publish(asked: Sequence[Sequence[DeliveryTask]]) -> Sequence[None]:
             messages = encode_tasks([task for tasks in asked for task in tasks])
             await asyncio.gather(*(self._publish(queue, message) for message in messages))
             return [None] * len(asked)
 
-        return Lists(publish, longest=_AT_ONCE)
+        return Batcher(publish, longest=_AT_ONCE)
 
     async def _publish(self, queue: str, message: bytes) -> None:
         try:
             await self._publisher.publish(message, routing_key=queue)
         except Unroutable:
             self._renew(f"the queue {queue} does not take messages")
-            raise Outage(f"the queue {queue} does not take messages") from None
+            raise Unavailable(f"the queue {queue} does not take messages") from None

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import aiohttp
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from dispatcher.adapters.bounded_responses import BoundedConnector
 from dispatcher.adapters.guard import BlockedAddress, Lookup, SocketGuard, resolving, system_lookup
 from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
@@ -76,7 +76,7 @@ class HttpSender:
             return _unanswered(error)
         except RuntimeError as error:
             # The loop's and the session's word for being closed or out of resources.
-            raise Outage(f"we cannot send: {error}") from error
+            raise Unavailable(f"we cannot send: {error}") from error
 
     async def _send_twice_if_reset(self, post: Post, course: _Course) -> Outcome:
         """Tries again at once when a kept connection turns out to be closed: the same attempt."""
@@ -114,10 +114,10 @@ async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> Non
 
 
 def _unanswered(error: Exception) -> Outcome:
-    """The word for what happened; raises Outage when it happened to us."""
+    """The word for what happened; raises Unavailable when it happened to us."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, OSError) and cause.errno in _OURS:
-        raise Outage(f"we cannot connect to anybody: {cause.strerror}") from error
+        raise Unavailable(f"we cannot connect to anybody: {cause.strerror}") from error
     words = (
         word for kinds, word in _CAUSES if isinstance(error, kinds) or isinstance(cause, kinds)
     )

@@ -13,10 +13,10 @@ import structlog
 from common.contracts.company import CompanyKey, Country
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.runtime.backoff import delays
-from dispatcher.adapters.lists import Lists, running
+from dispatcher.adapters.batcher import Batcher, running
 from webhook_store.deliveries import Deliveries
 from webhook_store.delivery_models import Claimed, NewDelivery, Result, StoredEvent, Written
 from webhook_store.events import Events
@@ -34,13 +34,13 @@ LONGEST = 200
 LONGEST_OF_CHUNKS = 32
 #: Seconds between two tries during an outage. Soon after it a result has to be recorded before
 #: the sweeper takes its row for abandoned.
-MOST_WAIT = 1.0
+MAX_WAIT = 1.0
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Dependencies:
     """What is not the store's."""
 
     now: Callable[[], datetime]
@@ -50,11 +50,11 @@ class Surroundings:
     async def waited_out(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
         """The action's result, tried again for as long as the database is away."""
         said = False
-        waits = delays(self.random, most=MOST_WAIT)
+        waits = delays(self.random, most=MAX_WAIT)
         while True:
             try:
                 return await action()
-            except Outage as outage:
+            except Unavailable as outage:
                 if not said:
                     said = True
                     log.warning("store.waiting", what=what, reason=str(outage))
@@ -66,7 +66,7 @@ class StoredMatches:
 
     def __init__(self, webhooks: Webhooks) -> None:
         self._webhooks = webhooks
-        self._matching = Lists(webhooks.matching, longest=LONGEST)
+        self._matching = Batcher(webhooks.matching, longest=LONGEST)
 
     async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
         return await self._matching(Subject(kind, country, vat))
@@ -83,10 +83,10 @@ class StoredMatches:
 class StoredWebhooks:
     """`Webhooks`."""
 
-    def __init__(self, webhooks: Webhooks, around: Surroundings) -> None:
+    def __init__(self, webhooks: Webhooks, around: Dependencies) -> None:
         self._webhooks = webhooks
         self._around = around
-        self._sendable = Lists(self._sendable_all, longest=LONGEST)
+        self._sendable = Batcher(self._sendable_all, longest=LONGEST)
 
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
         return await self._sendable(webhook_id)
@@ -104,12 +104,12 @@ class StoredWebhooks:
 class StoredEvents:
     """`Events`."""
 
-    def __init__(self, events: Events, around: Surroundings) -> None:
+    def __init__(self, events: Events, around: Dependencies) -> None:
         self._events = events
         self._around = around
-        self._new = Lists(self._store_all, longest=LONGEST)
-        self._removed = Lists(self._removed_all, longest=LONGEST)
-        self._bodies = Lists(self._bodies_all, longest=LONGEST)
+        self._new = Batcher(self._store_all, longest=LONGEST)
+        self._removed = Batcher(self._removed_all, longest=LONGEST)
+        self._bodies = Batcher(self._bodies_all, longest=LONGEST)
 
     async def store(self, event: StoredEvent) -> None:
         await self._new(event)
@@ -147,11 +147,11 @@ class StoredEvents:
 class StoredReceipts:
     """`Receipts`."""
 
-    def __init__(self, receipts: Receipts, around: Surroundings) -> None:
+    def __init__(self, receipts: Receipts, around: Dependencies) -> None:
         self._receipts = receipts
         self._around = around
-        self._looked_up = Lists(self._has_all, longest=LONGEST)
-        self._new = Lists(self._add_all, longest=LONGEST)
+        self._looked_up = Batcher(self._has_all, longest=LONGEST)
+        self._new = Batcher(self._add_all, longest=LONGEST)
 
     async def has(self, event_id: str) -> bool:
         return await self._looked_up(event_id)
@@ -176,13 +176,13 @@ class StoredReceipts:
 class StoredRows:
     """`Rows`."""
 
-    def __init__(self, rows: Deliveries, recorder: Recorder, around: Surroundings) -> None:
+    def __init__(self, rows: Deliveries, recorder: Recorder, around: Dependencies) -> None:
         self._rows = rows
         self._recorder = recorder
         self._around = around
-        self._new = Lists(self._insert_all, longest=LONGEST_OF_CHUNKS)
-        self._claims = Lists(self._claim_all, longest=LONGEST)
-        self._results = Lists(self._record_all, longest=LONGEST)
+        self._new = Batcher(self._insert_all, longest=LONGEST_OF_CHUNKS)
+        self._claims = Batcher(self._claim_all, longest=LONGEST)
+        self._results = Batcher(self._record_all, longest=LONGEST)
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         await self._new(new)

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE
-from common.messaging.connection import BrokerAway
+from common.messaging.connection import BrokerUnavailable
 from common.messaging.depth import QueueDepths
-from dispatcher.adapters.journal import DEAD_LETTERS, SWEPT, WAITING
-from dispatcher.usecases.sweep import Sweep, Swept
+from dispatcher.adapters.telemetry import DEAD_LETTERS, SWEPT, WAITING
+from dispatcher.usecases.overdue import OverdueRequeuer, Swept
 from webhook_store.deliveries import Deliveries
 from webhook_store.events import Events
 
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 class Sweeper:
     """Sweeps for as long as it runs."""
 
-    sweep: Sweep
+    sweep: OverdueRequeuer
     interval: timedelta
     #: How long it leaves the database alone after that was away: others first record what they
     #: have posted, or it would take their rows for abandoned.
@@ -47,10 +47,10 @@ class Sweeper:
         """Seconds until the next pass."""
         try:
             found = await self.sweep()
-        except BrokerAway as outage:
+        except BrokerUnavailable as outage:
             log.warning("sweeper.outage", reason=str(outage))
             return self.interval.total_seconds()
-        except Outage as outage:
+        except Unavailable as outage:
             log.warning("sweeper.outage", reason=str(outage))
             return self.rest.total_seconds()
         except Exception:
@@ -76,7 +76,7 @@ class Survey:
         while True:
             try:
                 await self._once()
-            except Outage as outage:
+            except Unavailable as outage:
                 log.debug("survey.outage", reason=str(outage))
             except Exception:
                 # The loop outlives any pass.

@@ -6,13 +6,22 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from dispatcher.domain.outcome import Cause, Outcome, cause_of, status_of
 from dispatcher.domain.refusal import refusal
 from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
 from dispatcher.domain.signature import signature_headers
-from dispatcher.ports import AttemptReport, Events, Journal, Left, Post, Rows, Sender, Wakes
+from dispatcher.ports import (
+    AttemptReport,
+    DeferReason,
+    Events,
+    Post,
+    Rows,
+    Sender,
+    Telemetry,
+    Wakes,
+)
 from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed
 from webhook_store.models import Sendable, SigningSecrets
 
@@ -44,7 +53,7 @@ class Attempt:
     rows: Rows
     sender: Sender
     wakes: Wakes
-    journal: Journal
+    telemetry: Telemetry
     delays: Sequence[timedelta]
     #: The longest that a post takes.
     longest: timedelta
@@ -64,7 +73,7 @@ class Attempt:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
             return None
         if webhook.secrets is None:
-            self.journal.left(delivery.id, Left.UNSEALABLE)
+            self.telemetry.left(delivery.id, DeferReason.UNSEALABLE)
             return None
         return await self._post(webhook, webhook.secrets, delivery, body)
 
@@ -74,14 +83,14 @@ class Attempt:
         at = self.now()
         if at + self.longest > delivery.lease_until:
             # Somebody else could have it before the answer is here: let them.
-            self.journal.left(delivery.id, Left.LEASE)
+            self.telemetry.left(delivery.id, DeferReason.LEASE)
             return None
         try:
             outcome = await self.sender.send(
                 Post(webhook.url, _headers(secrets, delivery, body, at), body)
             )
-        except Outage as outage:
-            self.journal.left(delivery.id, Left.OUTAGE, str(outage))
+        except Unavailable as outage:
+            self.telemetry.left(delivery.id, DeferReason.OUTAGE, str(outage))
             return None
         return Posted(webhook, delivery, outcome, at=at, ended_at=self.now())
 
@@ -101,20 +110,20 @@ class Attempt:
             disable=_disables(decision),
         )
         written = await self.rows.record(attempted)
-        self.journal.attempted(AttemptReport(attempted, posted.webhook.host, decision, written))
+        self.telemetry.attempted(AttemptReport(attempted, posted.webhook.host, decision, written))
         if written.held and isinstance(decision, RetryAfter):
             await self._retry(_retry_of(attempted), decision.delay)
 
     async def _retry(self, task: DeliveryTask, after: timedelta) -> None:
         try:
             await self.wakes.later(task, after=after)
-        except Outage:
-            self.journal.not_published(task)
+        except Unavailable:
+            self.telemetry.not_published(task)
 
     async def _cancel(self, delivery: Claimed, reason: CancelReason) -> None:
         cancelled = Cancelled(delivery, reason)
         await self.rows.record(cancelled)
-        self.journal.cancelled(cancelled)
+        self.telemetry.cancelled(cancelled)
 
 
 def _headers(

@@ -8,12 +8,12 @@ import asyncio
 from dataclasses import dataclass
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
-from common.contracts.outage import Outage
-from dispatcher.domain.caps import Place
-from dispatcher.ports import Journal, Left, Rows, Webhooks
+from common.contracts.failures import Unavailable
+from dispatcher.domain.concurrency import LimitKey
+from dispatcher.ports import DeferReason, Rows, Telemetry, Webhooks
 from dispatcher.usecases.attempt import Attempt
-from dispatcher.usecases.lanes import Lanes
 from dispatcher.usecases.slots import Slots
+from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from webhook_store.models import Sendable
 
 
@@ -25,11 +25,11 @@ class Deliver:
     rows: Rows
     attempt: Attempt
     slots: Slots
-    lanes: Lanes
-    journal: Journal
+    lanes: ThrottledWebhooks
+    telemetry: Telemetry
 
     async def __call__(self, message: DeliveryTasks) -> None:
-        """Returns when every delivery is claimed or left; raises `Outage` to be tried again."""
+        """Claim or defer every delivery; raises `Unavailable` if it has to be retried."""
         # Not a TaskGroup: one that fails must not cut off the others' claims.
         ended = await asyncio.gather(
             *(self._one(task, more=message.more) for task in message.tasks),
@@ -37,7 +37,7 @@ class Deliver:
         )
         errors = [error for error in ended if error is not None]
         # An error of ours comes first: a message that fails each time must not be held for ever.
-        for error in sorted(errors, key=lambda error: isinstance(error, Outage)):
+        for error in sorted(errors, key=lambda error: isinstance(error, Unavailable)):
             raise error
 
     async def _one(self, task: DeliveryTask, *, more: bool) -> None:
@@ -49,7 +49,7 @@ class Deliver:
         if more:
             self.lanes.look(place)
         if not self.slots.take(place):
-            self.journal.left(task.delivery_id, Left.CAP)
+            self.telemetry.left(task.delivery_id, DeferReason.CAP)
             self.lanes.add(place, task)
             return
         delivery = None
@@ -67,5 +67,5 @@ class Deliver:
             await self.attempt.post(None, delivery)
 
 
-def _place(webhook: Sendable) -> Place:
-    return Place(webhook.webhook_id, webhook.host, webhook.owner)
+def _place(webhook: Sendable) -> LimitKey:
+    return LimitKey(webhook.webhook_id, webhook.host, webhook.owner)

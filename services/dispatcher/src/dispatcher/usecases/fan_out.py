@@ -32,7 +32,7 @@ class FanOut:
     wakes: Wakes
 
     async def __call__(self, message: bytes) -> None:
-        """Raises NotAnEvent, or `Outage` when it has to be done again."""
+        """Raises NotAnEvent, or `Unavailable` when it has to be done again."""
         event, body = _read(message)
         if await self.receipts.has(event.id):
             return

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from common.contracts.outage import Outage
-from common.mongo import Database, outages
+from common.contracts.failures import Unavailable
+from common.mongo import Database, translated_errors
 from gateway.domain.keys import ApiKey, Scope
 from gateway.domain.problems import ServiceUnavailable
 
@@ -27,23 +27,23 @@ class MongoKeys:
     async def find(self, key_id: str) -> ApiKey | None:
         try:
             async with asyncio.timeout(FIND_LIMIT):
-                with outages():
+                with translated_errors():
                     document = await self._keys.find_one({"_id": key_id})
-        except (Outage, TimeoutError):
+        except (Unavailable, TimeoutError):
             raise ServiceUnavailable("the API key cannot be checked now") from None
         return None if document is None else _read(document)
 
     async def add(self, key: ApiKey) -> None:
-        with outages():
+        with translated_errors():
             await self._keys.insert_one(_written(key))
 
     async def all(self) -> Sequence[ApiKey]:
-        with outages():
+        with translated_errors():
             found = self._keys.find().sort([("created_at", -1), ("_id", 1)])
             return [_read(document) async for document in found]
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
-        with outages():
+        with translated_errors():
             await self._keys.update_one(
                 {"_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": at}}
             )

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from common.contracts.company import Country
+from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
-from common.contracts.outage import Outage
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient
+from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient
 from gateway.domain.problems import LookupTimeout, ServiceUnavailable, problem_of
 from gateway.domain.search import SEARCHED
 
@@ -24,7 +24,7 @@ def _routes() -> dict[tuple[Country, bool], Route]:
     reads = {(country, False): Route(lookup_queue(country)) for country in Country}
     # Searches differ in how long they take: short lists, so that none waits long for another.
     searches = {
-        (country, True): Route(search_queue(country), in_flight=4, longest_list=4)
+        (country, True): Route(search_queue(country), in_flight=4, max_batch_size=4)
         for country in Country
     }
     return reads | searches
@@ -32,7 +32,7 @@ def _routes() -> dict[tuple[Country, bool], Route]:
 
 #: Short lists here, too: in a long one the first to type would wait for the last.
 _SUGGESTIONS = {
-    country: Route(suggest_queue(country), in_flight=4, longest_list=4) for country in Country
+    country: Route(suggest_queue(country), in_flight=4, max_batch_size=4) for country in Country
 }
 
 
@@ -80,7 +80,7 @@ async def _answered(call: Awaitable[R]) -> R:
         return await call
     except RpcFailed as failed:
         raise problem_of(failed.failure) from None
-    except NoAnswerInTime:
+    except DeadlineExceeded:
         raise LookupTimeout("the lookup service did not answer in time") from None
-    except Outage:
+    except Unavailable:
         raise ServiceUnavailable("the lookup service cannot be reached now") from None

@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from common.contracts.failures import FailureCode
-from common.contracts.outage import Outage
+from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import NoAnswerInTime, Route, RpcClient
+from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient
 from gateway.adapters.rpc import LIMIT
 from gateway.domain.problems import ServiceUnavailable, problem_of
 
 #: Each in a message of its own: one that resolves a slow name holds up no other.
-ROUTE = Route(WEBHOOKS_QUEUE, in_flight=64, longest_list=1)
+ROUTE = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
 
 LATE = "the webhook registry did not answer in time"
 
@@ -34,7 +33,7 @@ class RpcWebhooks:
             if failed.failure.code is FailureCode.LOOKUP_TIMEOUT:
                 raise ServiceUnavailable(LATE) from None
             raise problem_of(failed.failure) from None
-        except NoAnswerInTime:
+        except DeadlineExceeded:
             raise ServiceUnavailable(LATE) from None
-        except Outage:
+        except Unavailable:
             raise ServiceUnavailable("the webhook registry cannot be reached now") from None

@@ -15,7 +15,7 @@ from gateway.domain.query import INCLUDE, SEARCH_PARAMETERS, parse_lookup
 from gateway.domain.reading import COUNTRY, Parameters
 
 LOOKUPS = "lookups"
-MOST_LOOKUPS = 100
+MAX_LOOKUPS = 100
 
 _TEXTS = (COUNTRY, *SEARCH_PARAMETERS)
 FIELDS = (*_TEXTS, INCLUDE)
@@ -41,8 +41,8 @@ def _lookups(body: bytes) -> list[Any]:
         raise InvalidBody("the body is not a JSON object")
     faults = [_unknown("", name, (LOOKUPS,)) for name in document if name != LOOKUPS]
     lookups = document.get(LOOKUPS)
-    if not isinstance(lookups, list) or not 1 <= len(lookups) <= MOST_LOOKUPS:
-        faults.append(_fault(LOOKUPS, f"give a list of 1 to {MOST_LOOKUPS} lookups"))
+    if not isinstance(lookups, list) or not 1 <= len(lookups) <= MAX_LOOKUPS:
+        faults.append(_fault(LOOKUPS, f"give a list of 1 to {MAX_LOOKUPS} lookups"))
     if faults or not isinstance(lookups, list):
         raise _faulty(faults)
     return lookups

@@ -15,7 +15,7 @@ def entity_tag(tag: str, format_: Format) -> str:
     return f'"{tag}.{format_}"'
 
 
-def is_known(entity: str, if_none_match: str | None) -> bool:
+def etag_matches(entity: str, if_none_match: str | None) -> bool:
     """Whether the client has the representation already, by weak comparison."""
     if if_none_match is None:
         return False

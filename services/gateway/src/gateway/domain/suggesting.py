@@ -2,7 +2,7 @@
 
 import re
 
-from common.contracts.lookup import MOST_SUGGESTIONS, SuggestRequest
+from common.contracts.lookup import MAX_SUGGESTIONS, SuggestRequest
 from gateway.domain.query import TERM
 from gateway.domain.reading import Parameters, Rank, Reading
 from gateway.domain.search import NAME_LENGTH
@@ -40,7 +40,7 @@ class _SuggestReading(Reading):
         value = self.single(LIMIT)
         if value is None:
             return DEFAULT_LIMIT
-        if _LIMIT.fullmatch(value) and int(value) <= MOST_SUGGESTIONS:
+        if _LIMIT.fullmatch(value) and int(value) <= MAX_SUGGESTIONS:
             return int(value)
-        self.invalid(LIMIT, f"must be a number from 1 to {MOST_SUGGESTIONS}")
+        self.invalid(LIMIT, f"must be a number from 1 to {MAX_SUGGESTIONS}")
         return DEFAULT_LIMIT

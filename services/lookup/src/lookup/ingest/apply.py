@@ -9,7 +9,7 @@ from typing import Protocol
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import Circumstances, Known, Plan, Verdict
+from lookup.ingest.planning.states import ApplyContext, Known, Plan, Verdict
 from lookup.ingest.planning.units import movers, plan_units
 from lookup.ingest.records import (
     CompanyRecord,
@@ -25,7 +25,7 @@ class Conflict(Exception):
 
 
 class RegisterWriter(Protocol):
-    """The stored registers, for those that load them. Every method may raise `Outage`."""
+    """The stored registers, for those that load them. Every method may raise `Unavailable`."""
 
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
@@ -45,10 +45,10 @@ class RegisterWriter(Protocol):
     async def write(self, plan: Plan) -> None:
         """All of the plan or nothing; raises Conflict when it was made from an older state."""
 
-    async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
+    async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
         """Purges a company with all that belongs to it and leaves a tombstone; False if unknown.
 
-        What was to be told of it is forgotten; with `announces` its removal is told instead.
+        What was to be told of it is forgotten; with `publish_events` its removal is told instead.
         """
 
 
@@ -68,14 +68,14 @@ class ApplyRecords:
     waits: Callable[[], Iterator[float]]
 
     async def __call__(
-        self, batch: Sequence[Stored], file_version: SourceVersion, *, announces: bool
+        self, batch: Sequence[Stored], file_version: SourceVersion, *, publish_events: bool
     ) -> Sequence[Verdict]:
         """One verdict per record, after all that they change is stored with its events.
 
-        Raises `Outage` when the database is away and Conflict when others never let it through;
+        Raises `Unavailable`, and Conflict when concurrent writers win every try;
         nothing of the list is written then.
         """
-        given = Circumstances(file_version, self.now(), announces)
+        given = ApplyContext(file_version, self.now(), publish_events)
         return (await self.through(lambda: self.plan(batch, given))).verdicts
 
     async def through(self, make: Callable[[], Awaitable[Plan]]) -> Plan:
@@ -95,7 +95,7 @@ class ApplyRecords:
                 return plan
         raise Conflict(f"somebody else kept changing the same records, {TRIES} times")
 
-    async def plan(self, batch: Sequence[Stored], given: Circumstances) -> Plan:
+    async def plan(self, batch: Sequence[Stored], given: ApplyContext) -> Plan:
         """What applying them would write and say, made from what is stored now."""
         companies = [record for record in batch if isinstance(record, CompanyRecord)]
         owners = [record for record in batch if isinstance(record, OwnersRecord)]
@@ -111,7 +111,7 @@ class ApplyRecords:
             known = await self.writer.known(
                 units=[r.key for r in units], companies=[r.company for r in units if r.company]
             )
-            if given.announces:
+            if given.publish_events:
                 known = await self._with_identifiers(movers(units, known), known)
             return plan_units(units, known, given)
         return await self._plan_participants(participants, given)
@@ -132,13 +132,13 @@ class ApplyRecords:
         return await self.writer.with_all_participants(known, concerned)
 
     async def _plan_participants(
-        self, records: Sequence[ParticipantRecord], given: Circumstances
+        self, records: Sequence[ParticipantRecord], given: ApplyContext
     ) -> Plan:
         known = await self.writer.known_participants(
             [r.identifier for r in records], [r.holder for r in records if r.holder]
         )
         plan = plan_participants(records, known, given)
-        if plan.bumps and given.announces:
+        if plan.bumps and given.publish_events:
             # A change is told as the company's whole list; only then is all of it read.
             known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
             plan = plan_participants(records, known, given)

@@ -30,7 +30,7 @@ _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
 
 
 @dataclass(frozen=True, slots=True)
-class Occurrence:
+class PendingEvent:
     """An event that is due, before it has a revision and an id."""
 
     type: EventType
@@ -72,54 +72,54 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> I
             yield Change(field=f"{path}{name}", old=before, new=value)
 
 
-def company_occurrences(
+def company_events(
     old: Version | None, new: Version, roles: Sequence[Change] = ()
-) -> tuple[Occurrence, ...]:
+) -> tuple[PendingEvent, ...]:
     """The events of a changed company; none when it is as it was.
 
     A changed status is an event of its own; `company.updated` has the other fields, and the list
     of roles where that changed (`roles_changes`).
     """
     if old is None:
-        return (Occurrence(EventType.COMPANY_CREATED),)
+        return (PendingEvent(EventType.COMPANY_CREATED),)
     changes = (*diff(old, new), *roles)
     turned = any(change.field == "status" for change in changes)
     turn = EventType.COMPANY_STATUS_CHANGED if turned else None
     return tuple(
-        Occurrence(kind, told) for kind, told in _told(changes, turn, EventType.COMPANY_UPDATED)
+        PendingEvent(kind, told) for kind, told in _told(changes, turn, EventType.COMPANY_UPDATED)
     )
 
 
 def unit_occurrences(
     old: PlacedUnit | None, new: PlacedUnit
-) -> tuple[tuple[CompanyKey, Occurrence], ...]:
+) -> tuple[tuple[CompanyKey, PendingEvent], ...]:
     """What there is to tell of a production unit, each with the company it is told of.
 
     A unit that moves is created at its new company; of its old one is told that `company` changed.
     """
-    created = Occurrence(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
+    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
     arrival = () if new.company is None else ((new.company, created),)
     if old is None or old.company is None:
         return arrival
     changes = diff(old.unit, new.unit)
     if new.company != old.company:
         move = Change(field="company", old=old.company, new=new.company)
-        left = Occurrence(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
+        left = PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
         return ((old.company, left), *arrival)
     ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
     turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
     return tuple(
-        (new.company, Occurrence(kind, told, new.unit))
+        (new.company, PendingEvent(kind, told, new.unit))
         for kind, told in _told(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
     )
 
 
-def owners_occurrences(old: bytes | None, new: bytes) -> tuple[Occurrence, ...]:
+def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
     """Both are JSON lists; owners that are null or not known yet count as none."""
     after = orjson.loads(new)
     before = owners_as_read_now(None if old is None else orjson.loads(old), after)
     changes = _list_changes("owners", before, after)
-    return (Occurrence(EventType.OWNERS_CHANGED, changes),) if changes else ()
+    return (PendingEvent(EventType.OWNERS_CHANGED, changes),) if changes else ()
 
 
 def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
@@ -129,22 +129,22 @@ def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
 
 def einvoicing_occurrences(
     old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
-) -> tuple[Occurrence, ...]:
+) -> tuple[PendingEvent, ...]:
     before = [one.model_dump(mode="json") for one in old]
     after = [one.model_dump(mode="json") for one in new]
     changes = _list_changes("einvoicing", before, after)
-    return (Occurrence(EventType.EINVOICING_CHANGED, changes),) if changes else ()
+    return (PendingEvent(EventType.EINVOICING_CHANGED, changes),) if changes else ()
 
 
-def unit_removal(number: str) -> Occurrence:
+def unit_removal(number: str) -> PendingEvent:
     """What is told of a unit that the register orders removed: its number and its end alone."""
     left = ProductionUnit(number=number, status=Status.ENDED)
-    return Occurrence(EventType.PRODUCTION_UNIT_ENDED, unit=left)
+    return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left)
 
 
-def removal() -> Occurrence:
+def removal() -> PendingEvent:
     """What is told of a company that the register orders removed: that alone."""
-    return Occurrence(EventType.COMPANY_REMOVED)
+    return PendingEvent(EventType.COMPANY_REMOVED)
 
 
 def _told(

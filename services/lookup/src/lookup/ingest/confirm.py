@@ -17,7 +17,7 @@ class Unconfirmed(NamedTuple):
 
 
 class UnconfirmedEvents(Protocol):
-    """Events that were published and have no receipt yet. Every method may raise `Outage`."""
+    """Events that were published and have no receipt yet. Every method may raise `Unavailable`."""
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
         """The events that should have a receipt by now, in the order of their publication."""
@@ -36,14 +36,14 @@ class Receipts(Protocol):
     """The dispatcher's notes of the events that it has turned into deliveries."""
 
     async def of(self, event_ids: Collection[str]) -> Collection[str]:
-        """The ids that have a receipt; raises `Outage`."""
+        """The ids that have a receipt; raises `Unavailable`."""
 
 
 class EventQueue(Protocol):
     """The dispatcher's queue of events."""
 
     async def takes_repeats(self) -> bool:
-        """Whether a dispatcher consumes events and few wait for it; raises `Outage`.
+        """Whether a dispatcher consumes events and few wait for it; raises `Unavailable`.
 
         An event that still waits in the queue must not be added to it again and again.
         """
@@ -79,7 +79,7 @@ class ConfirmEvents:
     receipt_timeout: timedelta
 
     async def __call__(self) -> Confirmed:
-        """One pass. Raises `Outage`."""
+        """One pass. Raises `Unavailable`."""
         due = await self.unconfirmed.due(at=self.now(), limit=BATCH)
         if not due:
             return Confirmed()

@@ -4,7 +4,7 @@ from typing import Any
 
 from pymongo.errors import DuplicateKeyError
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor, Position
 from lookup.ingest.records import Kind
@@ -16,14 +16,14 @@ class StoredCursors:
         self._cursors = database[CURSORS]
 
     async def read(self, source: Kind) -> Cursor | None:
-        with outages():
+        with translated_errors():
             document = await self._cursors.find_one({"_id": source})
         return None if document is None else _cursor(document)
 
     async def move(self, source: Kind, cursor: Cursor) -> Cursor:
         document = _document(cursor)
         try:
-            with outages():
+            with translated_errors():
                 if cursor.revision == 0:
                     await self._cursors.insert_one({"_id": source, **document})
                 else:

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRefused
+from lookup.ingest.records import RecordRejected
 
 #: What MongoDB and others who read our numbers can hold.
 MAX_INT64: Final = 2**63 - 1
@@ -41,11 +41,11 @@ Item = TypeVar("Item")
 
 
 def read_document(kind: type[AnyDocument], raw: Raw) -> AnyDocument:
-    """Raises RecordRefused, naming the first field that is wrong."""
+    """Raises RecordRejected, naming the first field that is wrong."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        raise RecordRefused(_reason(error.errors(include_url=False)[0])) from None
+        raise RecordRejected(_reason(error.errors(include_url=False)[0])) from None
 
 
 def _reason(error: ErrorDetails) -> str:
@@ -62,7 +62,7 @@ def first(values: Sequence[Item]) -> Item | None:
 def required(value: str | None, field: str) -> str:
     """Refuses a record in whose field nothing is left."""
     if value is None:
-        raise RecordRefused(f"{field}: it is missing")
+        raise RecordRejected(f"{field}: it is missing")
     return value
 
 

@@ -16,11 +16,11 @@ from common.contracts.events import (
     event_id,
     rfc3339,
 )
-from lookup.ingest.changes import Occurrence
+from lookup.ingest.changes import PendingEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Announcement:
+class OutboxEvent:
     """An event that goes out once what it tells of is stored, in the same transaction."""
 
     id: str
@@ -39,13 +39,13 @@ def announce(
     core: bytes | None,
     *,
     revision: int,
-    occurrences: Iterable[Occurrence],
+    pending_events: Iterable[PendingEvent],
     at: datetime,
-) -> Iterator[Announcement]:
+) -> Iterator[OutboxEvent]:
     """The events of one stored change; `core` is the company after it, None when it is gone."""
     country, _, vat = key.partition(":")
     company = None if core is None else _company(core, revision)
-    for occurrence in occurrences:
+    for occurrence in pending_events:
         unit = None if occurrence.unit is None else occurrence.unit.number
         event = RegistryEvent(
             id=event_id(Country(country), vat, revision, occurrence.type, unit),
@@ -58,7 +58,7 @@ def announce(
                 company=company, changes=occurrence.changes, production_unit=occurrence.unit
             ),
         )
-        yield Announcement(event.id, key, revision, event.type, unit, at, encode_event(event))
+        yield OutboxEvent(event.id, key, revision, event.type, unit, at, encode_event(event))
 
 
 def _company(core: bytes, revision: int) -> EventCompany:

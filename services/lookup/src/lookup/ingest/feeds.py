@@ -55,7 +55,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class ChangeNotice:
     """An entry of a Norwegian feed: it tells that something happened, and hardly what."""
 
     number: str
@@ -68,7 +68,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    mentions: tuple[Mention, ...]
+    notices: tuple[ChangeNotice, ...]
     #: Where the feed goes on.
     position: Position
     #: Whether the feed had no more than this.
@@ -116,11 +116,11 @@ class Unusable:
 Answer = Present | Ended | Gone | Unknown | Unusable
 
 
-def sorted_out(mentions: Iterable[Mention]) -> tuple[list[str], list[Mention]]:
+def sorted_out(notices: Iterable[ChangeNotice]) -> tuple[list[str], list[ChangeNotice]]:
     """What to remove, and the last mention of each that is to be fetched."""
     removed: dict[str, None] = {}
-    changed: dict[str, Mention] = {}
-    for mention in mentions:
+    changed: dict[str, ChangeNotice] = {}
+    for mention in notices:
         if mention.removed:
             removed[mention.number] = None
         elif mention.sequence >= changed.get(mention.number, mention).sequence:

@@ -40,7 +40,7 @@ _REQUESTS = Counter(
 
 
 @dataclass(frozen=True, slots=True)
-class Manners:
+class RetryPolicy:
     """How a register is treated."""
 
     user_agent: str
@@ -82,14 +82,14 @@ class Call:
 
 @asynccontextmanager
 async def sessions(
-    manners: Manners, *, ca_file: Path | None = None
+    retry_policy: RetryPolicy, *, ca_file: Path | None = None
 ) -> AsyncIterator[aiohttp.ClientSession]:
     """The connections to the registers; TLS is verified, with `ca_file` beside the system's."""
     context = ssl.create_default_context()
     if ca_file is not None:
         context.load_verify_locations(cafile=ca_file)
     async with aiohttp.ClientSession(
-        headers={"User-Agent": manners.user_agent},
+        headers={"User-Agent": retry_policy.user_agent},
         connector=aiohttp.TCPConnector(ssl=context),
     ) as session:
         yield session
@@ -104,13 +104,13 @@ class RegisterClient:
         base: URL,
         *,
         register: str,
-        manners: Manners,
+        retry_policy: RetryPolicy,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self._session = session
         self._base = base
         self._register = register
-        self._manners = manners
+        self._manners = retry_policy
         self._headers = headers or {}
         self._one_at_a_time = asyncio.Lock()
 
@@ -122,7 +122,7 @@ class RegisterClient:
     async def ask(self, call: Call) -> Answer:
         """The register's answer, of a status that the call accepts.
 
-        Raises RegisterAway after as many tries as the manners allow, and RegisterFault for an
+        Raises RegisterAway after as many tries as the retry_policy allow, and RegisterFault for an
         answer that another try would not mend.
         """
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from pymongo import ReturnDocument
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 
 LEASES = "leases"
 
@@ -24,7 +24,7 @@ class Leases:
         mine = {"$eq": ["$holder", self._holder]}
         over = {"$lt": [{"$ifNull": ["$until", _LONG_AGO]}, "$$NOW"]}
         free = {"$or": [mine, over]}
-        with outages():
+        with translated_errors():
             lease = await self._leases.find_one_and_update(
                 {"_id": job},
                 # Both conditions read the document as it was before this stage.
@@ -43,5 +43,5 @@ class Leases:
 
     async def give_up(self, job: str) -> None:
         """Lets another process have it at once."""
-        with outages():
+        with translated_errors():
             await self._leases.delete_one({"_id": job, "holder": self._holder})

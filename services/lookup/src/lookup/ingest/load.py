@@ -15,17 +15,17 @@ from lookup.ingest.planning.states import Verdict
 from lookup.ingest.read import ReadDocuments, Same
 from lookup.ingest.records import (
     CompanyRecord,
-    Elsewhere,
     FileBroken,
     Kind,
-    MistakeRecord,
+    OutOfScope,
     OwnersRecord,
     ParticipantRecord,
+    RawDocument,
     Record,
-    Refused,
+    RegisteredInError,
+    Rejected,
     SourceVersion,
     UnitRecord,
-    Unread,
 )
 
 
@@ -73,8 +73,8 @@ IN_FLIGHT = 3
 _AHEAD = 4
 
 #: What a file is cut into, and what becomes of each piece.
-Piece = Unread | Refused
-Item = Record | Refused
+Piece = RawDocument | Rejected
+Item = Record | Rejected
 Found = Item | Same
 
 
@@ -129,7 +129,7 @@ class LoadFile:
     now: Callable[[], datetime]
     origin: FileOrigin
     #: Is called with each refused record as it is met.
-    refuse: Callable[[Refused], None]
+    refuse: Callable[[Rejected], None]
     #: Is called with the identity of each record that is older than what is stored.
     stale: Callable[[str], None] = _ignore
 
@@ -150,7 +150,7 @@ class LoadFile:
                 raise NotThisKind(str(broken)) from None
             return
         found = await self.read(kind, first)
-        reasons = [one.reason for one in found if isinstance(one, Refused)]
+        reasons = [one.reason for one in found if isinstance(one, Rejected)]
         if reasons and len(reasons) == len(found):
             raise NotThisKind(f"none of its first {len(found):,} records is one ({reasons[0]})")
         least = 1 if force else max((await self.states.records(kind, self.origin) + 1) // 2, 1)
@@ -169,21 +169,21 @@ class LoadFile:
         items: Iterator[Piece],
         *,
         file_version: SourceVersion,
-        announces: bool | None = None,
+        publish_events: bool | None = None,
         force: bool = False,
     ) -> Summary:
         """Loads every whole document; a file that breaks off is loaded up to there and said to be.
 
-        `announces` says whether changes become events; when None they do once the kind has been
+        `publish_events` tells whether changes become events; None means once the kind has been
         loaded to the end of a file. A file loaded with `force` may be a part of the register, so
-        later files are not compared with it. Raises `Outage` when the database goes away; what was
-        written stays, and loading the same file again goes on from there.
+        later files are not compared with it. Raises `Unavailable`; what was written stays, and
+        loading the same file again continues from there.
         """
-        if announces is None:
-            announces = await self.states.is_loaded(kind)
+        if publish_events is None:
+            publish_events = await self.states.is_loaded(kind)
         await self.states.begin(kind, at=self.now())
         summary = Summary()
-        given = _Given(kind, file_version, announces=announces)
+        given = _Given(kind, file_version, publish_events=publish_events)
         try:
             await self._load(_Lists(items, summary), given, summary)
         except ExceptionGroup as failures:
@@ -203,7 +203,9 @@ class LoadFile:
             async for documents in found:
                 for batch in _distinct(self._sorted_out(documents, summary)):
                     await writing.room(for_keys={key for one in batch for key in touched(one)})
-                    applying = self.apply(batch, given.file_version, announces=given.announces)
+                    applying = self.apply(
+                        batch, given.file_version, publish_events=given.publish_events
+                    )
                     writing.begin(group.create_task(applying), batch)
             await writing.end()
 
@@ -227,12 +229,12 @@ class LoadFile:
                     yield one
                 case Same():
                     summary.verdicts[Verdict.UNCHANGED] += 1
-                case Refused():
+                case Rejected():
                     summary.refused += 1
                     self.refuse(one)
-                case Elsewhere(reason):
+                case OutOfScope(reason):
                     summary.elsewhere[reason] += 1
-                case MistakeRecord():
+                case RegisteredInError():
                     summary.elsewhere["registered by mistake"] += 1
                 case _:
                     assert_never(one)
@@ -246,7 +248,7 @@ def fill(found: list[Piece], items: Iterator[Piece]) -> None:
         if piece is None:
             return
         found.append(piece)
-        size += len(piece.text) if isinstance(piece, Unread) else 0
+        size += len(piece.text) if isinstance(piece, RawDocument) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +257,7 @@ class _Given:
 
     kind: Kind
     file_version: SourceVersion
-    announces: bool
+    publish_events: bool
 
 
 class _Writing:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.ingest.load import FileOrigin
 from lookup.ingest.records import Kind
 from lookup.store.documents import LOADS, Document
@@ -16,7 +16,7 @@ class StoredLoadStates:
         self._loads = database[LOADS]
 
     async def begin(self, kind: Kind, *, at: datetime) -> None:
-        with outages():
+        with translated_errors():
             await self._loads.update_one(
                 {"_id": kind},
                 {"$set": {"begun_at": at}, "$setOnInsert": {"state": "loading"}},
@@ -34,16 +34,16 @@ class StoredLoadStates:
         loaded: Document = {"state": "loaded", "finished_at": at, "counts": dict(counts)}
         if whole is not None:
             loaded[f"records.{whole}"] = counts["read"]
-        with outages():
+        with translated_errors():
             await self._loads.update_one({"_id": kind}, {"$set": loaded})
 
     async def records(self, kind: Kind, origin: FileOrigin) -> int:
-        with outages():
+        with translated_errors():
             found = await self._loads.find_one({"_id": kind}, {"records": 1})
         return 0 if found is None else int(found.get("records", {}).get(origin, 0))
 
     async def is_loaded(self, kind: Kind) -> bool:
         """Whether the kind has once been loaded to the end of a file."""
-        with outages():
+        with translated_errors():
             found = await self._loads.find_one({"_id": kind, "state": "loaded"}, {"_id": 1})
         return found is not None

@@ -12,7 +12,7 @@ from pymongo.read_concern import ReadConcern
 
 from common.contracts.company import Country
 from common.contracts.events import RECEIPTS, EventType, routing_key
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.ingest.confirm import Unconfirmed
 from lookup.ingest.publisher import WaitingEvent
 from lookup.store.documents import OUTBOX
@@ -38,12 +38,12 @@ class StoredOutbox:
         self._retention = retention
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
-        with outages():
+        with translated_errors():
             found = self._outbox.find({"published_at": None}, _EVENT, sort=_BY_COMPANY, limit=limit)
             return [_event(document) async for document in found]
 
     async def mark(self, events: Collection[str], *, at: datetime, again_at: datetime) -> None:
-        with outages():
+        with translated_errors():
             await self._outbox.update_many(
                 {"_id": {"$in": list(events)}},
                 {
@@ -58,7 +58,7 @@ class StoredOutbox:
 
     async def depth(self) -> Depth:
         """How many events were never published, and when the oldest of them occurred."""
-        with outages():
+        with translated_errors():
             waiting = await self._outbox.count_documents({"published_at": None}, limit=_MAX_COUNTED)
             oldest = await self._outbox.find_one(
                 {"published_at": None}, {"occurred_at": 1}, sort=[("occurred_at", 1)]
@@ -68,7 +68,7 @@ class StoredOutbox:
     async def drop_expired(self, *, at: datetime) -> int:
         """Deletes events that could not be published within the retention; gives how many."""
         expired = {"published_at": None, "occurred_at": {"$lte": at - self._retention}}
-        with outages():
+        with translated_errors():
             return (await self._outbox.delete_many(expired)).deleted_count
 
 
@@ -81,25 +81,25 @@ class StoredUnconfirmedEvents:
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
         due = {**self._overdue(at), "again_at": {"$lte": at}}
-        with outages():
+        with translated_errors():
             found = self._outbox.find(
                 due, {"publications": 1}, sort=[("published_at", 1)], limit=limit
             )
             return [Unconfirmed(one["_id"], one["publications"]) async for one in found]
 
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
-        with outages():
+        with translated_errors():
             found = self._outbox.find({"_id": {"$in": list(ids)}}, _EVENT, sort=_BY_COMPANY)
             return [_event(document) async for document in found]
 
     async def confirm(self, ids: Collection[str]) -> None:
-        with outages():
+        with translated_errors():
             await self._outbox.update_many(
                 {"_id": {"$in": list(ids)}}, {"$unset": {"again_at": "", "publications": ""}}
             )
 
     async def postpone(self, ids: Collection[str], *, again_at: datetime) -> None:
-        with outages():
+        with translated_errors():
             await self._outbox.update_many(
                 {"_id": {"$in": list(ids)}},
                 {"$set": {"again_at": again_at}, "$inc": {"publications": 1}},
@@ -108,7 +108,7 @@ class StoredUnconfirmedEvents:
     async def republish(self, *, since: datetime, at: datetime) -> int:
         """Makes events since a time due again, those with a receipt included; gives how many."""
         published = {"occurred_at": {"$gte": since}, "published_at": {"$lte": at}}
-        with outages():
+        with translated_errors():
             result = await self._outbox.update_many(
                 published, {"$set": {"again_at": at, "publications": 1}}
             )
@@ -117,7 +117,7 @@ class StoredUnconfirmedEvents:
     async def depth(self, *, at: datetime) -> Depth:
         """How many events lack a receipt although it is due, and since when the oldest is out."""
         overdue = self._overdue(at)
-        with outages():
+        with translated_errors():
             count = await self._outbox.count_documents(overdue, limit=_MAX_COUNTED)
             oldest = await self._outbox.find_one(
                 overdue, {"published_at": 1}, sort=[("published_at", 1)]
@@ -140,7 +140,7 @@ class StoredReceipts:
         self._receipts = webhooks[RECEIPTS].with_options(read_concern=ReadConcern("majority"))
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
-        with outages():
+        with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}
 

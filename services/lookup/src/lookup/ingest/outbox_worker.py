@@ -10,7 +10,7 @@ from random import Random
 import structlog
 from prometheus_client import Counter, Gauge
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
@@ -53,7 +53,7 @@ _UNCONFIRMED_OLDEST = Gauge(
 log = structlog.get_logger()
 
 
-class NobodyListens(Outage):
+class NobodyListens(Unavailable):
     """No queue takes events: the dispatcher has never declared its own. They wait for it."""
 
 
@@ -120,7 +120,7 @@ class OutboxWorker:
                 try:
                     pause = await self._pass()
                     waits = delays(self._random)
-                except Outage as outage:
+                except Unavailable as outage:
                     self._renew_at = 0.0  # it may have run out meanwhile
                     pause = next(waits)
                     log.debug("outbox.waiting", reason=str(outage))
@@ -157,7 +157,7 @@ class OutboxWorker:
         self._confirm_at = now + _CONFIRM_AFTER_FAULT
         try:
             result = await self._confirm()
-        except Outage as outage:
+        except Unavailable as outage:
             log.warning("outbox.receipts_unavailable", reason=str(outage))
             return
         except Exception:
@@ -185,7 +185,7 @@ class OutboxWorker:
     async def _give_up(self) -> None:
         try:
             await self._leases.give_up(_JOB)
-        except Outage as outage:
+        except Unavailable as outage:
             log.debug("outbox.lease_kept", reason=str(outage))  # it runs out by itself
 
 

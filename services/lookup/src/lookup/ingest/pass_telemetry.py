@@ -7,7 +7,7 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from lookup.ingest.feeds import Cursor
-from lookup.ingest.records import Kind, Refused
+from lookup.ingest.records import Kind, Rejected
 from lookup.ingest.tally import Tally
 
 _AGE = Gauge(
@@ -25,13 +25,13 @@ _ERRORS = Counter("sync_feed_errors_total", "Passes that failed, by cause", ["so
 
 #: Reasons for refusing records that a line has room for.
 _MOST_REASONS = 5
-#: Refused records that are named in a pass.
+#: Rejected records that are named in a pass.
 _MAX_NAMED = 20
 
 log = structlog.get_logger()
 
 
-class PassJournal:
+class PassTelemetry:
     def __init__(
         self, source: Kind, now: Callable[[], datetime], *, causes: Iterable[str] = ()
     ) -> None:
@@ -53,7 +53,7 @@ class PassJournal:
 
         _AGE.labels(self._source).set_function(age)
 
-    def refused(self, refused: Refused) -> None:
+    def refused(self, refused: Rejected) -> None:
         """Names a record of a whole file that could not be used, of each pass the first ones."""
         self._named += 1
         if self._named > _MAX_NAMED:

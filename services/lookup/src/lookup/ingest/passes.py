@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from common.runtime.outage import Outage
+from common.runtime.outage import Unavailable
 from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor
 from lookup.ingest.leases import Leases
-from lookup.ingest.pass_telemetry import PassJournal
+from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.records import Kind
 from lookup.ingest.sources import Cursors, RegisterAway, RegisterFault
 from lookup.ingest.tally import Tally
@@ -57,7 +57,7 @@ class Passes:
     sync: Sync
     cursors: Cursors
     leases: Leases
-    journal: PassJournal
+    journal: PassTelemetry
     #: How long a process that died keeps others from the source.
     span: timedelta
     now: Callable[[], datetime]
@@ -76,13 +76,13 @@ class Passes:
         """One pass, after which the lease lasts until the next one, `wait` later."""
         result = await self._held_pass()
         if result.outcome is not Outcome.BUSY:
-            with suppress(Outage):
+            with suppress(Unavailable):
                 await self.leases.take(self._job, span=wait + self.span)
         return result
 
     async def give_up(self) -> None:
         """Lets another process have the source at once."""
-        with suppress(Outage):
+        with suppress(Unavailable):
             await self.leases.give_up(self._job)
 
     async def _held_pass(self) -> Result:
@@ -99,7 +99,7 @@ class Passes:
             return self._failed(Outcome.REGISTER_AWAY, away, tally, begun_at, away.retry_after)
         except RegisterFault as fault:
             return self._failed(Outcome.REGISTER_FAULT, fault, tally, begun_at)
-        except Outage as outage:
+        except Unavailable as outage:
             return self._failed(Outcome.DATABASE_AWAY, outage, tally, begun_at)
         except (Conflict, LeaseLost) as lost:
             return self._failed(Outcome.SUPERSEDED, lost, tally, begun_at)

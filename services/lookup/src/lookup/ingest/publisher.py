@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Protocol
 
 from common.contracts.company import CompanyKey
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class WaitingEvent:
 
 
 class Outbox(Protocol):
-    """Events that were never published. Every method may raise `Outage`."""
+    """Events that were never published. Every method may raise `Unavailable`."""
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
         """The first events to publish, those of one company together and by revision."""
@@ -33,7 +33,7 @@ class Outbox(Protocol):
 
 class EventBus(Protocol):
     async def publish(self, event: WaitingEvent) -> None:
-        """Returns when the broker has it; raises `Outage` when it has not."""
+        """Returns when the broker has it; raises `Unavailable` when it has not."""
 
 
 #: Events read and marked at once.
@@ -51,7 +51,7 @@ class PublishOutbox:
     receipt_timeout: timedelta
 
     async def __call__(self) -> int:
-        """One pass; how many events went out. Raises `Outage` when none could.
+        """One pass; how many events went out. Raises `Unavailable` when none could.
 
         An event is marked after the broker has confirmed it. After a crash between the two it is
         published again with the same id, and the dispatcher ignores the repeat.
@@ -66,17 +66,17 @@ class PublishOutbox:
 async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> list[str]:
     """Publishes events, which come ordered by company; gives the ids that the broker has.
 
-    Raises `Outage` when the broker took none.
+    Raises `Unavailable` when the broker took none.
     """
     room = asyncio.Semaphore(AT_ONCE)
 
-    async def publish(of_company: Sequence[WaitingEvent]) -> tuple[list[str], Outage | None]:
+    async def publish(of_company: Sequence[WaitingEvent]) -> tuple[list[str], Unavailable | None]:
         done: list[str] = []
         async with room:
             for event in of_company:
                 try:
                     await bus.publish(event)
-                except Outage as outage:
+                except Unavailable as outage:
                     # The company's later events wait too, so that none overtakes this one.
                     return done, outage
                 done.append(event.id)
@@ -85,7 +85,7 @@ async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> lis
     companies = [list(group) for _, group in groupby(events, lambda event: event.company)]
     results = await asyncio.gather(*(publish(of_company) for of_company in companies))
     published = [event for done, _ in results for event in done]
-    outages = [outage for _, outage in results if outage is not None]
-    if outages and not published:
-        raise outages[0]
+    translated_errors = [outage for _, outage in results if outage is not None]
+    if translated_errors and not published:
+        raise translated_errors[0]
     return published

@@ -5,22 +5,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from lookup.ingest.digests import PART_OF, Part
-from lookup.ingest.records import Kind, Record, Refused, Unread
+from lookup.ingest.records import Kind, RawDocument, Record, Rejected
 
 
 class StoredDigests(Protocol):
     """The digests of the documents that what is stored was read from."""
 
     async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
-        """Of those that are stored; None where none is known. May raise `Outage`."""
+        """Of those that are stored; None where none is known. May raise `Unavailable`."""
 
 
 class Reader(Protocol):
     """Understands documents."""
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[Unread], /
-    ) -> Sequence[Record | Refused]:
+        self, kind: Kind, documents: Sequence[RawDocument], /
+    ) -> Sequence[Record | Rejected]:
         """What each of them says, or why it cannot be used."""
 
 
@@ -37,21 +37,23 @@ class ReadDocuments:
     reader: Reader
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[Unread | Refused]
-    ) -> Sequence[Record | Same | Refused]:
-        """What became of each, in their order. May raise `Outage`."""
-        keys = [one.key for one in documents if isinstance(one, Unread) and one.key is not None]
+        self, kind: Kind, documents: Sequence[RawDocument | Rejected]
+    ) -> Sequence[Record | Same | Rejected]:
+        """What became of each, in their order. May raise `Unavailable`."""
+        keys = [
+            one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
+        ]
         stored = await self.digests.of(PART_OF[kind], keys) if keys else {}
         found = [
-            _known(one, stored.get(one.key or "")) if isinstance(one, Unread) else one
+            _known(one, stored.get(one.key or "")) if isinstance(one, RawDocument) else one
             for one in documents
         ]
-        unread = [one for one in found if isinstance(one, Unread)]
+        unread = [one for one in found if isinstance(one, RawDocument)]
         read = iter(await self.reader(kind, unread) if unread else ())
-        return [next(read) if isinstance(one, Unread) else one for one in found]
+        return [next(read) if isinstance(one, RawDocument) else one for one in found]
 
 
-def _known(document: Unread, stored: bytes | None) -> Unread | Same:
+def _known(document: RawDocument, stored: bytes | None) -> RawDocument | Same:
     if document.key is None or stored is None or stored != document.digest:
         return document
     return Same(document.key)

@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class RawDocument:
     """A document of a file that nobody has understood yet."""
 
     #: From 1.
@@ -208,7 +208,7 @@ class ParticipantRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class MistakeRecord:
+class RegisteredInError:
     """The register calls its own record of a company or a unit a mistake."""
 
     key: CompanyKey | UnitKey
@@ -216,13 +216,15 @@ class MistakeRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Elsewhere:
+class OutOfScope:
     """A sound record that is none of ours, such as a participant of another country."""
 
     reason: str
 
 
-Record = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | MistakeRecord | Elsewhere
+Record = (
+    CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RegisteredInError | OutOfScope
+)
 
 
 def _read_owners(owner_list: bytes) -> tuple[Owner, ...] | None:
@@ -241,12 +243,12 @@ def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
     )
 
 
-class RecordRefused(Exception):
+class RecordRejected(Exception):
     """A record that cannot be used; the message tells what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """A refused record: its number in the file from 1, where it stands, and why."""
 
     number: int

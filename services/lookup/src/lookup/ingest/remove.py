@@ -8,7 +8,7 @@ from common.contracts.company import CompanyKey, Country, UnitKey
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.load import LoadStates
 from lookup.ingest.planning.removals import plan_unit_removal
-from lookup.ingest.planning.states import Circumstances, Plan
+from lookup.ingest.planning.states import ApplyContext, Plan
 from lookup.ingest.records import Kind, SourceVersion
 
 _KIND = {Country.DK: Kind.DK_COMPANIES, Country.NO: Kind.NO_ENTITIES}
@@ -26,8 +26,8 @@ class RemoveCompany:
 
         Subscribers are told, unless the register is still being loaded for the first time.
         """
-        announces = await self.states.is_loaded(_KIND[_country(key)])
-        return await self.writer.remove(key, at=self.now(), announces=announces)
+        publish_events = await self.states.is_loaded(_KIND[_country(key)])
+        return await self.writer.remove(key, at=self.now(), publish_events=publish_events)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class RemoveUnit:
 
         Those who hear of its company are told that it ended, and nothing else about it.
         """
-        announces = await self.states.is_loaded(_UNIT_KIND[_country(key)])
+        publish_events = await self.states.is_loaded(_UNIT_KIND[_country(key)])
         now = self.now()
-        given = Circumstances(SourceVersion(now), now, announces)
+        given = ApplyContext(SourceVersion(now), now, publish_events)
 
         async def plan() -> Plan:
             known = await self.writer.known(units=[key])

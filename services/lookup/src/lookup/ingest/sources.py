@@ -72,7 +72,7 @@ class Documents(Protocol):
 
 
 class Cursors(Protocol):
-    """How far each source was read. Every method may raise `Outage`."""
+    """How far each source was read. Every method may raise `Unavailable`."""
 
     async def read(self, source: Kind) -> Cursor | None: ...
 
@@ -84,7 +84,7 @@ class Cursors(Protocol):
 
 
 class StoredKeys(Protocol):
-    """The keys of what is stored. Every method may raise `Outage`."""
+    """The keys of what is stored. Every method may raise `Unavailable`."""
 
     def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
         """Lists of keys, of what was stored from versions not newer than `until`.

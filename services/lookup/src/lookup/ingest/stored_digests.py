@@ -5,9 +5,9 @@ from typing import Final
 
 from pymongo import UpdateOne
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.ingest.digests import Part
-from lookup.ingest.planning.states import Renewal
+from lookup.ingest.planning.states import DigestUpdate
 from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 
 #: The collection and the field of each part's digest.
@@ -28,13 +28,13 @@ class MongoDigests:
     async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
         name, field = _PLACES[part]
         query = {"_id": {"$in": list(keys)}}
-        with outages():
+        with translated_errors():
             # One answer holds them all; by itself the server would send the first hundred alone.
             found = self._database[name].find(query, {field: 1}, batch_size=len(keys) + 1)
             return {document["_id"]: document.get(field) for document in await found.to_list(None)}
 
 
-def renewed(change: Renewal) -> UpdateOne:
+def renewed(change: DigestUpdate) -> UpdateOne:
     _, field = _PLACES[change.part]
     return UpdateOne(
         {"_id": change.key, "revision": change.expected}, {"$set": {field: change.digest}}

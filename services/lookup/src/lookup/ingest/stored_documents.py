@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from lookup.ingest.events import Announcement
+from lookup.ingest.events import OutboxEvent
 from lookup.ingest.planning.states import CompanyState, ParticipantState, UnitState
 from lookup.ingest.records import SourceVersion
 from lookup.store.documents import HELD_NAMES, Document
@@ -94,7 +94,7 @@ def participant_state(document: Document) -> ParticipantState:
     )
 
 
-def outbox_document(event: Announcement) -> Document:
+def outbox_document(event: OutboxEvent) -> Document:
     return {
         "_id": event.id,
         "company": event.company,

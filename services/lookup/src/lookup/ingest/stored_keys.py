@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.ingest.records import Kind
 from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 
@@ -35,7 +35,7 @@ class MongoKeys:
     async def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
         name, version, condition = _STORED[kind]
         query = {version: {"$lte": until}, **condition}
-        with outages():
+        with translated_errors():
             found = self._database[name].find(query, {"_id": 1}, batch_size=_LIST)
             while documents := await found.to_list(_LIST):
                 yield [document["_id"] for document in documents]

@@ -12,7 +12,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.contracts.events import EventType
-from common.mongo import Client, Database, outages
+from common.mongo import Client, Database, translated_errors
 from lookup.ingest.apply import Conflict
 from lookup.ingest.changes import removal
 from lookup.ingest.digests import Part
@@ -69,7 +69,7 @@ class StoredRegisterWriter:
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
     ) -> Known:
-        with outages():
+        with translated_errors():
             found_units = await _by_id(self._units, units)
             keys = {*companies, *(u["company"] for u in found_units if u["company"] is not None)}
             found_companies, tombstones = await asyncio.gather(
@@ -85,7 +85,7 @@ class StoredRegisterWriter:
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        with outages():
+        with translated_errors():
             found = await _by_id(self._participants, identifiers)
         keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
         # A key is a company's or a unit's; one collection has it, the other does not.
@@ -100,9 +100,9 @@ class StoredRegisterWriter:
             (self._units, _unit_writes(plan)),
             (self._participants, _participant_writes(plan)),
         )
-        events: list[Write] = [InsertOne(outbox_document(event)) for event in plan.announcements]
+        events: list[Write] = [InsertOne(outbox_document(event)) for event in plan.outbox_events]
         try:
-            with outages():
+            with translated_errors():
                 async with (
                     self._client.start_session() as session,
                     await session.start_transaction(),
@@ -134,7 +134,7 @@ class StoredRegisterWriter:
     async def with_all_participants(
         self, known: Known, holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        with outages():
+        with translated_errors():
             units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
             all_holders = [*holders, *(unit["_id"] for unit in units)]
             found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
@@ -144,7 +144,7 @@ class StoredRegisterWriter:
             participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
         )
 
-    async def remove(self, key: CompanyKey, *, at: datetime, announces: bool) -> bool:
+    async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
         async def removed(session: AsyncClientSession) -> bool:
             company: Document | None = await self._companies.find_one_and_delete(
                 {"_id": key}, session=session
@@ -152,13 +152,13 @@ class StoredRegisterWriter:
             await self._purge(key, at, session)
             if company is None or company["core"] is None:
                 return False
-            if announces:
+            if publish_events:
                 revision = company["revision"] + 1
-                told = announce(key, None, revision=revision, occurrences=[removal()], at=at)
+                told = announce(key, None, revision=revision, pending_events=[removal()], at=at)
                 await self._outbox.insert_many([outbox_document(e) for e in told], session=session)
             return True
 
-        with outages():
+        with translated_errors():
             async with self._client.start_session() as session:
                 was_known: bool = await session.with_transaction(removed)
         return was_known
@@ -261,7 +261,7 @@ def _participant_writes(plan: Plan) -> list[Write]:
 
 
 def _renewals(plan: Plan, *parts: Part) -> list[Write]:
-    return [renewed(change) for change in plan.renewals if change.part in parts]
+    return [renewed(change) for change in plan.digest_updates if change.part in parts]
 
 
 def _conditional(key: str, expected: int | None, document: Document) -> Write:

@@ -18,11 +18,11 @@ from lookup.store.reads import CompanyRow
 
 class Companies(Protocol):
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        """The known ones of `keys`; may raise `Outage`."""
+        """The known ones of `keys`; may raise `Unavailable`."""
 
 
 class Register(Companies, Protocol):
-    """The stored registers, read in lists. Every method may raise `Outage`."""
+    """The stored registers, read in lists. Every method may raise `Unavailable`."""
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
         """The company of each unit that is stored, or that a company lists as its own."""
@@ -90,7 +90,7 @@ class AnswerLookups:
     searches: Searches
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
-        """One result per request, in order; raises `Outage` when the database is unavailable."""
+        """One result per request, in order; may raise `Unavailable`."""
         candidates = await self._find_all(requests)
         found = [
             _found(request.country, ranked[0]) if ranked else None

@@ -7,9 +7,8 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from common.contracts.failures import Failure, FailureCode
+from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.lookup import LookupRequest, SuggestRequest
-from common.contracts.outage import Outage
 from common.messaging.rpc import Asked, Result
 
 Q = TypeVar("Q", LookupRequest, SuggestRequest)
@@ -33,7 +32,7 @@ class Reads(Generic[Q]):
         started = asyncio.get_running_loop().time()
         try:
             results: list[Result] = list(await self.answer([item.request for item in asked]))
-        except Outage:
+        except Unavailable:
             raise
         except Exception:
             # One request that cannot be answered must not take its neighbours with it.
@@ -62,7 +61,7 @@ async def _alone(answer: Answer[Q], item: Asked[Q]) -> Result:
             [result] = await answer([item.request])
     except TimeoutError:
         return LATE
-    except Outage as outage:
+    except Unavailable as outage:
         return Failure(code=FailureCode.SERVICE_UNAVAILABLE, detail=str(outage))
     except Exception:
         log.exception("lookup.failed", request_id=item.request_id)

@@ -18,7 +18,7 @@ class Suggestions(Protocol):
     """What a name may become."""
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
-        """At most `limit` companies, best first, each once; raises `Outage`."""
+        """At most `limit` companies, best first, each once; raises `Unavailable`."""
 
 
 def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
@@ -33,7 +33,7 @@ class AnswerSuggestions:
     register: Companies
 
     async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
-        """One reply per request, in order, with one read for all; raises `Outage`."""
+        """One reply per request, in order, with one read for all; raises `Unavailable`."""
         suggested = await asyncio.gather(
             *(self.suggestions.suggest(each.country, each.text, each.limit) for each in requests)
         )

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from common.runtime.processes import Workers, processors, workers
-from lookup.ingest.records import Kind, Record, Refused, Unread
+from lookup.ingest.records import Kind, RawDocument, Record, Rejected
 from lookup.registers.reading import understood
 
 #: Fewer documents than a process could read while it is started are read here.
@@ -21,8 +21,8 @@ class ReadInProcesses:
         self._workers = workers
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[Unread], /
-    ) -> Sequence[Record | Refused]:
+        self, kind: Kind, documents: Sequence[RawDocument], /
+    ) -> Sequence[Record | Rejected]:
         if len(documents) < _WORTH_IT:
             return _all_understood(kind, documents)
         return await self._workers.run(_all_understood, kind, documents)
@@ -35,5 +35,5 @@ async def reading_processes() -> AsyncIterator[ReadInProcesses]:
         yield ReadInProcesses(processes)
 
 
-def _all_understood(kind: Kind, documents: Sequence[Unread]) -> Sequence[Record | Refused]:
+def _all_understood(kind: Kind, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
     return [understood(kind, document) for document in documents]

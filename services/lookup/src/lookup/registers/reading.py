@@ -17,17 +17,17 @@ from lookup.ingest.files.raw_records import Raw, RawRecord, raw_records
 from lookup.ingest.files.streams import OnBytes, ignore_progress
 from lookup.ingest.records import (
     CompanyRecord,
-    Elsewhere,
     FileBroken,
     Kind,
-    MistakeRecord,
+    OutOfScope,
     OwnersRecord,
     ParticipantRecord,
+    RawDocument,
     Record,
-    RecordRefused,
-    Refused,
+    RecordRejected,
+    RegisteredInError,
+    Rejected,
     UnitRecord,
-    Unread,
 )
 from lookup.registers.brreg import (
     documents as brreg_documents,
@@ -75,7 +75,7 @@ _NINE_DIGITS = re.compile(r"(?<!\d)\d{9}(?!\d)")
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """A record that was understood, and where it stands in its file (see `Refused`)."""
+    """A record that was understood, and where it stands in its file (see `Rejected`)."""
 
     number: int
     place: str
@@ -83,10 +83,10 @@ class ReadRecord:
 
 
 def parse(kind: Kind, raw: Raw) -> Record:
-    """What one document of the register says; raises RecordRefused, naming the field at fault."""
+    """What one document of the register says; raises RecordRejected, naming the field at fault."""
     record = _PARSERS[kind](raw)
     if _size(record) > MAX_STORED:
-        raise RecordRefused(f"it has more than {MAX_STORED:,} bytes of what is stored")
+        raise RecordRejected(f"it has more than {MAX_STORED:,} bytes of what is stored")
     return record
 
 
@@ -98,7 +98,7 @@ def _size(record: Record) -> int:
             return len(record.owner_list)
         case UnitRecord() | ParticipantRecord():
             return len(record.core)
-        case Elsewhere() | MistakeRecord():
+        case OutOfScope() | RegisteredInError():
             return 0
         case _:
             assert_never(record)
@@ -110,8 +110,8 @@ def documents(
     *,
     number_from_name: bool = True,
     on_bytes: OnBytes = ignore_progress,
-) -> Iterator[Unread | Refused]:
-    """Yields every document of a file in its order, one that is broken as `Refused`.
+) -> Iterator[RawDocument | Rejected]:
+    """Yields every document of a file in its order, one that is broken as `Rejected`.
 
     The file may be of any size, plain or gzip; JSON in each wrapping that the registers use, or
     CSV where they offer it. `on_bytes` is told how many bytes of the file, packed as they are,
@@ -125,7 +125,7 @@ def documents(
         found = peppol.with_joined_rows(found)
     named = _number_in_name(path) if number_from_name and kind is Kind.NO_ROLES else None
     for one in found:
-        if isinstance(one, Refused):
+        if isinstance(one, Rejected):
             yield one
         elif named and one.place == _WHOLE_FILE and not one.raw.keys() & _TELLING:
             yield _unread(kind, replace(one, raw={_NUMBER: named, **one.raw}, text=None))
@@ -133,17 +133,17 @@ def documents(
             yield _unread(kind, one)
 
 
-def understood(kind: Kind, document: Unread) -> Record | Refused:
+def understood(kind: Kind, document: RawDocument) -> Record | Rejected:
     """What a document says, or why it cannot be used."""
     raw = decode(document.text)
     try:
         record = parse(kind, raw if isinstance(raw, dict) else {})
-    except RecordRefused as refusal:
-        return Refused(document.number, document.place, str(refusal))
+    except RecordRejected as refusal:
+        return Rejected(document.number, document.place, str(refusal))
     match record:
         case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
             return replace(record, digest=document.digest)
-        case Elsewhere() | MistakeRecord():
+        case OutOfScope() | RegisteredInError():
             return record
         case _:
             assert_never(record)
@@ -151,11 +151,11 @@ def understood(kind: Kind, document: Unread) -> Record | Refused:
 
 def read(
     path: Path, kind: Kind, *, number_from_name: bool = True
-) -> Iterator[ReadRecord | Refused]:
+) -> Iterator[ReadRecord | Rejected]:
     """Yields what every document of a file says; see `documents`."""
     for one in documents(path, kind, number_from_name=number_from_name):
-        record = one if isinstance(one, Refused) else understood(kind, one)
-        yield record if isinstance(record, Refused) else ReadRecord(one.number, one.place, record)
+        record = one if isinstance(one, Rejected) else understood(kind, one)
+        yield record if isinstance(record, Rejected) else ReadRecord(one.number, one.place, record)
 
 
 def likely_kind(path: Path) -> Kind | None:
@@ -167,16 +167,16 @@ def likely_kind(path: Path) -> Kind | None:
     return None
 
 
-def _unread(kind: Kind, one: RawRecord) -> Unread | Refused:
+def _unread(kind: Kind, one: RawRecord) -> RawDocument | Rejected:
     raw, text = one.raw, one.text
     if one.is_row:
         try:
             raw = brreg_documents.from_row(raw)
-        except RecordRefused as refusal:
-            return Refused(one.number, one.place, str(refusal))
+        except RecordRejected as refusal:
+            return Rejected(one.number, one.place, str(refusal))
     if text is None:
         text = encode(raw)
-    return Unread(one.number, one.place, text, _key(kind, raw), digest_of(text))
+    return RawDocument(one.number, one.place, text, _key(kind, raw), digest_of(text))
 
 
 def _key(kind: Kind, raw: Raw) -> str | None:
@@ -196,7 +196,7 @@ def _danish(raw: Raw, wrapping: str, field: str, digits: int) -> str | None:
     """As a JSON number it has lost its leading zeros."""
     try:
         number = unwrapped(raw, wrapping, field)[field]
-    except RecordRefused:
+    except RecordRejected:
         return None
     return _numbered(Country.DK, str(number).zfill(digits) if type(number) is int else number)
 

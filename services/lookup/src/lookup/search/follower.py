@@ -21,8 +21,8 @@ from prometheus_client import Counter, Gauge
 from pymongo.asynchronous.change_stream import AsyncChangeStream
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.outage import Outage
-from common.mongo import Database, outages
+from common.contracts.failures import Unavailable
+from common.mongo import Database, translated_errors
 from common.runtime.backoff import delays
 from common.runtime.processes import Workers
 from lookup.search.index.documents import written_cores
@@ -95,7 +95,7 @@ class Follower:
         while True:
             try:
                 await self._follow()
-            except Outage as outage:
+            except Unavailable as outage:
                 log.warning("index.waiting", country=self._country, reason=str(outage))
                 await asyncio.sleep(next(waits))
             else:
@@ -103,7 +103,7 @@ class Follower:
 
     async def _follow(self) -> None:
         """Returns when the index has to be built anew."""
-        with outages():
+        with translated_errors():
             point = await asyncio.to_thread(self._save_point)
             if point is None:
                 point = await self._build()
@@ -283,7 +283,7 @@ class _Pulled:
         self._reading: Future[Sequence[str]] | None = None
 
     def __iter__(self) -> Iterator[str]:
-        """In the thread. Raises CancelledError once it is stopped, `Outage` when a read hangs."""
+        """In the thread. Raises CancelledError once stopped, `Unavailable` when a read hangs."""
         while documents := self._next():
             for document in documents:
                 if self._stopped:
@@ -304,7 +304,7 @@ class _Pulled:
             return self._reading.result(_READ_LIMIT)
         except TimeoutError:
             self._reading.cancel()
-            raise Outage("the database did not answer in time") from None
+            raise Unavailable("the database did not answer in time") from None
 
     async def _following(self) -> Sequence[str]:
         # Not `anext(lists, ())`, which fails at the end of a generator.
@@ -321,5 +321,5 @@ def _point(stream: AsyncChangeStream[Document]) -> bytes:
     """Where the stream stands; known as soon as it has answered once."""
     token = stream.resume_token
     if token is None:
-        raise Outage("the database has not told where its change stream stands")
+        raise Unavailable("the database has not told where its change stream stands")
     return bson.encode(token)

@@ -14,7 +14,7 @@ from typing import TypeVar
 from prometheus_client import Gauge, Histogram
 
 from common.contracts.company import Country
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
@@ -79,7 +79,7 @@ class IndexSearches:
 
     def _answering(self, country: Country) -> SearchIndex:
         if not self.followers[country].can_answer:
-            raise Outage("the search index is still being built")
+            raise Unavailable("the search index is still being built")
         return self.indexes[country]
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.mongo import Database, outages
+from common.mongo import Database, translated_errors
 from lookup.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS
 
 
@@ -38,7 +38,7 @@ class StoredRegister:
         self._tombstones = database[TOMBSTONES]
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        with outages():
+        with translated_errors():
             found = await self._companies.find(
                 {"_id": {"$in": list(keys)}}, _ROW, batch_size=len(keys) + 1
             ).to_list(None)
@@ -55,7 +55,7 @@ class StoredRegister:
         }
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
-        with outages():
+        with translated_errors():
             stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1}).to_list(
                 None
             )
@@ -81,7 +81,7 @@ class StoredRegister:
         return [key for key in keys if key not in removed]
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
-        with outages():
+        with translated_errors():
             found = await self._participants.find(
                 {"_id": {"$in": list(identifiers)}, "holder": {"$ne": None}}, {"holder": 1}
             ).to_list(None)
@@ -94,7 +94,7 @@ class StoredRegister:
         return dict(zip(phones, answers, strict=True))
 
     async def _of_phone(self, phone: str, limit: int) -> list[CompanyKey]:
-        with outages():
+        with translated_errors():
             own = await self._best({"phones": phone}, limit)
             if len(own) == limit:
                 return own
@@ -116,7 +116,7 @@ class StoredRegister:
         self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
         keys = list(companies)
-        with outages():
+        with translated_errors():
             # A limit would hold for all of them together and cut off whichever came last.
             found, listing = await asyncio.gather(
                 self._units.find({"company": {"$in": keys}}, {"company": 1, "core": 1}).to_list(
@@ -150,7 +150,7 @@ class StoredRegister:
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]
     ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
-        with outages():
+        with translated_errors():
             found = await self._participants.find(
                 {"holder": {"$in": list(holders)}}, {"holder": 1, "entry": 1}
             ).to_list(None)

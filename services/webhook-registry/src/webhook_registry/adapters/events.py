@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.contracts.events import RegistryEvent, routing_key
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhooks import WebhookId, encode_for
 from common.messaging.publisher import Publisher, Unroutable
@@ -27,4 +27,4 @@ class BrokerEvents:
             )
         except Unroutable:
             # The dispatcher makes its queue when it first starts.
-            raise Outage("no dispatcher has ever been here to take events") from None
+            raise Unavailable("no dispatcher has ever been here to take events") from None

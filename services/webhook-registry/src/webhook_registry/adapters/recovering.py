@@ -11,8 +11,8 @@ from datetime import datetime
 
 import structlog
 
-from common.contracts.deliveries import LONGEST_LIST, DeliveryTask
-from common.contracts.outage import Outage
+from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
+from common.contracts.failures import Unavailable
 from webhook_registry.adapters.wakes import Wakes
 from webhook_store.recoveries import Recoveries, Recovery
 
@@ -42,7 +42,7 @@ class Recovering:
     async def ask(self, recovery: Recovery) -> int:
         """How many deliveries the recovery is of; once this returns it is not lost.
 
-        Raises Outage.
+        Raises Unavailable.
         """
         count = await self._stored.keep(recovery)
         self._asked.set()
@@ -54,7 +54,7 @@ class Recovering:
             self._asked.clear()
             try:
                 await self.work()
-            except Outage as outage:
+            except Unavailable as outage:
                 log.warning("recoveries.outage", reason=str(outage))
             except Exception:
                 # The loop outlives any pass.
@@ -64,7 +64,7 @@ class Recovering:
                     await self._asked.wait()
 
     async def work(self) -> None:
-        """Does what is unfinished. Raises Outage."""
+        """Does what is unfinished. Raises Unavailable."""
         for recovery in await self._stored.unfinished():
             await self._do(recovery)
 
@@ -84,5 +84,5 @@ class Recovering:
         # Only now: before, the dispatcher would come upon rows whose turn is about to be, and
         # cancel them. Whatever the count: the process that began them anew may have died silently.
         await self._wakes(
-            last[:LONGEST_LIST] or await self._stored.due(recovery, at=self._now()), more=True
+            last[:MAX_BATCH_SIZE] or await self._stored.due(recovery, at=self._now()), more=True
         )

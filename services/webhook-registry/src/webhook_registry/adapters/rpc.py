@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import structlog
 from prometheus_client import Counter
 
-from common.contracts.failures import Failure, FailureCode
-from common.contracts.outage import Outage
+from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.webhooks import Operation, WebhookReply, WebhookRequest
 from common.messaging.rpc import Asked
-from webhook_registry.domain.refusals import Refused
+from webhook_registry.domain.refusals import Rejected
 from webhook_registry.usecases.operations import UseCase
 
 _OPERATIONS = Counter(
@@ -46,9 +45,9 @@ class Operations:
         try:
             async with asyncio.timeout_at(item.deadline):
                 return await self.use_cases[item.request.operation](item.request)
-        except Refused as refused:
+        except Rejected as refused:
             return refused.failure
-        except Outage as outage:
+        except Unavailable as outage:
             log.warning(
                 "webhook.outage",
                 request_id=item.request_id,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.topology import DELIVERIES_QUEUE
 from common.messaging.publisher import Publisher, Unroutable
 
@@ -24,5 +24,5 @@ class Wakes:
         try:
             for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)
-        except (Outage, Unroutable) as error:
+        except (Unavailable, Unroutable) as error:
             log.warning("deliveries.not_woken", count=len(tasks), reason=str(error))

@@ -10,14 +10,14 @@ import orjson
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import WebhookStatus
 from webhook_registry.domain.destination import Destination, read_destination
-from webhook_registry.domain.refusals import Refused, Wrong, invalid_body
+from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
 from webhook_registry.domain.subscription import read_events, read_filter
 from webhook_store.models import EventFilter
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
 
-LONGEST_DESCRIPTION = 500
+MAX_DESCRIPTION_LENGTH = 500
 
 #: How far back deliveries can be recovered.
 RECOVERABLE = timedelta(days=30)
@@ -54,7 +54,7 @@ class Window:
 
 
 def read_draft(body: bytes) -> Draft:
-    """The webhook to create; raises Refused with every fault."""
+    """The webhook to create; raises Rejected with every fault."""
     fields = _fields(body, required=("url", "events"), optional=("filter", "description"))
     read = _Reader(fields)
     url, events = read("url", read_destination), read("events", read_events)
@@ -65,7 +65,7 @@ def read_draft(body: bytes) -> Draft:
 
 
 def read_changes(body: bytes) -> Changes:
-    """The changes to make; raises Refused with every fault."""
+    """The changes to make; raises Rejected with every fault."""
     fields = _fields(
         body, required=(), optional=("url", "events", "filter", "description", "status")
     )
@@ -84,7 +84,7 @@ def read_changes(body: bytes) -> Changes:
 
 
 def read_window(body: bytes, *, now: datetime) -> Window:
-    """The span to recover, `until` not after now; raises Refused with every fault."""
+    """The span to recover, `until` not after now; raises Rejected with every fault."""
     fields = _fields(body, required=("since",), optional=("until",))
     read = _Reader(fields)
     since, until = read("since", _moment), read("until", _moment_or_none)
@@ -141,8 +141,8 @@ def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]
 def _description(value: object) -> str | None:
     if value is not None and not isinstance(value, str):
         raise Wrong("give a string or null")
-    if value is not None and len(value) > LONGEST_DESCRIPTION:
-        raise Wrong(f"give at most {LONGEST_DESCRIPTION} characters")
+    if value is not None and len(value) > MAX_DESCRIPTION_LENGTH:
+        raise Wrong(f"give at most {MAX_DESCRIPTION_LENGTH} characters")
     return value
 
 
@@ -171,5 +171,5 @@ def _fault(parameter: str, message: str) -> FieldError:
     return FieldError(parameter=parameter, message=message)
 
 
-def _faulty(faults: list[FieldError]) -> Refused:
+def _faulty(faults: list[FieldError]) -> Rejected:
     return invalid_body("the body is not as it should be", *faults)

@@ -13,7 +13,7 @@ from webhook_store.models import Webhook
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
     """The webhook with the changes made; the very same when they change nothing.
 
-    Raises Refused when it is the operator who stopped it and it is to be started.
+    Raises Rejected when it is the operator who stopped it and it is to be started.
     """
     after = replace(webhook, **_fields(changes))
     match changes.status:

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 from webhook_registry.domain.refusals import Wrong
 from webhook_store.addresses import Address, Network, blocked
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 
 #: What RFC 3986 lets a URL consist of. Anything else is read differently by different parsers.
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
@@ -71,8 +71,8 @@ def read_destination(url: object) -> Destination:
     """The destination that a URL names; raises Wrong when it is not of the right form."""
     if not isinstance(url, str):
         raise Wrong("give the URL as a string, such as https://example.com/hooks")
-    if len(url) > LONGEST_URL:
-        raise Wrong(f"give a URL of at most {LONGEST_URL} characters")
+    if len(url) > MAX_URL_LENGTH:
+        raise Wrong(f"give a URL of at most {MAX_URL_LENGTH} characters")
     if not _CHARACTERS.fullmatch(url):
         raise Wrong(
             "write the URL in the characters of RFC 3986: percent-encode others, "

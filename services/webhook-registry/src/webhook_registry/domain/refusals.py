@@ -3,7 +3,7 @@
 from common.contracts.failures import Failure, FailureCode, FieldError
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """The operation is not done; the failure is in words that its client may read."""
 
     def __init__(self, failure: Failure) -> None:
@@ -20,15 +20,15 @@ class Wrong(ValueError):
         self.at = at
 
 
-def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Refused:
-    return Refused(Failure(code=code, detail=detail, errors=errors))
+def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Rejected:
+    return Rejected(Failure(code=code, detail=detail, errors=errors))
 
 
-def invalid_body(detail: str, *errors: FieldError) -> Refused:
+def invalid_body(detail: str, *errors: FieldError) -> Rejected:
     return _refused(FailureCode.INVALID_BODY, detail, *errors)
 
 
-def invalid_parameter(name: str, message: str) -> Refused:
+def invalid_parameter(name: str, message: str) -> Rejected:
     return _refused(
         FailureCode.INVALID_PARAMETER,
         f"{name} is not valid",
@@ -36,44 +36,44 @@ def invalid_parameter(name: str, message: str) -> Refused:
     )
 
 
-def webhook_not_found() -> Refused:
+def webhook_not_found() -> Rejected:
     # Another owner's webhook is answered the same: nobody learns which ids exist.
     return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
 
 
-def delivery_not_found() -> Refused:
+def delivery_not_found() -> Rejected:
     return _refused(FailureCode.DELIVERY_NOT_FOUND, "this webhook has no delivery with this id")
 
 
-def delivery_pending() -> Refused:
+def delivery_pending() -> Rejected:
     return _refused(
         FailureCode.DELIVERY_PENDING,
         "the delivery is not finished: its next attempt comes by itself",
     )
 
 
-def webhook_disabled() -> Refused:
+def webhook_disabled() -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_DISABLED,
         'the webhook is disabled; PATCH it with {"status": "enabled"} first',
     )
 
 
-def disabled_by_operator() -> Refused:
+def disabled_by_operator() -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_DISABLED,
         "the operator of this service disabled the webhook; only they can enable it again",
     )
 
 
-def webhook_limit_reached(limit: int) -> Refused:
+def webhook_limit_reached(limit: int) -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_LIMIT_REACHED,
         f"you have {limit} webhooks, the most there can be; delete one first",
     )
 
 
-def idempotency_conflict() -> Refused:
+def idempotency_conflict() -> Rejected:
     return _refused(
         FailureCode.IDEMPOTENCY_CONFLICT,
         "this Idempotency-Key was used for a request with another body; take a new key",

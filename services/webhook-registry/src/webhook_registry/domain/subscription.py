@@ -8,7 +8,7 @@ from webhook_registry.domain.refusals import Wrong
 from webhook_store.matching import patterns_of
 from webhook_store.models import EventFilter
 
-MOST_COMPANIES = 1000
+MAX_COMPANIES = 1000
 
 #: Each event type, each family (`company.*`), and `*`.
 PATTERNS = frozenset(pattern for kind in EventType for pattern in patterns_of(kind))
@@ -57,8 +57,8 @@ def _countries(value: object) -> tuple[Country, ...]:
 def _companies(value: object) -> tuple[CompanyKey, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or len(value) > MOST_COMPANIES:
-        raise Wrong(f"give a list of at most {MOST_COMPANIES} companies", at=".companies")
+    if not isinstance(value, list) or len(value) > MAX_COMPANIES:
+        raise Wrong(f"give a list of at most {MAX_COMPANIES} companies", at=".companies")
     for number, company in enumerate(value):
         if not isinstance(company, str) or not _COMPANY.fullmatch(company):
             raise Wrong(

@@ -100,7 +100,7 @@ class RecoverDeliveries:
 
 
 async def enabled(registrations: Registrations, request: WebhookRequest) -> Webhook:
-    """As `owned`; raises Refused, too, when the webhook is disabled."""
+    """As `owned`; raises Rejected, too, when the webhook is disabled."""
     webhook = await owned(registrations, request)
     if not webhook.enabled:
         raise webhook_disabled()

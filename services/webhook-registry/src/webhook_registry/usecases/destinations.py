@@ -17,7 +17,7 @@ class Destinations:
     allowed: Sequence[Network]
 
     async def check(self, destination: Destination) -> None:
-        """Raises Refused when the host is local or private.
+        """Raises Rejected when the host is local or private.
 
         A name that does not resolve now is taken: receivers are often registered before they are
         deployed, and each connection is checked again.

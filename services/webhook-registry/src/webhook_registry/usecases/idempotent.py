@@ -41,7 +41,7 @@ class Idempotency:
     async def repeated(self, request: WebhookRequest, path: str) -> WebhookReply | None:
         """The stored answer, when the request is a repeat of one that has one.
 
-        Raises Refused for a malformed key, and for another body under a used one.
+        Raises Rejected for a malformed key, and for another body under a used one.
         """
         scope = _scope(request, path)
         use = None if scope is None else await self.keys.find(scope, at=self.now())

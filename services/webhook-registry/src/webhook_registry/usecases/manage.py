@@ -91,7 +91,7 @@ class RotateSecret:
 
 
 async def owned(registrations: Registrations, request: WebhookRequest) -> Webhook:
-    """The webhook of the request's path, if it is its owner who asks; raises Refused if not."""
+    """The webhook of the request's path, if it is its owner who asks; raises Rejected if not."""
     webhook = await registrations.find(request.owner, request.webhook_id)
     if webhook is None:
         raise webhook_not_found()

@@ -27,12 +27,12 @@ from webhook_registry.usecases.manage import (
 )
 from webhook_store.addresses import Network
 
-#: Does one operation; raises Refused or Outage.
+#: Does one operation; raises Rejected or Unavailable.
 UseCase = Callable[[WebhookRequest], Awaitable[WebhookReply]]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Dependencies:
     """What the operations are done with."""
 
     registrations: Registrations
@@ -57,7 +57,7 @@ class Policy:
     allowed_networks: Sequence[Network]
 
 
-def operations(around: Surroundings, policy: Policy) -> Mapping[Operation, UseCase]:
+def operations(around: Dependencies, policy: Policy) -> Mapping[Operation, UseCase]:
     """All of them: a client can do these and nothing else."""
     registrations, deliveries, now = around.registrations, around.deliveries, around.now
     destinations = Destinations(around.resolver, policy.allowed_networks)

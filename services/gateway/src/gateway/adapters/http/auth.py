@@ -8,7 +8,7 @@ from typing import NamedTuple
 import structlog
 from aiohttp import hdrs, web
 
-from gateway.adapters.http.limits import Allowance, Limiter
+from gateway.adapters.http.limits import Quota, RateLimiter
 from gateway.domain.clients import Network, client_of
 from gateway.domain.keys import ApiKey, PresentedKey, Scope, parse_key
 from gateway.domain.problems import (
@@ -44,24 +44,24 @@ class Access:
     counted: bool = True
 
 
-class Admission(NamedTuple):
-    allowance: Allowance
+class AuthResult(NamedTuple):
+    quota: Quota
     #: The key it was made with, once that is known to be good.
     key: ApiKey | None = None
     #: Why it must not pass.
     refusal: Problem | None = None
 
 
-class Gate:
+class Authenticator:
     """Checks keys and counts requests: by key, or without a good key by client address."""
 
     def __init__(
         self,
         keys: ApiKeys,
         *,
-        anonymous: Limiter,
-        keyed: Limiter,
-        unproven: Limiter,
+        anonymous: RateLimiter,
+        keyed: RateLimiter,
+        unproven: RateLimiter,
         trusted_proxies: Sequence[Network],
     ) -> None:
         self._keys = keys
@@ -72,9 +72,9 @@ class Gate:
         self._proven: OrderedDict[str, None] = OrderedDict()
         self._trusted_proxies = tuple(trusted_proxies)
 
-    async def admit(self, request: web.BaseRequest, access: Access) -> Admission:
+    async def admit(self, request: web.BaseRequest, access: Access) -> AuthResult:
         if not access.counted:
-            return Admission(self._anonymous.look(self._client(request)))
+            return AuthResult(self._anonymous.look(self._client(request)))
         text = presented_text(request)
         if text is None:
             refusal = None if access.anonymous else Unauthorized("an API key is needed")
@@ -86,25 +86,25 @@ class Gate:
             return await self._with_presented(request, presented, access)
         return await self._with_unproven(request, presented, access)
 
-    def charge(self, key: ApiKey, requests: int) -> Allowance:
+    def charge(self, key: ApiKey, requests: int) -> Quota:
         """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
-        allowance = self._keyed.take(key.id, requests)
-        if not allowance.allowed:
-            wait = max(1, allowance.reset)
+        quota = self._keyed.take(key.id, requests)
+        if not quota.allowed:
+            wait = max(1, quota.reset)
             raise RateLimited(
                 f"more lookups than are left of your rate; ask again in {wait} s, or for fewer",
                 retry_after=wait,
             )
-        return allowance
+        return quota
 
     async def _with_unproven(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
-    ) -> Admission:
+    ) -> AuthResult:
         """Counts the key before it is read, and not if it is good: made-up keys are seldom read."""
         client = self._client(request)
-        allowance = self._unproven.take(client)
-        if not allowance.allowed:
-            return Admission(allowance, refusal=_too_many(allowance))
+        quota = self._unproven.take(client)
+        if not quota.allowed:
+            return AuthResult(quota, refusal=_too_many(quota))
         admission = await self._with_presented(request, presented, access)
         if admission.key is not None or isinstance(admission.refusal, _CHECK_FAILED):
             self._unproven.give_back(client)
@@ -112,11 +112,11 @@ class Gate:
 
     async def _with_presented(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
-    ) -> Admission:
+    ) -> AuthResult:
         try:
             key = await self._good_key(presented)
         except Problem as problem:
-            return Admission(self._anonymous.look(self._client(request)), refusal=problem)
+            return AuthResult(self._anonymous.look(self._client(request)), refusal=problem)
         if key is None:
             # Counted like no key at all, so nobody can guess keys faster than that.
             return self._without_key(request, _bad_key())
@@ -142,20 +142,20 @@ class Gate:
     def _client(self, request: web.BaseRequest) -> str:
         return client_of(request.remote, _forwarded(request), self._trusted_proxies)
 
-    def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> Admission:
-        allowance = self._anonymous.take(self._client(request))
-        if not allowance.allowed:
-            refusal = _too_many(allowance)
-        return Admission(allowance, refusal=refusal)
+    def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
+        quota = self._anonymous.take(self._client(request))
+        if not quota.allowed:
+            refusal = _too_many(quota)
+        return AuthResult(quota, refusal=refusal)
 
-    def _with_key(self, key: ApiKey, access: Access) -> Admission:
-        allowance = self._keyed.take(key.id)
+    def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
+        quota = self._keyed.take(key.id)
         refusal: Problem | None = None
-        if not allowance.allowed:
-            refusal = _too_many(allowance)
+        if not quota.allowed:
+            refusal = _too_many(quota)
         elif access.scope is not None and access.scope not in key.scopes:
             refusal = Forbidden(f"the API key lacks the scope {access.scope}")
-        return Admission(allowance, key, refusal)
+        return AuthResult(quota, key, refusal)
 
 
 def _bad_key() -> Unauthorized:
@@ -178,6 +178,6 @@ def _forwarded(request: web.BaseRequest) -> list[str]:
     return [hop.strip() for hop in hops]
 
 
-def _too_many(allowance: Allowance) -> RateLimited:
-    wait = max(1, allowance.reset)
+def _too_many(quota: Quota) -> RateLimited:
+    wait = max(1, quota.reset)
     return RateLimited(f"too many requests; ask again in {wait} s", retry_after=wait)

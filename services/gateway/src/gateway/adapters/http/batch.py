@@ -7,9 +7,9 @@ from aiohttp import hdrs, web
 
 from common.contracts.lookup import LookupReply
 from gateway.adapters.http.bodies import JSON, json_body
-from gateway.adapters.http.context import PASSING
+from gateway.adapters.http.context import REQUEST_CONTEXT
 from gateway.adapters.http.errors import problem_document
-from gateway.adapters.http.limits import Allowance
+from gateway.adapters.http.limits import Quota
 from gateway.domain.batch import parse_batch
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import Problem
@@ -21,7 +21,7 @@ BATCH_PATH = "/api/batch"
 CACHE_CONTROL = "no-store"
 
 #: Counts further requests of a key, or raises RateLimited.
-Charge = Callable[[ApiKey, int], Allowance]
+Charge = Callable[[ApiKey, int], Quota]
 
 
 def batch_handler(
@@ -31,9 +31,9 @@ def batch_handler(
 
     async def look_up(request: web.Request) -> web.Response:
         lookups = parse_batch(await json_body(request))
-        passing = request[PASSING]
+        passing = request[REQUEST_CONTEXT]
         if passing.key is not None:
-            passing.allowance = charge(passing.key, len(lookups) - 1)
+            passing.quota = charge(passing.key, len(lookups) - 1)
         results = await look_up_all(lookups, request_id=passing.request_id)
         return web.Response(
             body=_document(results, passing.request_id),

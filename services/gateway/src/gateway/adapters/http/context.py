@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from aiohttp import hdrs, web
 
-from gateway.adapters.http.limits import Allowance
+from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
 
 #: As it is written everywhere; aiohttp's own constant is "Etag".
@@ -12,19 +12,19 @@ ETAG = "ETag"
 
 
 @dataclass(slots=True)
-class Passing:
+class RequestContext:
     """What is known of a request that was let in."""
 
     request_id: str
     #: What is left of the rate that it counts for.
-    allowance: Allowance
+    quota: Quota
     #: The good key it was made with; None in anonymous requests.
     key: ApiKey | None = None
     #: The search as it was asked for, once the query is read.
     search_type: str = "none"
 
 
-PASSING = web.RequestKey("passing", Passing)
+REQUEST_CONTEXT = web.RequestKey("passing", RequestContext)
 
 
 def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from gateway.domain.rates import Rate
 
 #: Clients counted at once for one rate, about 25 MB; beyond, the oldest window is forgotten.
-MOST_CLIENTS = 100_000
+MAX_CLIENTS = 100_000
 
 
-class Allowance(NamedTuple):
+class Quota(NamedTuple):
     """What is left for one client."""
 
     allowed: bool
@@ -29,11 +29,11 @@ class _Window:
     used: int = 0
 
 
-class Limiter:
+class RateLimiter:
     """One rate for many clients: a window of its own for each, from its first request on."""
 
     def __init__(
-        self, name: str, rate: Rate, *, clock: Callable[[], float], most: int = MOST_CLIENTS
+        self, name: str, rate: Rate, *, clock: Callable[[], float], most: int = MAX_CLIENTS
     ) -> None:
         """`name` is shown to clients as the policy's; `clock` is monotonic, in seconds."""
         self._name = name
@@ -49,7 +49,7 @@ class Limiter:
         """Those that are counted now."""
         return len(self._windows)
 
-    def take(self, client: str, cost: int = 1) -> Allowance:
+    def take(self, client: str, cost: int = 1) -> Quota:
         """Counts so many requests if all of them may pass, else none; says which."""
         now = self._clock()
         self._forget(now)
@@ -67,16 +67,16 @@ class Limiter:
         if window is not None and window.used:
             window.used -= 1
 
-    def look(self, client: str) -> Allowance:
+    def look(self, client: str) -> Quota:
         """What a request would find, without counting it."""
         now = self._clock()
         self._forget(now)
         return self._allowance(self._windows.get(client, _Window(now)), now, allowed=True)
 
-    def _allowance(self, window: _Window, now: float, *, allowed: bool) -> Allowance:
+    def _allowance(self, window: _Window, now: float, *, allowed: bool) -> Quota:
         reset = ceil(window.ends - now)
         state = f'"{self._name}";r={self._rate.count - window.used};t={reset}'
-        return Allowance(allowed, self._policy, state, reset)
+        return Quota(allowed, self._policy, state, reset)
 
     def _begun(self, client: str, now: float) -> _Window:
         if len(self._windows) == self._most:

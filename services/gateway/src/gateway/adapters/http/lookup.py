@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.context import ETAG, PASSING, if_none_match, parameters_of
-from gateway.domain.conditional import entity_tag, is_known
+from gateway.adapters.http.context import ETAG, REQUEST_CONTEXT, if_none_match, parameters_of
+from gateway.domain.conditional import entity_tag, etag_matches
 from gateway.domain.query import Format, parse_lookup
 from gateway.ports import Lookups, Renderer
 
@@ -22,7 +22,7 @@ def lookup_handler(
     """The handler of `/api`, or of the endpoint of one search type."""
 
     async def look_up(request: web.Request) -> web.Response:
-        passing = request[PASSING]
+        passing = request[REQUEST_CONTEXT]
         query = parse_lookup(parameters_of(request), typed=typed)
         passing.search_type = query.search_type
         reply = await lookups.find(query.request, request_id=passing.request_id)
@@ -30,7 +30,7 @@ def lookup_handler(
             ETAG: entity_tag(reply.tag, query.format),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
         }
-        if is_known(headers[ETAG], if_none_match(request)):
+        if etag_matches(headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=headers)
         headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[query.format]
         is_xml = query.format is Format.XML

@@ -8,8 +8,8 @@ from http import HTTPStatus
 import structlog
 from aiohttp import hdrs, web
 
-from gateway.adapters.http.auth import Access, Gate
-from gateway.adapters.http.context import PASSING, Passing, parameters_of
+from gateway.adapters.http.auth import Access, Authenticator
+from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
@@ -46,10 +46,10 @@ class RouteFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RequestMiddleware:
     """What every request goes through; `handle` is the middleware."""
 
-    gate: Gate
+    gate: Authenticator
     #: By path as it is registered; what is not here is `others`.
     routes: Mapping[str, RouteFacts]
     others: RouteFacts
@@ -65,11 +65,13 @@ class Passage:
             path = _path_of(request)
             facts = self.routes.get(path, self.others)
             access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
-            allowance, key, refusal = await self.gate.admit(request, access)
+            quota, key, refusal = await self.gate.admit(request, access)
             if path is UNMATCHED:
                 # One of ours that does not take the method refuses it in its own form.
                 facts = self.routes.get(request.path, self.others)
-            passing = request[PASSING] = Passing(self._request_id(request), allowance, key)
+            passing = request[REQUEST_CONTEXT] = RequestContext(
+                self._request_id(request), quota, key
+            )
             try:
                 _check_encoding(request)
                 if refusal is not None:
@@ -88,7 +90,7 @@ class Passage:
         return given if given and _SANE_ID.fullmatch(given) else self.new_id()
 
     def _record(
-        self, method: str, path: str, status: int, passing: Passing, seconds: float
+        self, method: str, path: str, status: int, passing: RequestContext, seconds: float
     ) -> None:
         self.metrics.done(path, status, passing.search_type, seconds)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
@@ -119,7 +121,7 @@ def _check_encoding(request: web.Request) -> None:
 
 
 def _problem(
-    request: web.Request, passing: Passing, facts: RouteFacts, error: Exception
+    request: web.Request, passing: RequestContext, facts: RouteFacts, error: Exception
 ) -> web.Response:
     """What a client is told of anything that was raised."""
     if isinstance(error, Problem):
@@ -133,9 +135,9 @@ def _problem(
     return problem_response(problem, passing.request_id, format_)
 
 
-def _add_headers(response: web.StreamResponse, passing: Passing, facts: RouteFacts) -> None:
+def _add_headers(response: web.StreamResponse, passing: RequestContext, facts: RouteFacts) -> None:
     headers = response.headers
     headers[REQUEST_ID] = passing.request_id
-    headers["RateLimit-Policy"] = passing.allowance.policy
-    headers["RateLimit"] = passing.allowance.state
+    headers["RateLimit-Policy"] = passing.quota.policy
+    headers["RateLimit"] = passing.quota.state
     headers.update(facts.headers)

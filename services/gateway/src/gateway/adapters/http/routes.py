@@ -8,14 +8,14 @@ from aiohttp import hdrs, web
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.auth import Access, Gate
+from gateway.adapters.http.auth import Access, Authenticator
 from gateway.adapters.http.batch import BATCH_PATH, batch_handler
 from gateway.adapters.http.cors import cors_headers, options_handler
 from gateway.adapters.http.docs.pages import documentation
-from gateway.adapters.http.limits import Limiter
+from gateway.adapters.http.limits import RateLimiter
 from gateway.adapters.http.lookup import lookup_handler
 from gateway.adapters.http.metrics import HttpMetrics
-from gateway.adapters.http.middleware import CONSTANT_HEADERS, Passage, RouteFacts
+from gateway.adapters.http.middleware import CONSTANT_HEADERS, RequestMiddleware, RouteFacts
 from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
 from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
 from gateway.domain.clients import Network
@@ -25,7 +25,7 @@ from gateway.ports import ApiKeys, Lookups, Renderer, Suggestions, Webhooks
 from gateway.usecases import LookUpAll
 
 #: The largest body that is read; a lookup has none, a webhook or a batch a small one.
-LARGEST_BODY = 64 * 1024
+MAX_BODY_SIZE = 64 * 1024
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
@@ -36,7 +36,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Dependencies:
     """What the application works with."""
 
     lookups: Lookups
@@ -64,11 +64,11 @@ class Policy:
     cors_origin: str = "*"
 
 
-def application(surroundings: Surroundings, policy: Policy) -> web.Application:
+def application(surroundings: Dependencies, policy: Policy) -> web.Application:
     """The public interface as an aiohttp application."""
     pages = documentation()
     gate = _gate(surroundings, policy)
-    passage = Passage(
+    passage = RequestMiddleware(
         gate=gate,
         routes=_facts(policy, pages),
         others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
@@ -77,7 +77,7 @@ def application(surroundings: Surroundings, policy: Policy) -> web.Application:
         new_id=surroundings.new_id,
     )
 
-    app = web.Application(middlewares=[passage.handle], client_max_size=LARGEST_BODY)
+    app = web.Application(middlewares=[passage.handle], client_max_size=MAX_BODY_SIZE)
     _add_lookups(app.router, surroundings, policy)
     look_up_all = LookUpAll(surroundings.lookups)
     app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))
@@ -90,7 +90,7 @@ def application(surroundings: Surroundings, policy: Policy) -> web.Application:
     return app
 
 
-def _add_lookups(router: web.UrlDispatcher, surroundings: Surroundings, policy: Policy) -> None:
+def _add_lookups(router: web.UrlDispatcher, surroundings: Dependencies, policy: Policy) -> None:
     """What has no body, and what scripts of other sites may ask."""
     handlers: dict[str, Handler] = {
         path: lookup_handler(surroundings.lookups, surroundings.renderer, kind)
@@ -102,13 +102,13 @@ def _add_lookups(router: web.UrlDispatcher, surroundings: Surroundings, policy: 
         router.add_options(path, options_handler(policy.cors_origin))
 
 
-def _gate(surroundings: Surroundings, policy: Policy) -> Gate:
+def _gate(surroundings: Dependencies, policy: Policy) -> Authenticator:
     clock = surroundings.clock
-    return Gate(
+    return Authenticator(
         surroundings.keys,
-        anonymous=Limiter("anonymous", policy.anonymous_rate, clock=clock),
-        keyed=Limiter("key", policy.key_rate, clock=clock),
-        unproven=Limiter("unproven-key", policy.anonymous_rate, clock=clock),
+        anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock),
+        keyed=RateLimiter("key", policy.key_rate, clock=clock),
+        unproven=RateLimiter("unproven-key", policy.anonymous_rate, clock=clock),
         trusted_proxies=policy.trusted_proxies,
     )
 

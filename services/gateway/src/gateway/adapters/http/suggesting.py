@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import hdrs, web
 
-from gateway.adapters.http.context import PASSING, parameters_of
+from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.adapters.http.lookup import CACHE_CONTROL, MEDIA_TYPE
 from gateway.domain.query import Format
 from gateway.domain.suggesting import parse_suggestion
@@ -18,7 +18,7 @@ def suggest_handler(suggestions: Suggestions) -> Callable[[web.Request], Awaitab
 
     async def suggest(request: web.Request) -> web.Response:
         asked = parse_suggestion(parameters_of(request))
-        reply = await suggestions.suggest(asked, request_id=request[PASSING].request_id)
+        reply = await suggestions.suggest(asked, request_id=request[REQUEST_CONTEXT].request_id)
         headers = {hdrs.CONTENT_TYPE: MEDIA_TYPE[Format.JSON], hdrs.CACHE_CONTROL: CACHE_CONTROL}
         return web.Response(body=reply.body, headers=headers)
 

@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import AttemptStatus, Operation, WebhookReply, WebhookRequest
 from gateway.adapters.http.bodies import JSON, body_of, json_body
-from gateway.adapters.http.context import PASSING, parameters_of
+from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.domain.problems import InvalidParameter
 from gateway.ports import Webhooks
 
@@ -69,7 +69,7 @@ def webhook_handler(
     """The handler of one method and path."""
 
     async def handle(request: web.Request) -> web.Response:
-        passing = request[PASSING]
+        passing = request[REQUEST_CONTEXT]
         asked = WebhookRequest(
             operation=endpoint.operation,
             call_id=new_call_id(),

@@ -18,7 +18,7 @@ INLINE = 8 * 1024
 #: Seconds for a large document, the first of which also starts the process.
 LIMIT = 10.0
 #: Large documents under way at once; at 40 ms each the last of them would wait some seconds.
-MOST_WAITING = 64
+MAX_PENDING = 64
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ class XmlRenderer:
     async def company(self, body: bytes) -> bytes:
         if len(body) <= self._inline:
             return company_xml(body)
-        if self._waiting >= MOST_WAITING:
+        if self._waiting >= MAX_PENDING:
             raise ServiceUnavailable("too many large XML documents are being written")
         self._waiting += 1
         try:

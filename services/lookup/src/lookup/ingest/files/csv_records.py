@@ -10,7 +10,7 @@ from lookup.ingest.files.window import MAX_BLANK, Found, Window
 from lookup.ingest.records import FileBroken
 
 #: A row that has not ended after so many bytes has lost a quotation mark.
-LONGEST_ROW = 1 << 20
+MAX_ROW_SIZE = 1 << 20
 
 _DELIMITERS = b",;\t"
 
@@ -90,7 +90,7 @@ class CsvRecords:
         """The lines of the next row, as far as quotation marks tell; none at the end."""
         lines: list[_Line] = []
         quotes = size = blank = 0
-        while size <= LONGEST_ROW and (line := self._next_line()):
+        while size <= MAX_ROW_SIZE and (line := self._next_line()):
             if not lines and not line.text.strip():
                 blank += len(line.text)
                 if blank > MAX_BLANK:
@@ -106,7 +106,7 @@ class CsvRecords:
     def _next_line(self) -> _Line | None:
         if self._given_back:
             return self._given_back.popleft()
-        text = self._window.take_line(longest=LONGEST_ROW)
+        text = self._window.take_line(longest=MAX_ROW_SIZE)
         self._line_number += 1
         return _Line(text, f"line {self._line_number}") if text else None
 

@@ -16,7 +16,7 @@ from lookup.ingest.files.window import MAX_BLANK, MAX_PASSED, Found, Window
 from lookup.ingest.records import FileBroken
 
 #: A longer record is refused instead of being held.
-LONGEST_RECORD = 16 << 20
+MAX_RECORD_SIZE = 16 << 20
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _NEXT_BRACKET = re.compile(rb'[^"{}\[\]]*+(?:' + _STRING + rb'[^"{}\[\]]*+)*+[{}\[\]]', re.DOTALL)
@@ -50,7 +50,7 @@ class JsonRecords:
     the square of its length.
     """
 
-    def __init__(self, window: Window, *, longest: int = LONGEST_RECORD) -> None:
+    def __init__(self, window: Window, *, longest: int = MAX_RECORD_SIZE) -> None:
         self._window = window
         self._longest = longest
         #: A record that has not ended by then, while another seems to begin, has lost its end.

@@ -9,7 +9,7 @@ from lookup.ingest.files.csv_records import CsvRecords, Dialect, delimiter_of
 from lookup.ingest.files.json_records import JsonRecords
 from lookup.ingest.files.streams import OnBytes, ignore_progress, stream
 from lookup.ingest.files.window import Found, Window
-from lookup.ingest.records import FileBroken, Refused
+from lookup.ingest.records import FileBroken, Rejected
 
 #: A document as the register's JSON has it, or a row of its CSV by column.
 Raw = Mapping[str, Any]
@@ -45,7 +45,7 @@ class RawRecord:
 
 def raw_records(
     path: Path, dialect: Dialect | None = None, on_bytes: OnBytes = ignore_progress
-) -> Iterator[RawRecord | Refused]:
+) -> Iterator[RawRecord | Rejected]:
     """Yields the records of a file of any size, plain or gzip, holding one at a time.
 
     JSON: a list, search answers, one record or page a line; CSV where a dialect is given.
@@ -66,9 +66,9 @@ def raw_records(
         raise FileBroken(f"{broken} ({number} records before)")
 
 
-def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Refused:
+def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Rejected:
     if one.content is None:
-        return Refused(number, one.place, one.fault)
+        return Rejected(number, one.place, one.fault)
     return RawRecord(number, one.place, one.content, is_table, one.text)
 
 

@@ -6,17 +6,17 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import Change
-from lookup.ingest.changes import Occurrence, company_occurrences, owners_occurrences, roles_changes
+from lookup.ingest.changes import PendingEvent, company_events, owners_events, roles_changes
 from lookup.ingest.digests import Part
-from lookup.ingest.events import Announcement, announce
+from lookup.ingest.events import OutboxEvent, announce
 from lookup.ingest.planning.states import (
     WRITTEN,
-    Circumstances,
+    ApplyContext,
     CompanyState,
     CompanyWrite,
+    DigestUpdate,
     Known,
     Plan,
-    Renewal,
     Verdict,
     judge,
     renewal,
@@ -25,41 +25,41 @@ from lookup.ingest.records import CompanyRecord, OwnersRecord
 from lookup.store.upgrading import is_outdated
 
 #: A verdict, and what it writes and tells.
-_Decision = tuple[Verdict, CompanyWrite | Renewal | None, Iterable[Announcement]]
+_Decision = tuple[Verdict, CompanyWrite | DigestUpdate | None, Iterable[OutboxEvent]]
 
 
-def plan_companies(records: Sequence[CompanyRecord], known: Known, given: Circumstances) -> Plan:
+def plan_companies(records: Sequence[CompanyRecord], known: Known, given: ApplyContext) -> Plan:
     return _plan(_company(record, known, given) for record in records)
 
 
-def plan_owners(records: Sequence[OwnersRecord], known: Known, given: Circumstances) -> Plan:
+def plan_owners(records: Sequence[OwnersRecord], known: Known, given: ApplyContext) -> Plan:
     return _plan(_owners(record, known, given) for record in records)
 
 
 def _plan(decisions: Iterable[_Decision]) -> Plan:
     verdicts: list[Verdict] = []
     writes: list[CompanyWrite] = []
-    renewals: list[Renewal] = []
-    announcements: list[Announcement] = []
+    digest_updates: list[DigestUpdate] = []
+    outbox_events: list[OutboxEvent] = []
     for verdict, write, told in decisions:
         verdicts.append(verdict)
-        announcements += told
+        outbox_events += told
         match write:
             case CompanyWrite():
                 writes.append(write)
-            case Renewal():
-                renewals.append(write)
+            case DigestUpdate():
+                digest_updates.append(write)
             case None:
                 pass
     return Plan(
         tuple(verdicts),
         companies=tuple(writes),
-        announcements=tuple(announcements),
-        renewals=tuple(renewals),
+        outbox_events=tuple(outbox_events),
+        digest_updates=tuple(digest_updates),
     )
 
 
-def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Decision:
+def _company(record: CompanyRecord, known: Known, given: ApplyContext) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
@@ -98,15 +98,15 @@ def _company(record: CompanyRecord, known: Known, given: Circumstances) -> _Deci
         owners_digest=base.owners_digest if owners is None else None,
         held_names=held_names(base, core),
     )
-    occurrences = tuple(_occurrences(base, record))
+    pending_events = tuple(_occurrences(base, record))
     write = CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
         state,
         record.rank,
-        None if outdated and not occurrences else record.updated_at or version.at,
+        None if outdated and not pending_events else record.updated_at or version.at,
     )
-    return verdict, write, _told(record.key, state, occurrences, given)
+    return verdict, write, _told(record.key, state, pending_events, given)
 
 
 def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
@@ -123,19 +123,17 @@ def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
     return tuple(name for name in names if name != company["name"])
 
 
-def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[Occurrence]:
-    yield from company_occurrences(
-        before.core, record.core, _roles_changes(before, record.role_list)
-    )
+def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[PendingEvent]:
+    yield from company_events(before.core, record.core, _roles_changes(before, record.role_list))
     if before.is_known and record.owner_list is not None:
-        yield from owners_occurrences(before.owners, record.owner_list)
+        yield from owners_events(before.owners, record.owner_list)
 
 
 def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:
     return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
 
 
-def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decision:
+def _owners(record: OwnersRecord, known: Known, given: ApplyContext) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
@@ -180,19 +178,24 @@ def _owners(record: OwnersRecord, known: Known, given: Circumstances) -> _Decisi
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
-    changed: tuple[Occurrence, ...] = ()
+    changed: tuple[PendingEvent, ...] = ()
     if base.core is not None:
         told = _roles_changes(base, roles)
         changed = (
-            *company_occurrences(base.core, base.core, told),
-            *owners_occurrences(base.owners, owners),
+            *company_events(base.core, base.core, told),
+            *owners_events(base.owners, owners),
         )
     return verdict, write, _told(record.key, state, changed, given)
 
 
 def _told(
-    key: CompanyKey, state: CompanyState, occurrences: Iterable[Occurrence], given: Circumstances
-) -> Iterable[Announcement]:
-    if not given.announces:
+    key: CompanyKey,
+    state: CompanyState,
+    pending_events: Iterable[PendingEvent],
+    given: ApplyContext,
+) -> Iterable[OutboxEvent]:
+    if not given.publish_events:
         return ()
-    return announce(key, state.core, revision=state.revision, occurrences=occurrences, at=given.at)
+    return announce(
+        key, state.core, revision=state.revision, pending_events=pending_events, at=given.at
+    )

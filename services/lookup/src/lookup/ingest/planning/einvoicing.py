@@ -1,11 +1,13 @@
 """A company's list of e-invoicing identifiers: its own and those of its units."""
 
 from common.contracts.company import CompanyKey, EinvoicingEntry
-from lookup.ingest.changes import Occurrence, einvoicing_occurrences
+from lookup.ingest.changes import PendingEvent, einvoicing_occurrences
 from lookup.ingest.planning.states import Known
 
 
-def einvoicing_changes(company: CompanyKey, before: Known, after: Known) -> tuple[Occurrence, ...]:
+def einvoicing_changes(
+    company: CompanyKey, before: Known, after: Known
+) -> tuple[PendingEvent, ...]:
     """What there is to tell of the list; both have to hold all of its identifiers."""
     return einvoicing_occurrences(_entries(company, before), _entries(company, after))
 

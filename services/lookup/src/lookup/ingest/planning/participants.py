@@ -5,17 +5,17 @@ from dataclasses import replace
 
 from common.contracts.company import CompanyKey
 from lookup.ingest.digests import Part
-from lookup.ingest.events import Announcement, announce
+from lookup.ingest.events import OutboxEvent, announce
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
     WRITTEN,
-    Circumstances,
+    ApplyContext,
+    DigestUpdate,
     Known,
     ParticipantDrop,
     ParticipantState,
     ParticipantWrite,
     Plan,
-    Renewal,
     Verdict,
     judge,
     renewal,
@@ -24,18 +24,18 @@ from lookup.ingest.records import ParticipantRecord
 
 
 def plan_participants(
-    records: Sequence[ParticipantRecord], known: Known, given: Circumstances
+    records: Sequence[ParticipantRecord], known: Known, given: ApplyContext
 ) -> Plan:
     """To tell of changes, `known` has to hold all identifiers of the companies that change."""
     verdicts: list[Verdict] = []
     writes: list[ParticipantWrite] = []
-    renewals: list[Renewal] = []
+    digest_updates: list[DigestUpdate] = []
     touched: dict[CompanyKey, None] = {}
     for record in records:
         verdict, write = _participant(record, known, given)
         verdicts.append(verdict)
-        if isinstance(write, Renewal):
-            renewals.append(write)
+        if isinstance(write, DigestUpdate):
+            digest_updates.append(write)
         if isinstance(write, ParticipantWrite):
             writes.append(write)
             before = known.participants.get(record.identifier)
@@ -48,12 +48,12 @@ def plan_participants(
         tuple(verdicts),
         bumps=known.bumps(touched),
         participants=tuple(writes),
-        announcements=_announced(touched, after, known, given) if given.announces else (),
-        renewals=tuple(renewals),
+        outbox_events=_announced(touched, after, known, given) if given.publish_events else (),
+        digest_updates=tuple(digest_updates),
     )
 
 
-def plan_vanished(identifiers: Collection[str], known: Known, given: Circumstances) -> Plan:
+def plan_vanished(identifiers: Collection[str], known: Known, given: ApplyContext) -> Plan:
     """What to do about identifiers that a whole export has no longer.
 
     What was stored from a newer one stays. To tell of the others, `known` has to hold all
@@ -74,13 +74,13 @@ def plan_vanished(identifiers: Collection[str], known: Known, given: Circumstanc
     return Plan(
         bumps=known.bumps(touched),
         drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
-        announcements=_announced(touched, after, known, given) if given.announces else (),
+        outbox_events=_announced(touched, after, known, given) if given.publish_events else (),
     )
 
 
 def _participant(
-    record: ParticipantRecord, known: Known, given: Circumstances
-) -> tuple[Verdict, ParticipantWrite | Renewal | None]:
+    record: ParticipantRecord, known: Known, given: ApplyContext
+) -> tuple[Verdict, ParticipantWrite | DigestUpdate | None]:
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.participants.get(record.identifier)
@@ -111,8 +111,8 @@ def _announced(
     touched: Collection[CompanyKey],
     after: Mapping[str, ParticipantState],
     known: Known,
-    given: Circumstances,
-) -> tuple[Announcement, ...]:
+    given: ApplyContext,
+) -> tuple[OutboxEvent, ...]:
     changed = replace(known, participants=after)
     return tuple(
         announcement
@@ -121,7 +121,7 @@ def _announced(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=einvoicing_changes(bump.key, known, changed),
+            pending_events=einvoicing_changes(bump.key, known, changed),
             at=given.at,
         )
     )

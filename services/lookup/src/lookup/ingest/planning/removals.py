@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from common.contracts.company import UnitKey
 from lookup.ingest.changes import unit_removal
-from lookup.ingest.events import Announcement, announce
+from lookup.ingest.events import OutboxEvent, announce
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
+    ApplyContext,
     Bump,
-    Circumstances,
     Known,
     ParticipantDrop,
     Plan,
@@ -16,7 +16,7 @@ from lookup.ingest.planning.states import (
 )
 
 
-def plan_unit_removal(key: UnitKey, known: Known, given: Circumstances) -> Plan:
+def plan_unit_removal(key: UnitKey, known: Known, given: ApplyContext) -> Plan:
     """Purges a unit and its identifiers; to tell of it, `known` has to hold all of its company's.
 
     Nothing where that was done before.
@@ -31,15 +31,15 @@ def plan_unit_removal(key: UnitKey, known: Known, given: Circumstances) -> Plan:
         bumps=bumps,
         drops=tuple(ParticipantDrop(name, state.revision) for name, state in held.items()),
         removals=(UnitRemoval(key, stored.revision if stored else None, company, given.at),),
-        announcements=tuple(
+        outbox_events=tuple(
             announcement for bump in bumps for announcement in _told(key, bump, known, given)
         )
-        if given.announces
+        if given.publish_events
         else (),
     )
 
 
-def _told(key: UnitKey, bump: Bump, known: Known, given: Circumstances) -> list[Announcement]:
+def _told(key: UnitKey, bump: Bump, known: Known, given: ApplyContext) -> list[OutboxEvent]:
     left = {name: state for name, state in known.participants.items() if state.holder != key}
     after = replace(known, participants=left)
     return list(
@@ -47,7 +47,10 @@ def _told(key: UnitKey, bump: Bump, known: Known, given: Circumstances) -> list[
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=(unit_removal(_number(key)), *einvoicing_changes(bump.key, known, after)),
+            pending_events=(
+                unit_removal(_number(key)),
+                *einvoicing_changes(bump.key, known, after),
+            ),
             at=given.at,
         )
     )

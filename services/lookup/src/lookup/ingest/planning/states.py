@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.digests import Part
-from lookup.ingest.events import Announcement
+from lookup.ingest.events import OutboxEvent
 from lookup.ingest.records import SourceVersion
 
 
@@ -128,7 +128,7 @@ class UnitRemoval:
 
 
 @dataclass(frozen=True, slots=True)
-class Renewal:
+class DigestUpdate:
     """Another document says what is stored already: it will be known by its digest next time."""
 
     part: Part
@@ -147,8 +147,8 @@ class Plan:
     bumps: tuple[Bump, ...] = ()
     units: tuple[UnitWrite, ...] = ()
     participants: tuple[ParticipantWrite, ...] = ()
-    announcements: tuple[Announcement, ...] = ()
-    renewals: tuple[Renewal, ...] = ()
+    outbox_events: tuple[OutboxEvent, ...] = ()
+    digest_updates: tuple[DigestUpdate, ...] = ()
     drops: tuple[ParticipantDrop, ...] = ()
     removals: tuple[UnitRemoval, ...] = ()
 
@@ -160,7 +160,7 @@ class Plan:
                 self.bumps,
                 self.units,
                 self.participants,
-                self.renewals,
+                self.digest_updates,
                 self.drops,
                 self.removals,
             )
@@ -195,21 +195,21 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
+class ApplyContext:
     """What holds for a whole list of records."""
 
     #: What a record without a version of its own counts as.
     file_version: SourceVersion
     at: datetime
     #: Whether the changes are told; not while a kind is loaded for the first time.
-    announces: bool = False
+    publish_events: bool = False
 
 
 def renewal(
     part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
-) -> Renewal | None:
+) -> DigestUpdate | None:
     """What an unchanged record changes: nothing, or the digest to know its document by."""
-    return None if read is None or read == stored else Renewal(part, key, revision, read)
+    return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
 
 
 def judge(

@@ -5,16 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.contracts.company import CompanyKey, ProductionUnit
-from lookup.ingest.changes import Occurrence, PlacedUnit, unit_occurrences
+from lookup.ingest.changes import PendingEvent, PlacedUnit, unit_occurrences
 from lookup.ingest.digests import Part
-from lookup.ingest.events import Announcement, announce
+from lookup.ingest.events import OutboxEvent, announce
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
     WRITTEN,
-    Circumstances,
+    ApplyContext,
+    DigestUpdate,
     Known,
     Plan,
-    Renewal,
     UnitState,
     UnitWrite,
     Verdict,
@@ -24,20 +24,20 @@ from lookup.ingest.planning.states import (
 from lookup.ingest.records import UnitRecord
 
 
-def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances) -> Plan:
+def plan_units(records: Sequence[UnitRecord], known: Known, given: ApplyContext) -> Plan:
     """A unit that comes or moves takes its e-invoicing identifiers along.
 
     To tell of that, `known` has to hold all identifiers of the companies concerned.
     """
     verdicts: list[Verdict] = []
     writes: list[UnitWrite] = []
-    renewals: list[Renewal] = []
-    told: defaultdict[CompanyKey, list[Occurrence]] = defaultdict(list)
+    digest_updates: list[DigestUpdate] = []
+    told: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
     for record in records:
         verdict, write = _unit(record, known, given)
         verdicts.append(verdict)
-        if isinstance(write, Renewal):
-            renewals.append(write)
+        if isinstance(write, DigestUpdate):
+            digest_updates.append(write)
         if not isinstance(write, UnitWrite):
             continue
         writes.append(write)
@@ -58,8 +58,8 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: Circumstances
         tuple(verdicts),
         bumps=known.bumps(told),
         units=tuple(writes),
-        announcements=_announced(told, known, given) if given.announces else (),
-        renewals=tuple(renewals),
+        outbox_events=_announced(told, known, given) if given.publish_events else (),
+        digest_updates=tuple(digest_updates),
     )
 
 
@@ -73,8 +73,8 @@ def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
 
 
 def _unit(
-    record: UnitRecord, known: Known, given: Circumstances
-) -> tuple[Verdict, UnitWrite | Renewal | None]:
+    record: UnitRecord, known: Known, given: ApplyContext
+) -> tuple[Verdict, UnitWrite | DigestUpdate | None]:
     if not {record.key, record.company}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.units.get(record.key)
@@ -103,8 +103,8 @@ def _placed(stored: UnitState | None) -> PlacedUnit | None:
 
 
 def _announced(
-    told: Mapping[CompanyKey, Sequence[Occurrence]], known: Known, given: Circumstances
-) -> tuple[Announcement, ...]:
+    told: Mapping[CompanyKey, Sequence[PendingEvent]], known: Known, given: ApplyContext
+) -> tuple[OutboxEvent, ...]:
     return tuple(
         announcement
         for bump in known.bumps(told)
@@ -112,7 +112,7 @@ def _announced(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            occurrences=told[bump.key],
+            pending_events=told[bump.key],
             at=given.at,
         )
     )

@@ -17,7 +17,7 @@ from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_l
 from lookup.ingest.document_fields import Count, Day, Document, Flag, Text, digits, none_as_empty
 from lookup.ingest.files.csv_records import Dialect
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRefused
+from lookup.ingest.records import RecordRejected
 
 DIALECT = Dialect(
     encoding="utf-8",
@@ -142,7 +142,7 @@ def phones_of(document: BrregDocument) -> tuple[str, ...]:
 
 
 def from_row(row: Raw) -> Raw:
-    """A CSV row as the document that it flattens; raises RecordRefused."""
+    """A CSV row as the document that it flattens; raises RecordRejected."""
     document: dict[str, Any] = {}
     for column, cell in row.items():
         *path, name = column.split(".")
@@ -150,6 +150,6 @@ def from_row(row: Raw) -> Raw:
         for step in path:
             target = target.setdefault(step, {})
             if not isinstance(target, dict):
-                raise RecordRefused(f"{column}: another column contradicts it")
+                raise RecordRejected(f"{column}: another column contradicts it")
         target[name] = cell
     return document

@@ -20,7 +20,7 @@ from lookup.ingest.document_fields import (
     required,
 )
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import CompanyRecord, RecordRefused
+from lookup.ingest.records import CompanyRecord, RecordRejected
 from lookup.registers.brreg.documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -136,11 +136,11 @@ _CONDITIONS = (
 
 
 def company_record(raw: Raw) -> CompanyRecord:
-    """Raises RecordRefused."""
+    """Raises RecordRejected."""
     entity = read_document(Entity, raw)
     form = coded(entity.organisasjonsform)
     if form is not None and form.code in UNIT_FORMS:
-        raise RecordRefused(f"organisasjonsform.kode: {form.code} is a unit's, not an entity's")
+        raise RecordRejected(f"organisasjonsform.kode: {form.code} is a unit's, not an entity's")
     phones = phones_of(entity)
     return CompanyRecord.of(
         _company(entity, form, phones),

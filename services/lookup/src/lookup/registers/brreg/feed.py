@@ -8,7 +8,7 @@ from lookup.ingest.bodies import PAGE
 from lookup.ingest.document_fields import Day, Document, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Answer, Call, RegisterClient
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRefused, UnitRecord
+from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRejected, UnitRecord
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.documents import OrganisationNumber
 from lookup.registers.reading import parse
@@ -106,7 +106,7 @@ def _meaning(kind: Kind, raw: Raw) -> feeds.Answer:
     try:
         end = read_document(End, raw).slettedato
         record = parse(kind, raw)
-    except RecordRefused as refusal:
+    except RecordRejected as refusal:
         return feeds.Unusable(str(refusal))
     match record:
         case CompanyRecord() | UnitRecord():
@@ -124,7 +124,7 @@ def _end(kind: Kind, raw: Raw) -> feeds.Answer:
         return told
     try:
         end = read_document(End, raw).slettedato
-    except RecordRefused:
+    except RecordRejected:
         return told
     return told if end is None else feeds.Ended(end)
 

@@ -17,10 +17,10 @@ from lookup.ingest.document_fields import (
     Text,
     read_document,
 )
-from lookup.ingest.feeds import FeedPage, Mention, Position
+from lookup.ingest.feeds import ChangeNotice, FeedPage, Position
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
-from lookup.ingest.records import Kind, RecordRefused
+from lookup.ingest.records import Kind, RecordRejected
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.documents import OrganisationNumber
 from lookup.registers.brreg.feed import RESOURCES, Subject, embedded, listed
@@ -119,7 +119,7 @@ class RoleFeed:
         fresh = _fresh(entries, after)
         return _page(
             entries,
-            [Mention(event.data.organisasjonsnummer) for event in fresh],
+            [ChangeNotice(event.data.organisasjonsnummer) for event in fresh],
             _reached(_readable(entries), after, asked_at),
             is_full=len(entries) >= size,
             advanced=bool(fresh),
@@ -134,7 +134,7 @@ class RoleFeed:
 
 def _page(
     entries: Sequence[AnyDocument | _Unreadable],
-    mentions: Sequence[Mention],
+    notices: Sequence[ChangeNotice],
     position: Position,
     *,
     is_full: bool,
@@ -151,7 +151,7 @@ def _page(
     counted = entries[: len(entries) - trailing] if is_full else entries
     unreadable = [entry for entry in counted if isinstance(entry, _Unreadable)]
     return FeedPage(
-        (*mentions, *(Mention(entry.number) for entry in unreadable if entry.number)),
+        (*notices, *(ChangeNotice(entry.number) for entry in unreadable if entry.number)),
         position,
         is_last=not is_full,
         faults=tuple(entry.fault for entry in unreadable),
@@ -162,7 +162,7 @@ def _page(
 def _read(kind: type[AnyDocument], entry: Raw) -> AnyDocument | _Unreadable:
     try:
         return read_document(kind, entry)
-    except RecordRefused as refusal:
+    except RecordRejected as refusal:
         return _Unreadable(f"entry of the feed: {refusal}", _number(entry))
 
 
@@ -171,7 +171,7 @@ def _number(entry: Raw) -> str | None:
     data = entry.get("data", entry)
     try:
         return read_document(Subject, data if isinstance(data, dict) else {}).organisasjonsnummer
-    except RecordRefused:
+    except RecordRejected:
         return None
 
 
@@ -202,8 +202,8 @@ def _trailing(entries: Sequence[AnyDocument | _Unreadable]) -> int:
     return sum(1 for _ in takewhile(lambda e: isinstance(e, _Unreadable), reversed(entries)))
 
 
-def _mention(update: Update) -> Mention:
-    return Mention(
+def _mention(update: Update) -> ChangeNotice:
+    return ChangeNotice(
         update.organisasjonsnummer,
         update.oppdateringsid,
         update.dato,

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lookup.ingest.apply import ApplyRecords
-from lookup.ingest.feeds import Mention, is_over
+from lookup.ingest.feeds import ChangeNotice, is_over
 from lookup.ingest.load import BATCH, Found, Piece, fill
-from lookup.ingest.planning.states import WRITTEN, Circumstances, Plan
+from lookup.ingest.planning.states import WRITTEN, ApplyContext, Plan
 from lookup.ingest.read import ReadDocuments, Same
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, Refused, UnitRecord
+from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, Rejected, UnitRecord
 from lookup.ingest.seen_keys import holds
 from lookup.ingest.sources import Download, StoredKeys
 from lookup.ingest.tally import Tally
-from lookup.registers.brreg.refresh import LIST, BringEntities, Versioned
+from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
 
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
     kind: Kind
-    bring: BringEntities
+    bring: RefreshEntities
     read: ReadDocuments
     apply: ApplyRecords
     keys: StoredKeys
@@ -35,7 +35,7 @@ class Reconcile:
         """Raises FileBroken where the file has no sound end: then nothing counts as absent."""
         in_file = array("I")
         doubtful: list[str] = []
-        given = Circumstances(file.version, self.now())
+        given = ApplyContext(file.version, self.now())
         items = file.documents()
         while documents := await asyncio.to_thread(_next, items):
             found = await self.read(self.kind, documents)
@@ -55,7 +55,7 @@ class Reconcile:
     async def _confirm(self, numbers: Sequence[str], at: datetime, tally: Tally) -> None:
         """Fetches them; by the file they had changed at its time."""
         tally.differences += len(numbers)
-        await self.bring([Mention(number, at=at) for number in dict.fromkeys(numbers)], tally)
+        await self.bring([ChangeNotice(number, at=at) for number in dict.fromkeys(numbers)], tally)
 
     async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
         """What is stored, was stored before the file was made, and is not in it."""
@@ -84,7 +84,7 @@ def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | Same]:
         match one:
             case CompanyRecord() | UnitRecord() | OwnersRecord() | Same():
                 yield one
-            case Refused(reason=reason):
+            case Rejected(reason=reason):
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1

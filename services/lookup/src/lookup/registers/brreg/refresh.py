@@ -11,9 +11,9 @@ from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.companies_first import Records
 from lookup.ingest.feeds import (
     Answer,
+    ChangeNotice,
     Ended,
     Gone,
-    Mention,
     Present,
     Unknown,
     Unusable,
@@ -32,7 +32,7 @@ Versioned = CompanyRecord | UnitRecord | OwnersRecord
 
 
 @dataclass(frozen=True, slots=True)
-class BringEntities:
+class RefreshEntities:
     kind: Kind
     entities: Entities
     writer: RegisterWriter
@@ -44,9 +44,9 @@ class BringEntities:
     purge: Callable[[str], Awaitable[bool]]
     now: Callable[[], datetime]
 
-    async def __call__(self, changed: Sequence[Mention], tally: Tally) -> None:
+    async def __call__(self, changed: Sequence[ChangeNotice], tally: Tally) -> None:
         """Stores what the register now has of each of them, no number twice."""
-        announces = await self.states.is_loaded(self.kind)
+        publish_events = await self.states.is_loaded(self.kind)
         lists = (changed[start : start + LIST] for start in range(0, len(changed), LIST))
         try:
             async with asyncio.TaskGroup() as group:
@@ -56,29 +56,29 @@ class BringEntities:
                     asked = await task
                     # The next list is asked for while this one is stored.
                     task = next(asking, None)
-                    await self._store(asked, tally, announces=announces)
+                    await self._store(asked, tally, publish_events=publish_events)
         except ExceptionGroup as failures:
             # Once one of them has failed the other is cancelled, so the first is the reason.
             raise failures.exceptions[0] from None
 
-    async def _ask(self, some: Sequence[Mention]) -> "_Asked":
+    async def _ask(self, some: Sequence[ChangeNotice]) -> "_Asked":
         # What an answer tells held at some time after this one. It is the record's version: the
         # entry's own time may be long ago, and older than a file without the change.
         asked_at = _milliseconds(self.now())
-        mentions = {mention.number: mention for mention in some}
-        return _Asked(asked_at, mentions, await self.entities.fetch(list(mentions)))
+        notices = {mention.number: mention for mention in some}
+        return _Asked(asked_at, notices, await self.entities.fetch(list(notices)))
 
-    async def _store(self, asked: "_Asked", tally: Tally, *, announces: bool) -> None:
-        numbers = list(asked.mentions)
+    async def _store(self, asked: "_Asked", tally: Tally, *, publish_events: bool) -> None:
+        numbers = list(asked.notices)
         records = [
-            _dated(record, asked.mentions[number], asked.at)
+            _dated(record, asked.notices[number], asked.at)
             for number, record in await self._records(numbers, asked.answers, tally)
         ]
         if records:
-            if announces:
+            if publish_events:
                 await self.prepare(records)
             version = SourceVersion(asked.at)
-            tally.judged(await self.apply(records, version, announces=announces))
+            tally.judged(await self.apply(records, version, publish_events=publish_events))
 
     async def remove(self, number: str, tally: Tally) -> None:
         """The register orders it removed."""
@@ -129,11 +129,11 @@ class _Asked:
     """What the register answered about a list, and when it was asked."""
 
     at: datetime
-    mentions: Mapping[str, Mention]
+    notices: Mapping[str, ChangeNotice]
     answers: Mapping[str, Answer]
 
 
-def _dated(record: Versioned, mention: Mention, asked_at: datetime) -> Versioned:
+def _dated(record: Versioned, mention: ChangeNotice, asked_at: datetime) -> Versioned:
     version = SourceVersion(asked_at, mention.sequence)
     if isinstance(record, CompanyRecord):
         return replace(record, version=version, updated_at=mention.at)

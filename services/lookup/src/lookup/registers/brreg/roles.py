@@ -21,7 +21,7 @@ from common.contracts.company import (
 )
 from lookup.ingest.document_fields import Document, Flag, Many, Text, read_document
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import OwnersRecord, RecordRefused, in_order
+from lookup.ingest.records import OwnersRecord, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
 
 #: As what a role makes somebody an owner; DTPR and DTSO are partners with shared and with joint
@@ -89,12 +89,12 @@ class RoleGroup(Document):
     roller: Many[GivenRole] = ()
 
 
-class Link(Document):
+class SupervisedConnection(Document):
     href: str = ""
 
 
 class Links(Document):
-    self: Link = Link()
+    self: SupervisedConnection = SupervisedConnection()
 
 
 class Roles(Document):
@@ -120,7 +120,7 @@ class HeldRole(NamedTuple):
 def owners_record(raw: Raw) -> OwnersRecord:
     """Owners are null where no role makes one: the register keeps no shareholders.
 
-    Raises RecordRefused, also where nothing tells whose roles these are.
+    Raises RecordRejected, also where nothing tells whose roles these are.
     """
     document = read_document(Roles, raw)
     held = tuple(_held(document))
@@ -144,10 +144,10 @@ def owners_record(raw: Raw) -> OwnersRecord:
 
 def _whose(roles: Roles) -> str:
     """A single answer of the interface has the number in its own address only."""
-    linked = _ENTITY_IN_LINK.search(roles.links.self.href)
-    number = roles.organisasjonsnummer or (linked and linked[1])
+    supervised = _ENTITY_IN_LINK.search(roles.links.self.href)
+    number = roles.organisasjonsnummer or (supervised and supervised[1])
     if not number:
-        raise RecordRefused("organisasjonsnummer: it is missing")
+        raise RecordRejected("organisasjonsnummer: it is missing")
     return number
 
 

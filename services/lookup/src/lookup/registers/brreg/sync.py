@@ -10,7 +10,7 @@ from lookup.ingest.records import FileBroken, Kind
 from lookup.ingest.sources import Cursors, Download, Feed, RegisterFault, WholeFile
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.reconcile import Reconcile
-from lookup.registers.brreg.refresh import BringEntities
+from lookup.registers.brreg.refresh import RefreshEntities
 
 #: A file may lack what changed while it was made, so the feed is read from well before it.
 BEFORE_FILE = timedelta(days=1)
@@ -23,7 +23,7 @@ class SyncNorway:
     kind: Kind
     feed: Feed
     whole: WholeFile
-    bring: BringEntities
+    bring: RefreshEntities
     load: LoadFile
     reconcile: Reconcile
     cursors: Cursors
@@ -33,7 +33,7 @@ class SyncNorway:
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: all that the feed has, and the whole file when that is due.
 
-        Raises RegisterAway, RegisterFault, Outage and Conflict; what was done until then stays.
+        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         cursor = await self.cursors.read(self.kind)
         if cursor is None:
@@ -61,11 +61,11 @@ class SyncNorway:
         while True:
             asked_at = self.now()
             page = await self.feed.page(cursor.position)
-            tally.read += len(page.mentions) + len(page.faults)
+            tally.read += len(page.notices) + len(page.faults)
             for fault in page.faults:
                 tally.refused(fault)
             tally.standing = page.standing
-            removed, changed = sorted_out(page.mentions)
+            removed, changed = sorted_out(page.notices)
             for number in removed:
                 await self.bring.remove(number, tally)
             await self.bring(changed, tally)

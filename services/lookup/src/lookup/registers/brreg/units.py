@@ -4,7 +4,7 @@ from common.contracts.company import Country, ProductionUnit, Status
 from common.domain.numbers import searchable_phones
 from lookup.ingest.document_fields import Day, first, read_document, required
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRefused, UnitRecord
+from lookup.ingest.records import RecordRejected, UnitRecord
 from lookup.registers.brreg.documents import (
     UNIT_FORMS,
     BrregAddress,
@@ -25,11 +25,11 @@ class Unit(BrregDocument):
 
 
 def unit_record(raw: Raw) -> UnitRecord:
-    """Raises RecordRefused."""
+    """Raises RecordRejected."""
     unit = read_document(Unit, raw)
     form = coded(unit.organisasjonsform)
     if form is not None and form.code not in UNIT_FORMS:
-        raise RecordRefused(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
+        raise RecordRejected(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
     phones = phones_of(unit)
     return UnitRecord.of(
         _production_unit(unit, phones),

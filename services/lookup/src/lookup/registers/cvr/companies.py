@@ -28,7 +28,7 @@ from lookup.ingest.document_fields import (
     required,
 )
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import CompanyRecord, MistakeRecord, RecordRefused
+from lookup.ingest.records import CompanyRecord, RecordRejected, RegisteredInError
 from lookup.registers.cvr.addresses import public_address
 from lookup.registers.cvr.documents import (
     Contact,
@@ -113,11 +113,11 @@ class CvrCompany(CvrDocument):
         )
 
 
-def company_record(raw: Raw) -> CompanyRecord | MistakeRecord:
-    """Raises RecordRefused."""
+def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
+    """Raises RecordRejected."""
     company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
     if company.fejl_registreret:
-        return MistakeRecord(company_key(Country.DK, company.cvr_nummer), company.version)
+        return RegisteredInError(company_key(Country.DK, company.cvr_nummer), company.version)
     relations = company.deltager_relation
     return CompanyRecord.of(
         _company(company, company.virksomhed_metadata or CompanyMetadata()),
@@ -219,7 +219,7 @@ def _capital(company: CvrCompany) -> Capital | None:
     try:
         amount = amount_of(_attribute(company, "KAPITAL"))
     except ValueError as fault:
-        raise RecordRefused(f"attributter KAPITAL: {fault}") from None
+        raise RecordRejected(f"attributter KAPITAL: {fault}") from None
     if amount is None:
         return None
     return Capital(amount=amount, currency=_attribute(company, "KAPITALVALUTA") or "DKK")

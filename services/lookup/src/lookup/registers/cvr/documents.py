@@ -24,7 +24,7 @@ from lookup.ingest.document_fields import (
     Word,
 )
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRefused, SourceVersion
+from lookup.ingest.records import RecordRejected, SourceVersion
 from lookup.registers.cvr.status import status_of
 
 
@@ -195,14 +195,14 @@ def industry_of(given: Industry | None) -> CodedText | None:
 def unwrapped(raw: Raw, kind: str, number: str) -> Raw:
     """The document inside an answer's hit, or inside its own name (`Vrvirksomhed`).
 
-    Raises RecordRefused where there is no such document.
+    Raises RecordRejected where there is no such document.
     """
     found = raw
     for wrapping in ("_source", kind):
         inner = found.get(wrapping, found)
         if not isinstance(inner, dict):
-            raise RecordRefused(f"{wrapping}: it is not an object")
+            raise RecordRejected(f"{wrapping}: it is not an object")
         found = inner
     if number not in found:
-        raise RecordRefused(f"{kind}.{number}: it is missing")
+        raise RecordRejected(f"{kind}.{number}: it is missing")
     return found

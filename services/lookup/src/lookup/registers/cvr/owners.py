@@ -21,7 +21,7 @@ from common.contracts.company import (
 from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
 from lookup.ingest.document_fields import Document, Lines, Many, Text, Word
-from lookup.ingest.records import RecordRefused, in_order
+from lookup.ingest.records import RecordRejected, in_order
 from lookup.registers.cvr.documents import Dated, Name, current, latest
 from lookup.registers.cvr.status import fold_word
 
@@ -224,7 +224,7 @@ def _class_of(value: AttributeValue) -> Share:
     except InvalidOperation:
         percent = Decimal("NaN")
     if not percent.is_finite():
-        raise RecordRefused("deltagerRelation: a share is not a number")
+        raise RecordRejected("deltagerRelation: a share is not a number")
     least = f"{percent:f}"
     if least not in CLASSES:
         return Share(min=least, max=least)

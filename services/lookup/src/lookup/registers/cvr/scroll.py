@@ -9,7 +9,7 @@ from lookup.ingest.document_fields import Document, Moment, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
 from lookup.ingest.load import Item
-from lookup.ingest.records import Kind, RecordRefused, Refused
+from lookup.ingest.records import Kind, RecordRejected, Rejected
 from lookup.ingest.sources import DocumentPage, RegisterAway, RegisterFault
 from lookup.registers.reading import parse
 
@@ -18,7 +18,7 @@ INDEXES: Final = {Kind.DK_COMPANIES: "virksomhed", Kind.DK_UNITS: "produktionsen
 WRAPPINGS: Final = {Kind.DK_COMPANIES: "Vrvirksomhed", Kind.DK_UNITS: "VrproduktionsEnhed"}
 
 #: The most documents of a page. One has 60 kB and takes several times that once it is parsed.
-MOST_DOCUMENTS: Final = 100
+MAX_DOCUMENTS: Final = 100
 
 #: How long the register keeps the rest of a search for us between two pages.
 _KEPT = "1m"
@@ -36,7 +36,7 @@ class CvrDocuments:
         self._client = client
         self._kind = kind
         self._field = f"{WRAPPINGS[kind]}.sidstOpdateret"
-        self._size = min(page_size, MOST_DOCUMENTS)
+        self._size = min(page_size, MAX_DOCUMENTS)
 
     async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
         # A page asked for twice is two pages: where an answer to a scroll is lost, what it held is
@@ -72,7 +72,7 @@ class CvrDocuments:
         hits = _hits(content)
         items = tuple(self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
         readable = (
-            hit for hit, item in zip(hits, items, strict=True) if not isinstance(item, Refused)
+            hit for hit, item in zip(hits, items, strict=True) if not isinstance(item, Rejected)
         )
         times = tuple(time for hit in readable if (time := self._time(hit)) is not None)
         return DocumentPage(items, times), self._scroll(content)
@@ -89,15 +89,15 @@ class CvrDocuments:
     def _read(self, number: int, hit: Raw) -> Item:
         try:
             return parse(self._kind, hit)
-        except RecordRefused as refusal:
-            return Refused(number, f"_id {hit.get('_id')}", str(refusal))
+        except RecordRejected as refusal:
+            return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
 
     def _time(self, hit: Raw) -> datetime | None:
         source = hit.get("_source")
         document = source.get(WRAPPINGS[self._kind]) if isinstance(source, dict) else None
         try:
             return read_document(Dated, document or {}).sidst_opdateret
-        except RecordRefused:
+        except RecordRejected:
             return None
 
 

@@ -12,8 +12,8 @@ from lookup.ingest.load import Item, LoadStates
 from lookup.ingest.records import (
     CompanyRecord,
     Kind,
-    MistakeRecord,
-    Refused,
+    RegisteredInError,
+    Rejected,
     SourceVersion,
     UnitRecord,
 )
@@ -21,7 +21,7 @@ from lookup.ingest.sources import Cursors, Documents, RegisterFault
 from lookup.ingest.tally import Tally
 
 #: What a document may be about.
-Documented = CompanyRecord | UnitRecord | MistakeRecord
+Documented = CompanyRecord | UnitRecord | RegisteredInError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,22 @@ class SyncDenmark:
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: all that changed since the cursor, and the overlap before it once more.
 
-        Raises RegisterAway, RegisterFault, Outage and Conflict; what was done until then stays.
+        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         cursor = await self.cursors.read(self.kind)
         if cursor is None:
             await self.states.begin(self.kind, at=self.now())
             cursor = Cursor(Position(BEGINNING), until=BEGINNING)
-        announces = await self.states.is_loaded(self.kind)
+        publish_events = await self.states.is_loaded(self.kind)
         asked_at = self.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
         async for page in self.documents.changed_since(since):
             version = SourceVersion(asked_at)
             records = await self._records(page.items, version, tally)
             if records:
-                if announces:
+                if publish_events:
                     await self.prepare(records)
-                tally.judged(await self.apply(records, version, announces=announces))
+                tally.judged(await self.apply(records, version, publish_events=publish_events))
             # A document may be dated far ahead; nothing that comes before it may be passed.
             times = [time for time in page.times if time <= asked_at]
             tally.standing = 0 if times else tally.standing + len(page.items)
@@ -83,12 +83,12 @@ class SyncDenmark:
     ) -> list[CompanyRecord | UnitRecord]:
         """What a page's documents say, one record each."""
         found = _newest_of_each(_sound(items, tally))
-        mistakes = [record for record in found if isinstance(record, MistakeRecord)]
-        records = [record for record in found if not isinstance(record, MistakeRecord)]
+        mistakes = [record for record in found if isinstance(record, RegisteredInError)]
+        records = [record for record in found if not isinstance(record, RegisteredInError)]
         return records + await self._ended(mistakes, version, tally)
 
     async def _ended(
-        self, mistakes: Sequence[MistakeRecord], version: SourceVersion, tally: Tally
+        self, mistakes: Sequence[RegisteredInError], version: SourceVersion, tally: Tally
     ) -> list[CompanyRecord | UnitRecord]:
         """Those mistakes that were stored; the others are none of ours."""
         if not mistakes:
@@ -109,9 +109,9 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
     for item in items:
         tally.read += 1
         match item:
-            case CompanyRecord() | UnitRecord() | MistakeRecord():
+            case CompanyRecord() | UnitRecord() | RegisteredInError():
                 yield item
-            case Refused(reason=reason):
+            case Rejected(reason=reason):
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1

@@ -15,7 +15,7 @@ from lookup.ingest.document_fields import (
     required,
 )
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import MistakeRecord, UnitRecord
+from lookup.ingest.records import RegisteredInError, UnitRecord
 from lookup.registers.cvr.addresses import public_address
 from lookup.registers.cvr.documents import (
     CvrAddress,
@@ -71,11 +71,11 @@ class CvrUnit(CvrDocument):
         return () if metadata is None else (metadata.sammensat_status,)
 
 
-def unit_record(raw: Raw) -> UnitRecord | MistakeRecord:
-    """Raises RecordRefused."""
+def unit_record(raw: Raw) -> UnitRecord | RegisteredInError:
+    """Raises RecordRejected."""
     unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
     if unit.fejl_registreret:
-        return MistakeRecord(unit_key(Country.DK, unit.p_nummer), unit.version)
+        return RegisteredInError(unit_key(Country.DK, unit.p_nummer), unit.version)
     newest = unit.produktions_enhed_metadata or UnitMetadata()
     relation = latest(unit.virksomhedsrelation)
     owner = newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer

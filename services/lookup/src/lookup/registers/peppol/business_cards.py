@@ -14,7 +14,7 @@ from common.domain.participants import Participant, parse_participant
 from lookup.ingest.document_fields import Day, Document, Many, Text, Word, read_document, required
 from lookup.ingest.files.csv_records import Dialect
 from lookup.ingest.files.raw_records import Raw, RawRecord
-from lookup.ingest.records import Elsewhere, ParticipantRecord, RecordRefused, Refused
+from lookup.ingest.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
 
 DIALECT = Dialect(
     encoding="iso-8859-1",
@@ -42,7 +42,7 @@ _PUNCTUATION = re.compile(r"[\W_]+")
 _MAX_ROWS = 1000
 
 _OURS = frozenset(Country)
-_ELSEWHERE = Elsewhere("a participant of another country")
+_ELSEWHERE = OutOfScope("a participant of another country")
 
 
 class CardIdentifier(Document):
@@ -67,13 +67,13 @@ class BusinessCard(Document):
     doc_types: Many[DocumentType] = ()
 
 
-def participant_record(raw: Raw) -> ParticipantRecord | Elsewhere:
-    """Raises RecordRefused; its message never holds a personal number."""
+def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
+    """Raises RecordRejected; its message never holds a personal number."""
     card = read_document(BusinessCard, raw)
     try:
         identifier = parse_participant(required(card.pid, "pid"))
     except InvalidIdentifier as fault:
-        raise RecordRefused(f"pid: {fault}") from None
+        raise RecordRejected(f"pid: {fault}") from None
     if not _is_ours(identifier, card):
         return _ELSEWHERE
     return ParticipantRecord.of(
@@ -158,17 +158,17 @@ def _lines(row: Raw, column: str) -> list[str]:
     return cell.splitlines()
 
 
-def with_joined_rows(found: Iterator[RawRecord | Refused]) -> Iterator[RawRecord | Refused]:
+def with_joined_rows(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecord | Rejected]:
     """Makes one card of the rows of a participant, which follow one another."""
     card: RawRecord | None = None
     for one in found:
-        if isinstance(one, Refused) or not one.is_row:
+        if isinstance(one, Rejected) or not one.is_row:
             yield one
             continue
         row = replace(one, raw=from_row(one.raw), is_row=False)
         if card is not None and card.raw["pid"] == row.raw["pid"]:
             if len(card.raw["entities"]) == _MAX_ROWS:
-                yield Refused(one.number, one.place, f"its card has more than {_MAX_ROWS:,} rows")
+                yield Rejected(one.number, one.place, f"its card has more than {_MAX_ROWS:,} rows")
             else:
                 card.raw["entities"].extend(row.raw["entities"])
                 card.raw["docTypes"].extend(row.raw["docTypes"])

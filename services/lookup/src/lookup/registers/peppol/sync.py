@@ -26,7 +26,7 @@ class SyncPeppol:
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: the export, if it is due and there is a newer one.
 
-        Raises RegisterAway, RegisterFault, Outage and Conflict; what was done until then stays.
+        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         now = self.now()
         cursor = await self.cursors.read(Kind.PEPPOL)

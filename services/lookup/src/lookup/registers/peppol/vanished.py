@@ -9,8 +9,8 @@ from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.feeds import are_credible
 from lookup.ingest.load import BATCH, LoadStates, Piece
 from lookup.ingest.planning.participants import plan_vanished
-from lookup.ingest.planning.states import Circumstances, Plan
-from lookup.ingest.records import Kind, SourceVersion, Unread
+from lookup.ingest.planning.states import ApplyContext, Plan
+from lookup.ingest.records import Kind, RawDocument, SourceVersion
 from lookup.ingest.seen_keys import SeenKeys
 from lookup.ingest.sources import RegisterFault, StoredKeys
 from lookup.ingest.tally import Tally
@@ -26,7 +26,7 @@ class Roll:
 
     def called(self, documents: Iterator[Piece]) -> Iterator[Piece]:
         for document in documents:
-            if not isinstance(document, Unread):
+            if not isinstance(document, RawDocument):
                 self.is_complete = False
             elif document.key is not None:
                 self.present.add(document.key)
@@ -54,17 +54,17 @@ class DropVanished:
             missing += [key for key in keys if key not in roll.present]
         if not are_credible(missing=len(missing), stored=stored):
             raise RegisterFault(f"the export lacks {len(missing)} of {stored} identifiers")
-        announces = await self.states.is_loaded(Kind.PEPPOL)
-        given = Circumstances(version, self.now(), announces)
+        publish_events = await self.states.is_loaded(Kind.PEPPOL)
+        given = ApplyContext(version, self.now(), publish_events)
         for start in range(0, len(missing), BATCH):
             some = missing[start : start + BATCH]
             plan = await self.apply.through(partial(self._plan, some, given))
             tally.results["vanished"] += len(plan.drops)
 
-    async def _plan(self, identifiers: Sequence[str], given: Circumstances) -> Plan:
+    async def _plan(self, identifiers: Sequence[str], given: ApplyContext) -> Plan:
         known = await self.writer.known_participants(identifiers, ())
         plan = plan_vanished(identifiers, known, given)
-        if plan.bumps and given.announces:
+        if plan.bumps and given.publish_events:
             known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
             plan = plan_vanished(identifiers, known, given)
         return plan

@@ -228,7 +228,7 @@ def _shape(name: str, shape: Node) -> str:
 
 
 def _type(schema: Node) -> str:
-    """A schema in a few words; the shapes it refers to are linked."""
+    """A schema in a few words; the shapes it refers to are supervised."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#schema-{name}">{name}</a>'

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 from gateway.adapters.http.context import ETAG, if_none_match
 from gateway.adapters.http.docs.page import page
 from gateway.adapters.http.openapi.document import openapi_document
-from gateway.domain.conditional import accepts_gzip, is_known
+from gateway.domain.conditional import accepts_gzip, etag_matches
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -54,7 +54,7 @@ class _Representation:
     headers: dict[str, str]
 
     def answer(self, request: web.Request) -> web.Response:
-        if is_known(self.headers[ETAG], if_none_match(request)):
+        if etag_matches(self.headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=self.headers)
         return web.Response(body=self.body, headers=self.headers)
 

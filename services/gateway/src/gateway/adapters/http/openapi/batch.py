@@ -11,7 +11,7 @@ from gateway.adapters.http.openapi.lookups import TERMS
 from gateway.adapters.http.openapi.responses import headers, problem_answers, ref
 from gateway.adapters.http.openapi.schemas import Schema
 from gateway.domain import problems
-from gateway.domain.batch import LOOKUPS, MOST_LOOKUPS
+from gateway.domain.batch import LOOKUPS, MAX_LOOKUPS
 from gateway.domain.query import INCLUDE, SEARCH
 from gateway.domain.reading import COUNTRY
 
@@ -71,7 +71,7 @@ def batch_schemas() -> dict[str, Schema]:
             "type": "object",
             "additionalProperties": False,
             "required": [LOOKUPS],
-            "properties": {LOOKUPS: _listed("BatchLookup") | {"maxItems": MOST_LOOKUPS}},
+            "properties": {LOOKUPS: _listed("BatchLookup") | {"maxItems": MAX_LOOKUPS}},
         },
         "BatchLookup": {
             "type": "object",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from common.contracts.lookup import MOST_SUGGESTIONS, SuggestionList
+from common.contracts.lookup import MAX_SUGGESTIONS, SuggestionList
 from gateway.adapters.http.openapi.examples import COMPANY
 from gateway.adapters.http.openapi.lookups import options
 from gateway.adapters.http.openapi.responses import headers, problem_answers, ref
@@ -39,7 +39,7 @@ SUGGESTION: Final[Node] = {
 _FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
     ("SuggestionList", "suggestions"): {
         "description": "Best first, each company once.",
-        "maxItems": MOST_SUGGESTIONS,
+        "maxItems": MAX_SUGGESTIONS,
     },
     ("Suggestion", "vat"): {"description": "Registration number.", "pattern": "^[0-9]{8,9}$"},
     ("Suggestion", "name"): {
@@ -106,7 +106,7 @@ def _limit() -> Node:
         "schema": {
             "type": "integer",
             "minimum": 1,
-            "maximum": MOST_SUGGESTIONS,
+            "maximum": MAX_SUGGESTIONS,
             "default": DEFAULT_LIMIT,
         },
         "example": DEFAULT_LIMIT,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gateway.adapters.known_keys import KnownKeys
+from gateway.adapters.cached_api_keys import CachedApiKeys
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import ServiceUnavailable
 from tests.builders.keys import NOON, an_api_key
@@ -20,7 +20,7 @@ def a_store(*keys: ApiKey) -> FakeKeyStore:
 
 async def test_a_key_is_read_once_in_its_lifetime() -> None:
     store = a_store(KEY)
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
 
     found = [await known.find(KEY.id) for _ in range(3)]
 
@@ -30,7 +30,7 @@ async def test_a_key_is_read_once_in_its_lifetime() -> None:
 
 async def test_a_revoked_key_is_known_as_such_after_five_seconds() -> None:
     store, clock = a_store(KEY), ManualClock()
-    known = KnownKeys(store, clock=clock)
+    known = CachedApiKeys(store, clock=clock)
     await known.find(KEY.id)
 
     await store.revoke(KEY.id, at=NOON)
@@ -46,7 +46,7 @@ async def test_a_revoked_key_is_known_as_such_after_five_seconds() -> None:
 
 async def test_an_unknown_key_is_remembered_too() -> None:
     store = a_store()
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
 
     found = [await known.find("made-up") for _ in range(2)]
 
@@ -56,7 +56,7 @@ async def test_an_unknown_key_is_remembered_too() -> None:
 
 async def test_made_up_keys_do_not_push_out_good_ones() -> None:
     store = a_store(KEY)
-    known = KnownKeys(store, clock=ManualClock(), most=2)
+    known = CachedApiKeys(store, clock=ManualClock(), most=2)
     await known.find(KEY.id)
 
     for number in range(10):
@@ -69,7 +69,7 @@ async def test_made_up_keys_do_not_push_out_good_ones() -> None:
 async def test_no_more_keys_are_kept_than_the_most() -> None:
     keys = [an_api_key(id=f"{number}") for number in range(3)]
     store = a_store(*keys)
-    known = KnownKeys(store, clock=ManualClock(), most=2)
+    known = CachedApiKeys(store, clock=ManualClock(), most=2)
 
     for key in [*keys, keys[2], keys[0]]:
         await known.find(key.id)
@@ -79,7 +79,7 @@ async def test_no_more_keys_are_kept_than_the_most() -> None:
 
 async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
     store, clock = a_store(KEY), ManualClock()
-    known = KnownKeys(store, clock=clock)
+    known = CachedApiKeys(store, clock=clock)
     await known.find(KEY.id)
 
     store.fault = database_away()
@@ -106,7 +106,7 @@ class SlowStore(FakeKeyStore):
 
 async def test_requests_that_wait_for_the_same_key_share_one_read() -> None:
     store = SlowStore({KEY.id: KEY})
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
 
     async with asyncio.TaskGroup() as group:
         finds = [group.create_task(known.find(KEY.id)) for _ in range(5)]
@@ -119,7 +119,7 @@ async def test_requests_that_wait_for_the_same_key_share_one_read() -> None:
 
 async def test_all_who_wait_learn_that_the_database_is_away() -> None:
     store = SlowStore({KEY.id: KEY}, fault=database_away())
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
     finds = [asyncio.ensure_future(known.find(KEY.id)) for _ in range(3)]
     await store.asked.wait()
 
@@ -131,7 +131,7 @@ async def test_all_who_wait_learn_that_the_database_is_away() -> None:
 
 async def test_one_who_stops_waiting_leaves_the_others_an_answer() -> None:
     store = SlowStore({KEY.id: KEY})
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
     first, second, third = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(3))
     await store.asked.wait()
 
@@ -143,7 +143,7 @@ async def test_one_who_stops_waiting_leaves_the_others_an_answer() -> None:
 
 async def test_when_the_one_who_reads_is_cancelled_the_others_are_told_to_come_again() -> None:
     store = SlowStore({KEY.id: KEY})
-    known = KnownKeys(store, clock=ManualClock())
+    known = CachedApiKeys(store, clock=ManualClock())
     first, second = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(2))
     await store.asked.wait()
 

@@ -30,7 +30,7 @@ class Swept:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class OverdueRequeuer:
     """Heals a purged queue, a lost message and a dead process: they delay, and lose nothing."""
 
     rows: OverdueRows
@@ -42,7 +42,7 @@ class Sweep:
     now: Callable[[], datetime]
 
     async def __call__(self) -> Swept:
-        """Raises `Outage`."""
+        """Raises `Unavailable`."""
         if await self.wakes.waiting() >= LONG_QUEUE:
             return Swept()
         at = self.now()

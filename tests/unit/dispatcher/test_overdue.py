@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from common.contracts.webhooks import WebhookId
-from common.runtime.outage import Outage
-from dispatcher.usecases.sweep import LIMIT, LONG_QUEUE, Sweep, Swept
+from common.runtime.outage import Unavailable
+from dispatcher.usecases.overdue import LIMIT, LONG_QUEUE, OverdueRequeuer, Swept
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
 from tests.fakes.dispatcher import FakeRows, FakeWakes, Time
 
@@ -22,7 +22,7 @@ class Sweeping:
         self.wakes = FakeWakes()
         self.lanes: set[WebhookId] = set()
         self.looked_at: list[WebhookId] = []
-        self.sweep = Sweep(
+        self.sweep = OverdueRequeuer(
             self.rows,
             self.wakes,
             pause=PAUSE,
@@ -121,7 +121,7 @@ async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
     sweeping.wakes.broker.away = True
-    with pytest.raises(Outage):
+    with pytest.raises(Unavailable):
         await sweeping.sweep()
     sweeping.wakes.broker.away = False
 

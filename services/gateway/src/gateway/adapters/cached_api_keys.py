@@ -17,7 +17,7 @@ MOST = 10_000
 V = TypeVar("V")
 
 
-class KnownKeys:
+class CachedApiKeys:
     """An `ApiKeys` that asks another at most once in `lifetime` seconds for each key.
 
     Requests that wait for the same key share one read. Unknown ids are remembered apart from

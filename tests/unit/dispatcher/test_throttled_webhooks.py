@@ -4,10 +4,10 @@ import asyncio
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
-from dispatcher.domain.caps import Caps, Place
+from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
-from dispatcher.ports import Left
-from dispatcher.usecases.lanes import RECORDING, REMEMBERED
+from dispatcher.ports import DeferReason
+from dispatcher.usecases.throttled_webhooks import RECORDING, REMEMBERED
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -18,7 +18,7 @@ from tests.builders.deliveries import (
 from tests.unit.dispatcher.conftest import Dispatching, until
 from webhook_store.delivery_models import DeliveryState
 
-PLACE = Place(WEBHOOK, "hooks.example.com", "prøvefirma")
+PLACE = LimitKey(WEBHOOK, "hooks.example.com", "prøvefirma")
 
 
 def done(dispatching: Dispatching) -> int:
@@ -46,20 +46,20 @@ async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> No
 
 
 async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         await dispatching.wake(a_task(1))
         await dispatching.wake(a_task(2))
 
-        assert dispatching.journal.left_alone == [(a_delivery_id(2), Left.CAP)]
+        assert dispatching.telemetry.left_alone == [(a_delivery_id(2), DeferReason.CAP)]
         assert dispatching.rows.rows[a_delivery_id(2)].claim is None
         dispatching.sender.gate.set()
 
 
 async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_first() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     many = range(2 * REMEMBERED + 1)
     await dispatching.keep(*(a_new_delivery(number) for number in many))
     retry = a_delivery_id(0)
@@ -81,7 +81,7 @@ async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() 
 
 
 async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_again() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.sender.gate.clear()
     async with dispatching.working():
@@ -96,7 +96,7 @@ async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_ag
 
 
 async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
     dispatching.rows.writing.clear()
     async with dispatching.working():
@@ -110,7 +110,7 @@ async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
 
 
 async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     many = RECORDING + 10
     await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
     dispatching.rows.writing.clear()
@@ -127,7 +127,7 @@ async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
 
 
 async def test_posts_that_time_out_together_are_not_followed_by_as_many_together() -> None:
-    dispatching = Dispatching(caps=Caps(owner=2))
+    dispatching = Dispatching(caps=ConcurrencyLimits(owner=2))
     await dispatching.keep(*(a_new_delivery(number) for number in range(4)))
     dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
     async with dispatching.working():
@@ -158,7 +158,7 @@ async def test_a_hanging_webhook_holds_up_no_other() -> None:
 
 
 async def test_first_attempts_go_before_retries() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.rows.rows[a_delivery_id(2)].retries = 1
     dispatching.rows.rows[a_delivery_id(2)].attempts = 1
@@ -184,7 +184,7 @@ async def test_work_that_comes_while_a_lane_ends_is_not_missed() -> None:
 
 
 async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.outcomes.append(Answered(204))
     # An id of a wrong width cannot be signed: an error of ours.
@@ -194,30 +194,30 @@ async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
         crowd(dispatching, a_task(1).model_copy(update={"delivery_id": "short"}))
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: done(dispatching) == 2)
-        await until(lambda: len(dispatching.journal.failures) == 1)
+        await until(lambda: len(dispatching.telemetry.failures) == 1)
 
-    assert dispatching.journal.failures == [("short", WEBHOOK)]
+    assert dispatching.telemetry.failures == [("short", WEBHOOK)]
 
 
 async def test_a_lane_outlives_a_claim_that_crashes() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.rows.crashing.add(a_delivery_id(1))
     async with dispatching.working():
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: done(dispatching) == 1)
 
-    assert dispatching.journal.failures == [(a_delivery_id(1), WEBHOOK)]
+    assert dispatching.telemetry.failures == [(a_delivery_id(1), WEBHOOK)]
 
 
 async def test_a_lane_that_crashes_ends_alone() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
     dispatching.rows.crashing_lanes.add(WEBHOOK)
     dispatching.sender.gate.clear()
     async with dispatching.working():
-        dispatching.lanes.add(Place(other, PLACE.host, PLACE.owner), a_task(2, webhook_id=other))
+        dispatching.lanes.add(LimitKey(other, PLACE.host, PLACE.owner), a_task(2, webhook_id=other))
         await until(lambda: dispatching.sender.in_flight == 1)
         dispatching.lanes.look(PLACE)
         assert dispatching.lanes.look_again(WEBHOOK)
@@ -229,7 +229,7 @@ async def test_a_lane_that_crashes_ends_alone() -> None:
         dispatching.lanes.look(PLACE)  # as a wake-up of the sweeper does
         await until(lambda: done(dispatching) == 2)
 
-    assert dispatching.journal.failed_lanes == [WEBHOOK]
+    assert dispatching.telemetry.failed_lanes == [WEBHOOK]
 
 
 async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
@@ -238,13 +238,13 @@ async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
     async with dispatching.working():
         crowd(dispatching, *(a_task(number) for number in range(10)))
-        await until(lambda: len(dispatching.journal.cancellations) == 10)
+        await until(lambda: len(dispatching.telemetry.cancellations) == 10)
 
     assert dispatching.sender.posts == []
 
 
 async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
-    dispatching = Dispatching(caps=Caps(webhook=1))
+    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
@@ -265,9 +265,9 @@ async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> Non
     dispatching.webhooks.database.away = True
     async with dispatching.working():
         crowd(dispatching, a_task(1))
-        await until(lambda: dispatching.journal.left_alone != [])
+        await until(lambda: dispatching.telemetry.left_alone != [])
 
-    assert dispatching.journal.left_alone == [(a_delivery_id(1), Left.OUTAGE)]
+    assert dispatching.telemetry.left_alone == [(a_delivery_id(1), DeferReason.OUTAGE)]
     assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
 
 

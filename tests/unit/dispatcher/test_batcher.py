@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from common.contracts.outage import Outage
-from dispatcher.adapters.lists import Lists, running
+from common.contracts.failures import Unavailable
+from dispatcher.adapters.batcher import Batcher, running
 
 
 class Doubling:
@@ -23,13 +23,13 @@ class Doubling:
         if 13 in numbers:
             raise ValueError("13")
         if 0 in numbers:
-            raise Outage("away")
+            raise Unavailable("away")
         return [2 * number for number in numbers]
 
 
 async def test_a_question_that_comes_alone_goes_alone() -> None:
     work = Doubling()
-    lists = Lists(work, longest=10)
+    lists = Batcher(work, longest=10)
     async with running(lists):
         assert await lists(4) == 8
 
@@ -38,7 +38,7 @@ async def test_a_question_that_comes_alone_goes_alone() -> None:
 
 async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_answers() -> None:
     work = Doubling()
-    lists = Lists(work, longest=3)
+    lists = Batcher(work, longest=3)
     async with running(lists):
         answers = await asyncio.gather(*(lists(number) for number in range(1, 6)))
 
@@ -48,7 +48,7 @@ async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_
 
 async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
     work = Doubling()
-    lists = Lists(work, longest=1)
+    lists = Batcher(work, longest=1)
     async with running(lists):
         with pytest.raises(ValueError, match="13"):
             await lists(13)
@@ -58,7 +58,7 @@ async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
 
 async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
     work = Doubling()
-    lists = Lists(work, longest=10)
+    lists = Batcher(work, longest=10)
     async with running(lists):
         answers = await asyncio.gather(lists(1), lists(13), lists(2), return_exceptions=True)
 
@@ -68,18 +68,18 @@ async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
 
 async def test_an_outage_is_everybodys_and_is_not_tried_again_for_each() -> None:
     work = Doubling()
-    lists = Lists(work, longest=10)
+    lists = Batcher(work, longest=10)
     async with running(lists):
         answers = await asyncio.gather(lists(1), lists(0), return_exceptions=True)
 
-    assert all(isinstance(answer, Outage) for answer in answers)
+    assert all(isinstance(answer, Unavailable) for answer in answers)
     assert work.lists == [[1, 0]]
 
 
 async def test_who_gives_up_takes_nobody_along() -> None:
     work = Doubling()
     work.gate.clear()
-    lists = Lists(work, longest=10)
+    lists = Batcher(work, longest=10)
     async with running(lists):
         impatient, patient = asyncio.create_task(lists(1)), asyncio.create_task(lists(2))
         await asyncio.sleep(0)

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
-from dispatcher.domain.caps import Place
-from dispatcher.ports import Journal, Left, Rows, Webhooks
+from dispatcher.domain.concurrency import LimitKey
+from dispatcher.ports import DeferReason, Rows, Telemetry, Webhooks
 from dispatcher.usecases.attempt import Attempt, Posted
 from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
@@ -30,10 +30,10 @@ RECORDING = 200
 
 
 @dataclass(slots=True)
-class _Lane:
+class _RouteQueue:
     """What a webhook has due besides the deliveries that already have their slots."""
 
-    place: Place
+    place: LimitKey
     first_attempts: deque[DeliveryTask] = field(default_factory=deque)
     retries: deque[DeliveryTask] = field(default_factory=deque)
     #: Whether the store may have first attempts that are not remembered here.
@@ -53,7 +53,7 @@ class _Lane:
             self.retries.append(task)
 
 
-class Lanes:
+class ThrottledWebhooks:
     """The lanes of one process; they work while `running` is entered."""
 
     def __init__(
@@ -63,15 +63,15 @@ class Lanes:
         rows: Rows,
         attempt: Attempt,
         slots: Slots,
-        journal: Journal,
+        telemetry: Telemetry,
     ) -> None:
         self._webhooks = webhooks
         self._rows = rows
         self._attempt = attempt
         self._slots = slots
-        self._journal = journal
+        self._journal = telemetry
         self._group: asyncio.TaskGroup | None = None
-        self._lanes: dict[WebhookId, _Lane] = {}
+        self._lanes: dict[WebhookId, _RouteQueue] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
         self._recording = asyncio.Semaphore(RECORDING)
@@ -88,13 +88,13 @@ class Lanes:
             lane.more = True
         return lane is not None
 
-    def add(self, place: Place, task: DeliveryTask) -> None:
+    def add(self, place: LimitKey, task: DeliveryTask) -> None:
         """Takes over a due delivery for which there is no slot now."""
         lane = self._lane(place)
         if lane is not None:
             lane.remember(task)
 
-    def look(self, place: Place) -> None:
+    def look(self, place: LimitKey) -> None:
         """Has the store looked into: there are due deliveries for which no wake-up comes."""
         lane = self._lane(place)
         if lane is not None:
@@ -119,19 +119,19 @@ class Lanes:
         for attempt in self._attempts:
             attempt.cancel()
 
-    def _lane(self, place: Place) -> _Lane | None:
+    def _lane(self, place: LimitKey) -> _RouteQueue | None:
         """The webhook's, which begins its work after this turn of the loop; None while stopping."""
         lane = self._lanes.get(place.webhook_id)
         if lane is not None:
             lane.place = place
         elif self._group is not None:
-            lane = self._lanes[place.webhook_id] = _Lane(place)
+            lane = self._lanes[place.webhook_id] = _RouteQueue(place)
             working = self._group.create_task(self._work_off(lane))
             self._tasks.add(working)
             working.add_done_callback(self._tasks.discard)
         return lane
 
-    async def _work_off(self, lane: _Lane) -> None:
+    async def _work_off(self, lane: _RouteQueue) -> None:
         try:
             while self._group is not None and lane:
                 if lane.first_attempts:
@@ -145,12 +145,12 @@ class Lanes:
         finally:
             del self._lanes[lane.place.webhook_id]
 
-    async def _take(self, lane: _Lane, task: DeliveryTask) -> None:
+    async def _take(self, lane: _RouteQueue, task: DeliveryTask) -> None:
         place = lane.place
         await self._slots.wait(place)
         self._run(self._claim_and_attempt(place, task))
 
-    async def _read_store(self, lane: _Lane) -> None:
+    async def _read_store(self, lane: _RouteQueue) -> None:
         # What is remembered is in the store as well. Nothing is claimed before it has its slot:
         # a lease that runs while its delivery waits would be over before the post.
         lane.more = False
@@ -161,7 +161,7 @@ class Lanes:
             lane.remember(task)
         lane.rest = len(due) == REMEMBERED
 
-    def start(self, place: Place, webhook: Sendable, delivery: Claimed) -> None:
+    def start(self, place: LimitKey, webhook: Sendable, delivery: Claimed) -> None:
         """Attempts a claimed delivery in the slot that was taken for it, and gives that back."""
         self._run(self._attempt_in_slot(place, webhook, delivery))
 
@@ -173,15 +173,15 @@ class Lanes:
         self._attempts.add(task)
         task.add_done_callback(self._attempts.discard)
 
-    async def _claim_and_attempt(self, place: Place, task: DeliveryTask) -> None:
+    async def _claim_and_attempt(self, place: LimitKey, task: DeliveryTask) -> None:
         webhook, delivery = None, None
         try:
             webhook, delivery = await asyncio.gather(
                 self._webhooks.sendable(task.webhook_id), self._rows.claim(task)
             )
-        except Outage as outage:
-            self._journal.left(task.delivery_id, Left.OUTAGE, str(outage))
-        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
+        except Unavailable as outage:
+            self._journal.left(task.delivery_id, DeferReason.OUTAGE, str(outage))
+        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
             self._journal.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
             self._slots.free(place)
@@ -189,19 +189,19 @@ class Lanes:
             await self._attempt_in_slot(place, webhook, delivery)
 
     async def _attempt_in_slot(
-        self, place: Place, webhook: Sendable | None, delivery: Claimed
+        self, place: LimitKey, webhook: Sendable | None, delivery: Claimed
     ) -> None:
         try:
             posted = await self._post_in_slot(place, webhook, delivery)
             if posted is not None:
                 await self._record(posted)
-        except Outage as outage:
-            self._journal.left(delivery.id, Left.OUTAGE, str(outage))
-        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the journal has the error)
+        except Unavailable as outage:
+            self._journal.left(delivery.id, DeferReason.OUTAGE, str(outage))
+        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
             self._journal.failed(delivery.id, delivery.webhook_id)
 
     async def _post_in_slot(
-        self, place: Place, webhook: Sendable | None, delivery: Claimed
+        self, place: LimitKey, webhook: Sendable | None, delivery: Claimed
     ) -> Posted | None:
         """Gives the slot back before the post is recorded, and holds a place to record it.
 

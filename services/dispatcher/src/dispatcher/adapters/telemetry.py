@@ -5,7 +5,7 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
-from dispatcher.ports import AttemptReport, Left
+from dispatcher.ports import AttemptReport, DeferReason
 from webhook_store.delivery_models import Attempted, Cancelled, DeliveryState
 
 ATTEMPTS = Counter(
@@ -47,8 +47,8 @@ DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead letters")
 log = structlog.get_logger()
 
 
-class LoggingJournal:
-    """`Journal`."""
+class LoggingTelemetry:
+    """`Telemetry`."""
 
     def attempted(self, report: AttemptReport) -> None:
         attempted, written = report.attempted, report.written
@@ -86,9 +86,9 @@ class LoggingJournal:
             reason=cancelled.reason,
         )
 
-    def left(self, delivery_id: DeliveryId, reason: Left, detail: str = "") -> None:
+    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
         LEFT.labels(reason).inc()
-        say = log.warning if reason is Left.OUTAGE else log.debug
+        say = log.warning if reason is DeferReason.OUTAGE else log.debug
         say("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
 
     def not_published(self, task: DeliveryTask) -> None:

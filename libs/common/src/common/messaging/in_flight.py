@@ -7,12 +7,12 @@ from typing import Any
 import structlog
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
-from common.messaging.connection import CONNECT_LIMIT, BrokerAway, broker_calls
+from common.messaging.connection import CONNECT_TIMEOUT, BrokerUnavailable, broker_calls
 
 log = structlog.get_logger()
 
 
-class Intake:
+class InFlightHandlers:
     """Gives each message to `work`, in a task of its own, and knows which tasks still run."""
 
     def __init__(
@@ -31,7 +31,7 @@ class Intake:
         """
         if self._ended:
             return
-        self._tag = await queue.consume(self._take, timeout=CONNECT_LIMIT)
+        self._tag = await queue.consume(self._take, timeout=CONNECT_TIMEOUT)
         self._queue = queue
 
     def forget(self) -> None:
@@ -44,8 +44,8 @@ class Intake:
         if self._queue is not None:
             try:
                 with broker_calls():
-                    await self._queue.cancel(self._tag, timeout=CONNECT_LIMIT)
-            except BrokerAway as error:
+                    await self._queue.cancel(self._tag, timeout=CONNECT_TIMEOUT)
+            except BrokerUnavailable as error:
                 log.debug("intake.cancel_failed", reason=str(error))
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=limit)

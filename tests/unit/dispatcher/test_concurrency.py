@@ -3,37 +3,37 @@
 import asyncio
 
 from common.contracts.webhooks import WebhookId
-from dispatcher.domain.caps import Caps, InFlight, Place
+from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey, PostsInFlight
 from dispatcher.usecases.slots import Slots
 from tests.unit.dispatcher.conftest import LONGEST
 
 
-def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> Place:
-    return Place(WebhookId(webhook), host, owner)
+def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> LimitKey:
+    return LimitKey(WebhookId(webhook), host, owner)
 
 
-def taken(in_flight: InFlight, *places: Place) -> int:
+def taken(in_flight: PostsInFlight, *places: LimitKey) -> int:
     return sum(in_flight.take(place) for place in places)
 
 
 def test_a_webhook_has_four_at_most() -> None:
-    assert taken(InFlight(Caps()), *[a_place()] * 5) == 4
+    assert taken(PostsInFlight(ConcurrencyLimits()), *[a_place()] * 5) == 4
 
 
 def test_one_owner_has_eight_of_a_host() -> None:
     places = [a_place(f"wh_{number}") for number in range(9)]
 
-    assert taken(InFlight(Caps()), *places) == 8
+    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 8
 
 
 def test_a_host_has_64_at_most_whoever_calls_it() -> None:
     places = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
 
-    assert taken(InFlight(Caps()), *places) == 64
+    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 64
 
 
 def test_a_full_host_leaves_others_alone() -> None:
-    in_flight = InFlight(Caps(host=1))
+    in_flight = PostsInFlight(ConcurrencyLimits(host=1))
     in_flight.take(a_place())
 
     assert not in_flight.take(a_place("wh_2", owner="other"))
@@ -43,15 +43,15 @@ def test_a_full_host_leaves_others_alone() -> None:
 def test_one_owner_has_a_hundred_at_most_over_all_hosts() -> None:
     places = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
 
-    assert taken(InFlight(Caps()), *places) == 100
+    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 100
 
 
-def places_of(owner: str) -> list[Place]:
+def places_of(owner: str) -> list[LimitKey]:
     return [a_place(f"{owner} {number}", f"{number}.{owner}", owner) for number in range(50)]
 
 
 def test_an_owner_has_no_more_than_are_left_for_others() -> None:
-    in_flight = InFlight(Caps(posts=12, owner=12))
+    in_flight = PostsInFlight(ConcurrencyLimits(posts=12, owner=12))
 
     taken_by_owner = [taken(in_flight, *places_of(owner)) for owner in ("a", "b", "c", "d")]
 
@@ -59,18 +59,18 @@ def test_an_owner_has_no_more_than_are_left_for_others() -> None:
 
 
 def test_the_process_has_no_more_posts_than_its_maximum() -> None:
-    in_flight = InFlight(Caps(posts=4))
+    in_flight = PostsInFlight(ConcurrencyLimits(posts=4))
     owners = [f"owner-{number}" for number in range(10)]
 
     assert taken(in_flight, *[a_place(owner, owner, owner) for owner in owners]) == 4
 
 
 async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
-    slots = Slots(Caps(posts=12, owner=12), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(posts=12, owner=12), longest=LONGEST)
     held = {owner: [one for one in places_of(owner) if slots.take(one)] for owner in ("a", "b")}
     got: list[str] = []
 
-    async def wait(place: Place) -> None:
+    async def wait(place: LimitKey) -> None:
         await slots.wait(place)
         got.append(place.owner)
 
@@ -88,7 +88,7 @@ async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
 
 
 async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
-    slots = Slots(Caps(owner=1, host=1), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(owner=1, host=1), longest=LONGEST)
     slots.take(a_place("wh_1", "a.example", "owner"))
     waiting = [
         asyncio.create_task(slots.wait(a_place("wh_2", "a.example", "other"))),  # for the host
@@ -102,7 +102,7 @@ async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
 
 
 def test_what_is_freed_can_be_taken_again() -> None:
-    in_flight = InFlight(Caps(webhook=1))
+    in_flight = PostsInFlight(ConcurrencyLimits(webhook=1))
     in_flight.take(a_place())
     in_flight.free(a_place())
 
@@ -110,7 +110,7 @@ def test_what_is_freed_can_be_taken_again() -> None:
 
 
 async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> None:
-    slots = Slots(Caps(webhook=1), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -122,13 +122,13 @@ async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> No
 
 
 async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None:
-    slots = Slots(Caps(webhook=1, host=2), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1, host=2), longest=LONGEST)
     busy, other = a_place("wh_1"), a_place("wh_2")
     assert slots.take(busy)
     assert slots.take(other)
     order: list[str] = []
 
-    async def wait(place: Place, name: str) -> None:
+    async def wait(place: LimitKey, name: str) -> None:
         await slots.wait(place)
         order.append(name)
 
@@ -146,7 +146,7 @@ async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None
 
 
 async def test_who_gives_up_waiting_takes_no_slot() -> None:
-    slots = Slots(Caps(webhook=1), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -159,7 +159,7 @@ async def test_who_gives_up_waiting_takes_no_slot() -> None:
 
 
 async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
-    slots = Slots(Caps(webhook=1), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
     slots.take(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
@@ -171,7 +171,7 @@ async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
 
 
 async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
-    slots = Slots(Caps(webhook=1), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
     slots.take(a_place())
     gave_up = asyncio.create_task(slots.wait(a_place()))
     next_one = asyncio.create_task(slots.wait(a_place()))
@@ -186,7 +186,7 @@ async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
 
 
 async def test_the_slot_of_a_post_that_timed_out_is_free_later() -> None:
-    slots = Slots(Caps(webhook=2, owner=2), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=2, owner=2), longest=LONGEST)
     for _ in range(2):
         slots.take(a_place())
     for _ in range(2):

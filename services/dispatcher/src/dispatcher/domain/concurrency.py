@@ -7,7 +7,7 @@ from common.contracts.webhooks import WebhookId
 
 
 @dataclass(frozen=True, slots=True)
-class Caps:
+class ConcurrencyLimits:
     """The maximum of posts in flight of one process."""
 
     #: In all; each needs a socket.
@@ -21,7 +21,7 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LimitKey:
     """What a post is counted under."""
 
     webhook_id: WebhookId
@@ -29,10 +29,10 @@ class Place:
     owner: str
 
 
-class InFlight:
+class PostsInFlight:
     """The posts in flight, counted."""
 
-    def __init__(self, caps: Caps) -> None:
+    def __init__(self, caps: ConcurrencyLimits) -> None:
         self._caps = caps
         self._limits = (caps.webhook, caps.host, caps.owner_on_host)
         self._posts = 0
@@ -52,7 +52,7 @@ class InFlight:
         free = self._caps.posts - self._posts
         return self.of_owner(owner) < min(self._caps.owner, free)
 
-    def take(self, place: Place) -> bool:
+    def take(self, place: LimitKey) -> bool:
         """Counts one more, if every limit leaves room for it."""
         keys = _keys(place)
         full = any(self._count[key] >= limit for key, limit in zip(keys, self._limits, strict=True))
@@ -63,7 +63,7 @@ class InFlight:
         self._count.update(keys)
         return True
 
-    def free(self, place: Place) -> None:
+    def free(self, place: LimitKey) -> None:
         """Counts one less."""
         self._posts -= 1
         self._of_owners[place.owner] -= 1
@@ -76,7 +76,7 @@ class InFlight:
                 del self._count[key]
 
 
-def _keys(place: Place) -> tuple[tuple[str, ...], ...]:
+def _keys(place: LimitKey) -> tuple[tuple[str, ...], ...]:
     return (
         ("webhook", place.webhook_id),
         ("host", place.host),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
-from common.contracts.outage import Outage
+from common.contracts.failures import Unavailable
 from common.runtime.tasks import beside
 
 Q = TypeVar("Q")
@@ -16,7 +16,7 @@ A = TypeVar("A")
 Work = Callable[[Sequence[Q]], Awaitable[Sequence[A]]]
 
 
-class Lists(Generic[Q, A]):
+class Batcher(Generic[Q, A]):
     """Collects questions while a list is under way, and sends them as the next one.
 
     There is no timer: a question that comes alone goes alone and at once, and the lists grow by
@@ -30,7 +30,7 @@ class Lists(Generic[Q, A]):
         self._some = asyncio.Event()
 
     async def __call__(self, question: Q) -> A:
-        """The answer; raises what the question alone raised, or the `Outage` of its list."""
+        """The answer; raises what the question alone raised, or the `Unavailable` of its list."""
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         self._some.set()
@@ -50,7 +50,7 @@ class Lists(Generic[Q, A]):
         try:
             answers = await self._work([question for question, _ in batch])
         except Exception as error:  # noqa: BLE001 (it is handed to those who asked)
-            if len(batch) > 1 and not isinstance(error, Outage):
+            if len(batch) > 1 and not isinstance(error, Unavailable):
                 # One of them is to blame: it fails alone.
                 for one in batch:
                     await self._answer([one])
@@ -65,7 +65,7 @@ class Lists(Generic[Q, A]):
 
 
 @asynccontextmanager
-async def running(*lists: Lists[Q, A]) -> AsyncIterator[None]:
+async def running(*lists: Batcher[Q, A]) -> AsyncIterator[None]:
     """Works all of them off while the body runs, each one list after the other.
 
     Two of the same at a time are no faster: each is half as long, and costs nearly as much.
