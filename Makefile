@@ -10,7 +10,7 @@ STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 
 .PHONY: help install run stop test check bench lock fmt lint types arch unit contract integration e2e chaos servers unit-and-contract
 
-help: ## list what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # .venv is made anew where its interpreter is gone, or PYTHON names another one.
@@ -21,7 +21,7 @@ ifneq ($(PRESENT),$(or $(WANTED),some))
 .PHONY: .venv/installed
 endif
 
-install: .venv/installed ## .venv with the pinned packages and ours; redone when a list of them changes
+install: .venv/installed ## .venv with the pinned packages and ours; updated when a pin changes
 
 .venv/installed: constraints.txt $(PACKAGES) deploy/local/install
 	@deploy/local/install
@@ -30,7 +30,7 @@ install: .venv/installed ## .venv with the pinned packages and ours; redone when
 run: install ## servers, sample registers and services; Ctrl-C ends them
 	@$(STACK) run
 
-stop: install ## end a `make run` that runs in the background
+stop: install ## stop a `make run` in the background
 	@$(STACK) stop
 
 # A process for each core. Tests in files that share a running system stay in one process.
@@ -43,26 +43,26 @@ test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
 unit-and-contract: install
 	@$(PYTEST) --dist worksteal tests/unit tests/contract
 
-check: lint types arch test ## what must pass before a change lands
+check: lint types arch test ## lint, types, arch and test: required before a change lands
 
-bench: install servers ## measurements beside their goals; BENCH=--quick only shows that all run
+bench: install servers ## benchmarks; BENCH=--quick only checks that they run
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench $(BENCH)
 
-lock: ## resolve constraints.txt and services/*/requirements.txt anew
+lock: ## resolve constraints.txt and services/*/requirements.txt again
 	@deploy/local/lock
 
-fmt: install ## format, and mend what can be mended
+fmt: install ## format, and fix what ruff can fix
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-lint: install ## style and likely mistakes
+lint: install ## ruff: style and likely errors
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
 types: install ## mypy --strict, tests included
 	@$(BIN)/mypy $(CODE)
 
-arch: install ## who may import whom
+arch: install ## import-linter: the import rules
 	@$(BIN)/lint-imports
 
 unit contract: install ## the tests of one folder

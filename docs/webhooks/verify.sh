@@ -1,10 +1,10 @@
 #!/bin/sh
-# Check a delivery by hand, for a look at one that puzzles you: it needs nothing but openssl.
+# Verify the signature of a single delivery by hand; it needs only openssl.
 #
 #   SECRET=whsec_… ./verify.sh "$X_TIMESTAMP" "$X_DELIVERY_ID" "$X_SIGNATURE" < body
 #
-# Ends with 0 when the body is signed with the secret, else with 1. It does not look at the clock,
-# and other users of the machine may see the secret in its list of processes: not for a server.
+# The exit status is 0 for a valid signature, else 1. The timestamp's age is not checked, and other
+# users of the machine can read the secret from the process list: do not use it on a server.
 set -eu
 timestamp=$1 delivery_id=$2 signature=$3
 

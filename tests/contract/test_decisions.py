@@ -1,4 +1,4 @@
-"""The index of the decisions is complete."""
+"""The index of the decision records is complete."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the services' READMEs list is what the code has: settings, metrics and queues."""
+"""The services' READMEs list exactly the settings and metrics of the code."""
 
 import importlib
 import re

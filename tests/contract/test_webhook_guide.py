@@ -1,4 +1,4 @@
-"""The guide for receivers says what the dispatcher does."""
+"""The guide for receivers matches the dispatcher."""
 
 import re
 from datetime import timedelta
