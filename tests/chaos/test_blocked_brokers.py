@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 
+import aiohttp
 import pytest
 
 from common.contracts.company import Country
@@ -20,6 +22,8 @@ from common.messaging.rpc import Asked, Result
 from common.messaging.rpc_client import Route, RpcClient, rpc_client
 from common.messaging.rpc_server import RpcServer, serving
 from local_stack.servers import OwnBroker
+from local_stack.system import System
+from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
@@ -112,3 +116,36 @@ async def test_a_blocked_connection_is_an_unavailable_broker_until_the_alarm_is_
     assert words == [BLOCKED, BLOCKED]
     assert await eventually(clients.work, bool)
     assert [await link.health() for link in (clients.asking, clients.publishing)] == [None, None]
+
+
+async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_requests(
+    alarm: OwnBroker,
+    own_amqp_url: str,
+    mongo_url: str,
+    database_names: DatabaseNames,
+    tmp_path: Path,
+) -> None:
+    system = System(tmp_path, own_amqp_url, mongo_url, database_names.environment)
+    async with AsyncExitStack() as stack:
+        stack.callback(system.close)
+        link = await stack.enter_async_context(
+            supervised(own_amqp_url, name="lookup", random=Random(1))
+        )
+        server = RpcServer(link, ROUTE.queue, LookupRequest, answer)
+        await stack.enter_async_context(serving(link, server, drain_limit=SOON))
+        gateway = await asyncio.to_thread(system.start, "gateway")
+        await asyncio.to_thread(gateway.wait_until_ready)
+
+        async def asked() -> tuple[int, str | None]:
+            url = f"http://127.0.0.1:{system.base_port}/api?country=dk&vat=12345674"
+            async with aiohttp.ClientSession() as session, session.get(url) as response:
+                return response.status, response.headers.get("Retry-After")
+
+        assert await eventually(asked, lambda told: told == (200, None))
+        await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
+        blocked = [await asked() for _ in range(3)]
+        await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
+
+        assert [status for status, _ in blocked] == [503] * 3
+        assert all(retry_after is not None for _, retry_after in blocked)
+        assert await eventually(asked, lambda told: told == (200, None))
