@@ -3,6 +3,7 @@
 import base64
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,16 +65,25 @@ def sample_registers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
 @pytest.fixture(scope="session")
 def _running(
     broker: BrokerAddress,
-    management: Management,
     mongo_url: str,
-    mongo_admin: pymongo.MongoClient[dict[str, Any]],
     sample_registers: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
+    with running_system(
+        broker, mongo_url, sample_registers, tmp_path_factory.mktemp("system")
+    ) as system:
+        yield system
+
+
+@contextmanager
+def running_system(
+    broker: BrokerAddress, mongo_url: str, sample_registers: dict[str, Path], folder: Path
+) -> Iterator[Running]:
+    """All services on these servers, in a virtual host and in databases of their own."""
     mark = uuid.uuid4().hex
     names = DatabaseNames(f"register-{mark}", f"webhooks-{mark}", f"access-{mark}")
+    management = Management(broker.management_url)
     management.create_vhost(mark)
-    folder = tmp_path_factory.mktemp("system")
     trusted = certificates(folder / "receiver")
     system = System(
         folder,
@@ -86,15 +96,17 @@ def _running(
     finally:
         system.close()
         management.delete_vhost(mark)
-        for name in (names.register, names.webhooks, names.access):
-            mongo_admin.drop_database(name)
+        with pymongo.MongoClient[dict[str, Any]](mongo_url, timeoutMS=30_000) as databases:
+            for name in (names.register, names.webhooks, names.access):
+                databases.drop_database(name)
 
 
 def _prepared(system: System, registers: dict[str, Path]) -> str:
     for module in ("gateway", "lookup", "webhook_registry"):
         _demand(system, module, "indexes")
     for kind, path in registers.items():
-        _demand(system, "lookup", "import", kind, str(path))
+        # Forced, because the tests load files of a few records afterwards.
+        _demand(system, "lookup", "import", "--force", kind, str(path))
     key = _issued_key(system, "e2e")
     for service in [system.start(service.module) for service in SERVICES]:
         service.wait_until_ready()

@@ -127,7 +127,7 @@ async def test_secrets_of_the_register_are_nowhere_in_an_answer(
     )
 
     assert body["phone"] is None
-    assert body["roles"]
+    assert body["owners"]
     assert all(set(owner) == OWNER_FIELDS for owner in body["owners"])
     assert all(set(role) == ROLE_FIELDS for role in body["roles"])
 

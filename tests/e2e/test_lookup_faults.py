@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -12,8 +12,9 @@ import aiohttp
 import pytest
 
 from local_stack.replica_set import ReplicaSet
-from local_stack.servers import OwnBroker
-from tests.e2e.conftest import Running
+from local_stack.servers import BrokerAddress, OwnBroker
+from tests.conftest import OwnServers
+from tests.e2e.conftest import Running, running_system
 
 pytestmark = [pytest.mark.e2e, pytest.mark.chaos]
 
@@ -23,6 +24,27 @@ ANSWERED, RECOVERED = 2.0, 10.0
 GRACE = 4.0
 
 QUERY = {"country": "dk", "vat": "12345674"}
+
+
+@pytest.fixture(scope="module")
+def _running(
+    own_servers: OwnServers,
+    sample_registers: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Running]:
+    """A system on servers that these tests stop and start."""
+    broker, replica_set = own_servers.broker, own_servers.replica_set
+    assert broker is not None
+    assert replica_set is not None
+    for server in (broker, replica_set):
+        if server.running:
+            server.ready()
+        else:
+            server.start()
+    address = BrokerAddress(broker.amqp_url, broker.management_url)
+    folder = tmp_path_factory.mktemp("faults")
+    with running_system(address, replica_set.url, sample_registers, folder) as system:
+        yield system
 
 
 async def status_of(client: aiohttp.ClientSession, **query: str) -> tuple[int, str | None]:
