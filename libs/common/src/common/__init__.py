@@ -1,1 +1,1 @@
-"""What the services share: contracts, runtime, messaging, the way to MongoDB; no business rule."""
+"""Code shared by the services: contracts, runtime, messaging, MongoDB; no business rules."""

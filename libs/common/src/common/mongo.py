@@ -1,4 +1,4 @@
-"""The way to MongoDB: how to connect, what counts as its being away, and its clock.
+"""MongoDB: connecting, translating its errors, and its clock.
 
 PyMongo's own asyncio client, see docs/adr/0009.
 """
@@ -21,40 +21,40 @@ from common.runtime.tasks import beside
 Client = AsyncMongoClient[Mapping[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
 
-#: A request must learn within 2 s that the database is away (spec: 503), so choosing a server and
-#: each operation end before that.
+#: A request must fail within 2 s when the database is unavailable (spec: 503), so server selection
+#: and each operation end before that.
 SELECTION_TIMEOUT = timedelta(seconds=1)
 OPERATION_TIMEOUT = timedelta(milliseconds=1200)
-#: The driver's heartbeats have this time as well, and it drops every connection when one is late:
-#: they run in our loop, and a busy moment must not look like a dead server. An operation with a
-#: limit waits no longer for a connection than that.
+#: The driver's heartbeats share this timeout, and it drops every connection when one is late: they
+#: run in this event loop, and a busy moment must not look like a dead server. An operation with a
+#: timeout waits no longer than that for a connection.
 _CONNECT_TIMEOUT = timedelta(seconds=5)
 
-#: What the driver raises when the database cannot be reached or cannot answer now.
+#: Exceptions of the driver when the database is unreachable or cannot answer now.
 _AWAY = (
     pymongo.errors.ConnectionFailure,
     pymongo.errors.ExecutionTimeout,
     pymongo.errors.WTimeoutError,
     pymongo.errors.WaitQueueTimeoutError,
 )
-#: MongoDB's codes of a write that no majority is known to have, for it changes its primary, is
-#: shutting down or took too long: ShutdownInProgress, PrimarySteppedDown, InterruptedAtShutdown,
+#: MongoDB's codes of a write not known to be on a majority, because of a failover, a shutdown or a
+#: timeout: ShutdownInProgress, PrimarySteppedDown, InterruptedAtShutdown,
 #: InterruptedDueToReplStateChange, NotWritablePrimary, NotPrimaryNoSecondaryOk,
 #: NotPrimaryOrSecondary, WriteConcernTimeout.
 _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 
 
-#: Seconds between two readings of the database's clock; meanwhile a steady clock drifts little.
+#: Seconds between readings of the database's clock; a monotonic clock drifts little meanwhile.
 _MEASURE_EVERY = 10.0
 _MEASURE_AGAIN = 0.5
-#: Seconds. An answer that takes longer leaves a known time as it is.
+#: Seconds. A slower answer does not replace a known time.
 _SLOW_ANSWER = 1.0
-#: Seconds that a wall clock may be off before that is said.
+#: Seconds that a wall clock may be off before the health check reports it.
 _WRONG = 5.0
 
 
 def _since_boot() -> float:
-    """Seconds by a clock that nobody sets, and that counts on while the machine is suspended."""
+    """Seconds of a monotonic clock that includes the time when the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -62,7 +62,7 @@ def _since_boot() -> float:
 async def connected(
     url: str, *, name: str, operation_limit: timedelta | None = OPERATION_TIMEOUT
 ) -> AsyncIterator[Client]:
-    """A client for the body's time; `operation_limit` None is for streams and long loads."""
+    """A client during the body; `operation_limit` None is for streams and long loads."""
     client: Client = AsyncMongoClient(
         url,
         appname=name,
@@ -86,7 +86,7 @@ def database(client: Client, name: str) -> Database:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turns the driver's ways of saying that the database is away into `Unavailable`."""
+    """Translate the driver's errors of an unavailable database to `Unavailable`."""
     try:
         yield
     except _AWAY as error:
@@ -100,7 +100,7 @@ def translated_errors() -> Iterator[None]:
 
 
 def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
-    """A health check: None, or a word on what is wrong."""
+    """A health check: None, or a message."""
 
     async def check() -> str | None:
         try:
@@ -114,10 +114,10 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
 
 
 class DatabaseClock:
-    """The time by the database's clock, which its processes share (ADR 0017).
+    """The database's time, shared by all processes (ADR 0017).
 
-    Between two measurements this machine's steady clock counts on. Its wall clock is not used: it
-    may be wrong, and may jump.
+    Between two readings this machine's monotonic clock is used, never its wall clock: that may be
+    wrong, and may jump.
     """
 
     def __init__(self, client: Client, *, steady: Callable[[], float] = _since_boot) -> None:
@@ -128,7 +128,7 @@ class DatabaseClock:
         self.measured = asyncio.Event()
 
     def __call__(self) -> datetime:
-        """The time to the millisecond, as the database keeps it."""
+        """The time to the millisecond, the database's precision."""
         if self._epoch is None:
             raise RuntimeError("the database's clock has not been read")
         now = self._epoch + timedelta(seconds=self._steady())
@@ -140,9 +140,10 @@ class DatabaseClock:
         with translated_errors():
             hello = await self._client.admin.command("hello")
         took = self._steady() - began
-        # It was read at some moment in between: a slow answer says less than what is known.
+        # The clock was read at some moment in between: a slow answer is less precise than the
+        # known time.
         if took < _SLOW_ANSWER or self._epoch is None:
-            # A command's own answer has times in UTC without saying so.
+            # A command's reply has naive times, in UTC.
             at: datetime = hello["localTime"].replace(tzinfo=UTC)
             self._epoch = at - timedelta(seconds=began + took / 2)
             self.measured.set()
@@ -155,7 +156,7 @@ class DatabaseClock:
             await asyncio.sleep(_MEASURE_EVERY if self.measured.is_set() else _MEASURE_AGAIN)
 
     async def check(self) -> str | None:
-        """A health check: a word on this machine's wall clock if it is wrong."""
+        """A health check: a message if this machine's wall clock is wrong."""
         behind = (self() - datetime.now(UTC)).total_seconds()
         if abs(behind) < _WRONG:
             return None
@@ -164,7 +165,7 @@ class DatabaseClock:
 
 @asynccontextmanager
 async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
-    """Keeps the database's time for the body's time, which begins when it is known."""
+    """Tracks the database's time during the body, which starts once it is known."""
     clock = DatabaseClock(client)
     async with beside(clock.run()):
         await clock.measured.wait()
@@ -172,12 +173,12 @@ async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
 
 
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
-    """Whether the writes were made, and may yet be rolled back."""
+    """Whether the writes were applied, but may be rolled back."""
     match error:
         case pymongo.errors.WriteConcernError():
             return error.code in _NO_MAJORITY
         case pymongo.errors.BulkWriteError():
-            # Whatever failed beside them comes again when they are written again.
+            # Other failures recur when the writes are retried.
             return bool(error.details["writeConcernErrors"])
         case _:
             return False

@@ -1,1 +1,1 @@
-"""Everything that crosses a process: frozen messages, and the names of exchanges and queues."""
+"""Contracts between processes: frozen messages, and the names of exchanges and queues."""

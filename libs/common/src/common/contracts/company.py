@@ -1,8 +1,8 @@
-"""The public company record and what belongs to it (spec/decisions.md section 3).
+"""The public company record and its parts (spec/decisions.md section 3).
 
-The models are the one description of these shapes: the importers fill them, the OpenAPI document
-and the JSON Schemas of events are made from them. Identifiers are strings of digits, dates are
-`YYYY-MM-DD`, percentages are strings of a decimal number.
+The models are the only definition of these shapes: the importers fill them, and the OpenAPI
+document and the JSON Schemas of events are generated from them. Identifiers are strings of digits,
+dates are `YYYY-MM-DD`, percentages are strings of a decimal number.
 """
 
 from enum import StrEnum
@@ -52,12 +52,12 @@ class Address(Contract):
     municipality: str | None = None
     #: ISO 3166 alpha-2, upper case.
     country: str | None = None
-    #: The whole address on one line, as it is written on a letter.
+    #: The whole address on one line, as on a letter.
     text: str
 
 
 class Employees(Contract):
-    """How many work there: an interval where the register gives classes, else a number."""
+    """Number of employees: an interval where the register gives classes, else a number."""
 
     min: int | None = None
     #: Absent in an open class, such as "1000 or more".
@@ -98,7 +98,7 @@ class Company(Contract):
     purpose: str | None = None
     #: Absent where the register does not say, as in Denmark.
     vat_registered: bool | None = None
-    #: The year of the last annual accounts that were filed.
+    #: The year of the last annual accounts filed.
     accounts: str | None = None
     #: The registration number of the entity that it is a part of.
     parent: str | None = None
@@ -117,7 +117,7 @@ HolderType = Literal["person", "company", "other"]
 
 
 class OwnerRole(StrEnum):
-    """As what somebody owns a company, in the words of both registers."""
+    """Kind of ownership, with the same codes for both registers."""
 
     OWNER = "owner"
     #: Of a partnership.
@@ -143,7 +143,7 @@ class Owner(Contract):
 
 
 class RoleCode(StrEnum):
-    """What somebody does in a company, in the words of both registers; in this order in answers."""
+    """Role in a company; the codes are common to both registers, and answers keep this order."""
 
     DIRECTOR = "director"
     BOARD_CHAIR = "board_chair"
@@ -172,10 +172,10 @@ class Role(Contract):
 class ProductionUnit(Contract):
     """A place of business (Danish produktionsenhed, Norwegian underenhet)."""
 
-    #: All else is absent of a unit that only its company's record lists (Denmark).
+    #: The other fields are absent where only the company's record lists the unit (Denmark).
     number: str
     name: str | None = None
-    #: Whether it is the company's main unit; worked out among its units when they are read.
+    #: Whether it is the company's main unit; computed from its units when they are read.
     main: bool | None = False
     status: Status | None = None
     address: Address | None = None
@@ -214,7 +214,7 @@ class Match(Contract):
 
 
 class CompanySummary(Contract):
-    """As much of a company as a list to choose from shows."""
+    """The summary of a company shown in a list of candidates."""
 
     vat: str
     #: The current name, also where another of its names matches.

@@ -1,4 +1,4 @@
-"""What every message between processes has in common."""
+"""Base class of every message between processes."""
 
 from pydantic import BaseModel, ConfigDict
 

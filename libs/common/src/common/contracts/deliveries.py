@@ -1,4 +1,4 @@
-"""Wake-ups of the dispatcher: ids only, since the rows in MongoDB are the truth (ADR 0007)."""
+"""Delivery tasks for the dispatcher: ids only, since MongoDB holds the state (ADR 0007)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -8,7 +8,7 @@ from pydantic import Field
 from common.contracts.contract import Contract
 from common.contracts.webhooks import DeliveryId, WebhookId
 
-#: Deliveries in one message. A list spares the broker; a short one is worked off soon.
+#: Deliveries in one message. Batches reduce broker load; small ones are processed quickly.
 MAX_BATCH_SIZE = 16
 
 
@@ -17,7 +17,7 @@ class DeliveryTask(Contract):
 
     delivery_id: DeliveryId
     webhook_id: WebhookId
-    #: The attempt that is due, counted from 1. Its delivery has moved on when that is made.
+    #: The attempt that is due, counted from 1. Stale once that attempt has been made.
     attempt: int = Field(ge=1)
 
 
@@ -27,7 +27,7 @@ class DeliveryTasks(Contract):
     #: An unknown version fails to decode, and the message ends in the dead letters.
     v: Literal[1] = 1
     tasks: tuple[DeliveryTask, ...] = Field(min_length=1)
-    #: Whether further deliveries of the same webhooks are due, for which no message comes.
+    #: Whether more deliveries of the same webhooks are due without messages of their own.
     more: bool = False
 
 

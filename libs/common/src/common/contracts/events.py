@@ -57,7 +57,7 @@ class EventData(Contract):
 
 
 class RegistryEvent(Contract):
-    """What a receiver is sent, and what crosses the broker: the same JSON."""
+    """A registry event: the same JSON for receivers and for the broker."""
 
     id: str
     type: EventType
@@ -87,7 +87,7 @@ def _public_data(data: EventData) -> dict[str, Any]:
 def event_id(
     country: Country, vat: str, revision: int, kind: EventType, unit: str | None = None
 ) -> str:
-    """The same change has the same id, however often it is read."""
+    """Deterministic event id: the same change always has the same id."""
     return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{kind}|{unit or ''}"))
 
 

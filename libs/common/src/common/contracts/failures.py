@@ -30,14 +30,14 @@ class FailureCode(StrEnum):
 
 
 class FieldError(Contract):
-    """What is wrong with one part of the input, and what would be right."""
+    """An error in one field of the input, with the expected form."""
 
     parameter: str
     message: str
 
 
 class Failure(Contract):
-    """A typed failure: what it was, in words a client may read."""
+    """A typed failure with a message for clients."""
 
     code: FailureCode
     detail: str

@@ -18,7 +18,7 @@ class SearchType(StrEnum):
 
 
 class Question(Contract):
-    """One way to look: what `term` is, and the term, already normalised."""
+    """One search: the type of `term`, and the term, already normalised."""
 
     type: SearchType
     term: str
@@ -26,7 +26,7 @@ class Question(Contract):
 
 class LookupRequest(Contract):
     country: Country
-    #: Asked in this order; the first that finds a company answers.
+    #: Tried in this order; the first that finds a company answers.
     questions: tuple[Question, ...] = Field(min_length=1)
     include: tuple[Include, ...] = ()
     #: Whether the types of the questions were inferred from a bare term.
@@ -36,23 +36,23 @@ class LookupRequest(Contract):
 class LookupReply(Contract):
     #: The public company as JSON, ready to be sent.
     body: bytes
-    #: Changes when the answer does, and only then: the entity tag without quotes and format.
+    #: The entity tag without quotes and format; changes exactly when the answer changes.
     tag: str
 
 
-#: The most companies that can be suggested at once.
+#: Maximum number of companies in one list of suggestions.
 MAX_SUGGESTIONS = 20
 
 
 class SuggestRequest(Contract):
     country: Country
-    #: What has been typed of a name so far.
+    #: The part of a name typed so far.
     text: str
     limit: int = Field(ge=1, le=MAX_SUGGESTIONS)
 
 
 class Suggestion(CompanySummary):
-    """A company that the text may become; its score is 100 when the text is the whole name."""
+    """A company whose name completes the text; the score is 100 when the text is the whole name."""
 
 
 class SuggestionList(Contract):

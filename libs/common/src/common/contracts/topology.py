@@ -1,4 +1,4 @@
-"""Names of exchanges and queues, and what they are declared with."""
+"""Names of exchanges and queues, and their arguments."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,42 +10,42 @@ EVENTS_EXCHANGE = "registry.events"
 
 
 def lookup_queue(country: Country) -> str:
-    """Indexed reads of one country: a number never waits for a name."""
+    """Queue of one country's indexed reads, apart from the slower name searches."""
     return f"rpc.lookup.{country}"
 
 
 def search_queue(country: Country) -> str:
-    """Name and address searches of one country."""
+    """Queue of one country's name and address searches."""
     return f"rpc.search.{country}"
 
 
 def suggest_queue(country: Country) -> str:
-    """Suggestions of one country: whoever types waits for no search, and no search for them."""
+    """Queue of one country's suggestions, apart from searches so that neither delays the other."""
     return f"rpc.suggest.{country}"
 
 
 WEBHOOKS_QUEUE = "rpc.webhooks"
 
-#: Registry events on their way to the rows of the webhooks that they are for.
+#: Registry events, to be matched with webhooks and stored as deliveries.
 EVENTS_QUEUE = "dispatcher.events"
-#: Wake-ups of first attempts; retries never stand in their way.
+#: Tasks of first attempts, apart from retries so that these never delay them.
 DELIVERIES_QUEUE = "deliveries"
-#: Wake-ups of retries: what comes out of the delay queues.
+#: Tasks of retries, dead-lettered here by the delay queues.
 RETRIES_QUEUE = "deliveries.retries"
 #: Messages whose processing failed repeatedly.
 DEAD_LETTERS_QUEUE = "dispatcher.dead_letters"
 
-#: The broker counts each lost connection as a failed delivery, so its limit would make dead letters
-#: of an outage. The consumer counts instead; RabbitMQ 4 has a limit of 20 where none is given.
+#: The broker counts each lost connection as a failed delivery, so its limit would dead-letter
+#: messages during an outage. The consumer counts instead; RabbitMQ 4 defaults to a limit of 20.
 _NO_DELIVERY_LIMIT = 1_000_000
 
 _DURABLE: dict[str, Any] = {"x-queue-type": "quorum"}
-# Without this a dead letter is lost when its target is away at that moment. It needs
-# `reject-publish`: with the other overflow behaviour the broker falls back in silence.
+# Without this a dead letter is lost when its target is unavailable at that moment. It needs
+# `reject-publish`: with the other overflow behaviour it silently falls back to at-most-once.
 _AT_LEAST_ONCE = {"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
 
 DEAD_LETTERS_ARGUMENTS: dict[str, Any] = _DURABLE
-#: What a queue of work is declared with.
+#: Arguments of a work queue.
 WORK_ARGUMENTS: dict[str, Any] = {
     **_DURABLE,
     **_AT_LEAST_ONCE,
@@ -56,12 +56,12 @@ WORK_ARGUMENTS: dict[str, Any] = {
 
 
 def delay_queue(delay: timedelta) -> str:
-    """Where wake-ups wait for `delay`. Arguments never change, so the delay is in the name."""
+    """Name of the queue that delays tasks by `delay`; a queue's arguments cannot change."""
     return f"deliveries.retry.{_milliseconds(delay)}ms"
 
 
 def delay_arguments(delay: timedelta) -> dict[str, Any]:
-    """What the queue of a delay is declared with: it hands what is due to the retries."""
+    """Arguments of a delay queue: expired messages go to the retry queue."""
     return {
         **_DURABLE,
         **_AT_LEAST_ONCE,

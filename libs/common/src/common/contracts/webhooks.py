@@ -1,7 +1,7 @@
 """Webhooks between gateway, registry and dispatcher, and as clients see them.
 
-A request carries the client's body as it came; the registry validates it, since the rules are its
-own. A reply carries the ready JSON, which the gateway passes through.
+A request carries the client's body unchanged; the registry owns the rules and validates it. A reply
+carries the ready JSON, which the gateway passes through.
 """
 
 from enum import StrEnum
@@ -43,7 +43,7 @@ class AttemptStatus(StrEnum):
 
 
 class WebhookFilter(Contract):
-    """Which companies' events; an empty list restricts nothing, and both must match."""
+    """Selects companies; an empty list matches all, and both lists must match."""
 
     countries: tuple[Country, ...] = ()
     #: `<country>:<registration number>`.
@@ -51,7 +51,7 @@ class WebhookFilter(Contract):
 
 
 class PublicWebhook(Contract):
-    """A webhook as its owner sees it; the secret is in no answer but the two that make one."""
+    """A webhook as its owner sees it, without the secret."""
 
     id: str
     url: str
@@ -68,7 +68,7 @@ class PublicWebhook(Contract):
 
 
 class WebhookWithSecret(PublicWebhook):
-    """The answer that creates a webhook or rotates its secret: the only two that show one."""
+    """The answer to creating a webhook or rotating its secret: only these two show a secret."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
@@ -90,7 +90,7 @@ class PublicAttempt(Contract):
     attempt: int
     status: AttemptStatus
     response_code: int | None
-    #: One word for the cause: `timeout`, `dns`, `http_status`, `webhook_disabled`, …
+    #: Cause in one word: `timeout`, `dns`, `http_status`, `webhook_disabled`, …
     error: str | None
     duration_ms: int | None
     attempted_at: str | None
@@ -106,7 +106,7 @@ class AcceptedDelivery(Contract):
 
 
 class Recovered(Contract):
-    """How many deliveries are sent again."""
+    """The number of deliveries sent again."""
 
     count: int
 
@@ -124,7 +124,7 @@ class EventTypeList(Contract):
 
 
 class Operation(StrEnum):
-    """What a client may do, one for each method and path."""
+    """Operations on webhooks, one for each method and path."""
 
     CREATE = "create"
     LIST = "list"
@@ -143,19 +143,19 @@ class WebhookRequest(Contract):
     """One operation of one owner."""
 
     operation: Operation
-    #: New for each HTTP request. What an operation makes is named after it, so that a message
-    #: which the broker delivers twice makes nothing twice. Never the client's `X-Request-Id`.
+    #: New for each HTTP request. Ids of created objects derive from it, so that a
+    #: redelivered message creates nothing twice. Never the client's `X-Request-Id`.
     call_id: UUID
-    #: Of the API key; empty only where an operation belongs to nobody (event types).
+    #: The API key's owner; empty only where an operation has no owner (event types).
     owner: str = ""
-    #: As it stands in the path, like `delivery_id`: anything a client may write.
+    #: Unvalidated path segment, like `delivery_id`.
     webhook_id: str = ""
     delivery_id: str = ""
-    #: The request body as it came; empty when there was none.
+    #: The request body unchanged; empty when there was none.
     body: bytes = b""
     #: The `Idempotency-Key` header.
     idempotency_key: str | None = None
-    #: Which deliveries are listed: the attempts made, or what was cancelled.
+    #: Selects the deliveries listed: attempts made, or cancelled deliveries.
     status: Literal[AttemptStatus.CANCELLED] | None = None
 
 
@@ -169,25 +169,25 @@ class WebhookReply(Contract):
     status: int
     #: The JSON document; empty with 204.
     body: bytes = Field(default=b"", repr=False)
-    #: The path of what was created.
+    #: The path of the created resource.
     location: str | None = None
     #: Whether it is the stored answer to an earlier request with the same `Idempotency-Key`.
     replayed: bool = False
 
 
 class AddressedEvent(RegistryEvent):
-    """What crosses the broker: a public event, and the one webhook it is for, if it is for one."""
+    """An event on the broker: the public event, and its webhook if it is for one only."""
 
     webhook_id: WebhookId | None = None
 
 
 def encode_for(webhook_id: WebhookId, event: RegistryEvent) -> bytes:
-    """An event for one webhook alone, as it crosses the broker: the address is beside the event."""
+    """Encode an event for one webhook only; the webhook's id is beside the event."""
     return orjson.dumps({**orjson.loads(encode_event(event)), "webhook_id": webhook_id})
 
 
 def decode_addressed(message: bytes) -> tuple[AddressedEvent, bytes]:
-    """An event message, and the public event's bytes: those to store, sign and send.
+    """Decode an event message; also returns the public event's bytes to store, sign and send.
 
     Raises pydantic.ValidationError.
     """

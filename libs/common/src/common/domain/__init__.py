@@ -1,1 +1,1 @@
-"""The kernel: identifiers that every service must read alike; standard library only."""
+"""Shared kernel: identifiers parsed identically by every service; standard library only."""

@@ -1,8 +1,7 @@
 """Registration, unit and phone numbers: parsing, normalisation and check digits.
 
-A number is read as people write it, grouped by spaces, dots or dashes, and stored as digits.
-A number of the right form is never refused for its check digit: both registers have some that
-break the rule.
+A number may be grouped by spaces, dots or dashes, and is stored as digits. A number of the right
+form is never rejected for its check digit: both registers contain some that break the rule.
 """
 
 import re
@@ -20,7 +19,7 @@ _NOT_A_DIGIT = re.compile(r"[^0-9]+")
 
 
 class InvalidIdentifier(ValueError):
-    """The text has not the form of the identifier; the message states the right form."""
+    """The text does not have the identifier's form; the message states the right form."""
 
 
 def is_digits(text: str, count: int) -> bool:
@@ -29,7 +28,7 @@ def is_digits(text: str, count: int) -> bool:
 
 
 def bare_number(text: str, formats: NumberFormats | None = None) -> str:
-    """ASCII digits without separators and the country's letters; empty if anything else is left."""
+    """ASCII digits without separators and the country's letters; empty if other text remains."""
     bare = _SEPARATORS.sub("", text)
     if formats is not None:
         if bare[: len(formats.letters)].upper() == formats.letters:
@@ -95,18 +94,18 @@ def registered_phone(text: str, country: Country) -> str | None:
 
 
 def searchable_phones(phones: Sequence[str], country: Country) -> tuple[str, ...]:
-    """The numbers that a lookup can ask for; foreign and short numbers have another form."""
+    """The numbers that a lookup can find; foreign and short numbers have another form."""
     return tuple(phone for phone in phones if is_digits(phone, FORMATS[country].phone_digits))
 
 
 def registration_number_checks(number: str, country: Country) -> bool:
-    """Whether the check digit is right."""
+    """Whether the check digit is valid."""
     formats = FORMATS[country]
     return is_digits(number, formats.vat_digits) and _weighs(number, formats.vat_weights, 11)
 
 
 def gln_checks(number: str) -> bool:
-    """Whether the check digit of a global location number is right (GS1)."""
+    """Whether the check digit of a global location number is valid (GS1)."""
     return is_digits(number, GLN_DIGITS) and _weighs(number, _GLN_WEIGHTS, 10)
 
 

@@ -18,7 +18,7 @@ class Scheme:
     #: None for a scheme that is used in every country.
     country: Country | None
     digits: int
-    #: The holder of the number; `none` where the number by itself names neither.
+    #: The holder of the number; `none` where the number identifies neither.
     holder: Literal["company", "unit", "none"]
 
 
@@ -45,7 +45,7 @@ _VISIBLE_ASCII = re.compile(rf"[!-~]{{1,{MAX_VALUE_LENGTH}}}")
 
 
 class PersonalIdentifier(InvalidIdentifier):
-    """The identifier is a person's number; the message does not repeat it."""
+    """The identifier is a personal number; the message does not repeat it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Participant:
 
     @property
     def holder(self) -> CompanyKey | UnitKey | None:
-        """The company or unit whose number the identifier itself is."""
+        """The company or unit whose number the identifier contains."""
         scheme = SCHEMES.get(self.scheme)
         if scheme is None or scheme.country is None or scheme.holder == "none":
             return None
@@ -93,8 +93,8 @@ def parse_participant(text: str) -> Participant:
 def parse_gln(text: str) -> Participant:
     """Read a global location number without its scheme; raises InvalidIdentifier.
 
-    Its check digit must be right, which tells it from other numbers of 13 digits. With its scheme
-    it is compared as listed, and some are listed with a wrong check digit.
+    Its check digit must be valid, which distinguishes it from other numbers of 13 digits. With its
+    scheme it is compared as listed, and some are listed with an invalid check digit.
     """
     digits = bare_number(text)
     if not gln_checks(digits):

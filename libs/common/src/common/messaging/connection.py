@@ -1,9 +1,9 @@
-"""One supervised connection: it comes back by itself, and everything on it with it.
+"""Supervised AMQP connection: reconnects, and restores everything attached to it.
 
 aio-pika's robust connection restores channels, queues and consumers one by one, each with traps of
-its own (an exclusive queue that cannot be consumed again, channels that nobody references any
-more, a fixed interval that brings every process back at once). Here a lost connection is thrown
-away whole and every attachment makes its channel, queues and consumers afresh.
+its own (an exclusive queue that cannot be consumed again, channels without a reference, a fixed
+interval that reconnects every process at once). Here a lost connection is discarded, and every
+attachment opens its channel and declares its queues and consumers anew.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ from common.contracts.failures import Unavailable
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 
-#: Seconds for a connection to be made, and for one attachment to make its channel and queues.
+#: Seconds to connect, and for one attachment to open its channel and declare its queues.
 CONNECT_TIMEOUT = 5.0
-#: Seconds between heartbeats: a broker that vanished without a word is noticed within three.
+#: Seconds between heartbeats: a silent loss of the broker is detected within three.
 HEARTBEAT = 10
 
-#: Seconds between two checks whether the broker blocks a connection.
+#: Seconds between checks whether the broker blocks a connection.
 FLOW_INTERVAL = 0.1
 
-#: What the libraries raise when the broker is away, refuses, or closes what we use.
+#: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
 
 _UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
@@ -48,7 +48,7 @@ class BrokerUnavailable(Unavailable):
 def broker_calls() -> Iterator[None]:
     """Raise BrokerUnavailable for every error that the libraries raise when a broker call fails.
 
-    Only a message that no queue took keeps its own exception, aio_pika's DeliveryError.
+    Only an unroutable message keeps its own exception, aio_pika's DeliveryError.
     """
     try:
         yield
@@ -56,11 +56,11 @@ def broker_calls() -> Iterator[None]:
         raise
     except _BROKER_ERRORS as error:
         _stay_cancelled(error)
-        # An outage's words reach clients; the library's, which name hosts and queues, do not.
+        # Clients see this message; the library's, which names hosts and queues, stays internal.
         log.debug("broker.call_failed", reason=repr(error))
         raise BrokerUnavailable("the broker cannot be reached") from error
     except Exception as error:
-        # aiormq ends what is under way with a bare Exception when it is closed without a reason.
+        # aiormq fails calls in flight with a bare Exception when it is closed without a reason.
         if type(error) is not Exception:
             raise
         _stay_cancelled(error)
@@ -68,15 +68,15 @@ def broker_calls() -> Iterator[None]:
 
 
 def _reason(error: BrokerUnavailable) -> str:
-    """For the log: what the library said, if it was the library."""
+    """The reason for the log, with the library's own error if there is one."""
     return str(error) if error.__cause__ is None else f"{error}: {error.__cause__!r}"
 
 
 def _stay_cancelled(error: Exception) -> None:
-    """Raises CancelledError when that is what the library made its error of.
+    """Raises CancelledError when it caused the library's error.
 
-    aiormq does so when its connection is lost at the same moment. Who tries again after an error
-    would never hear that it has to end.
+    aiormq replaces it when its connection is lost at the same moment. A caller that retries after
+    an error would otherwise never be cancelled.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
@@ -84,17 +84,17 @@ def _stay_cancelled(error: Exception) -> None:
 
 
 class Attachment(Protocol):
-    """Something that lives on a connection."""
+    """A set of channels, queues or consumers on a connection."""
 
     async def attach(self, connection: AbstractConnection) -> None:
-        """Makes channel, queues and consumers on a fresh connection."""
+        """Opens channel, queues and consumers on a new connection."""
 
     def detach(self) -> None:
-        """Forgets them: the connection is gone."""
+        """Drops them: the connection is lost."""
 
 
 class SupervisedConnection:
-    """A connection under supervision; `ready` while every attachment is on it."""
+    """A connection that is restored after a loss; `ready` while every attachment is on it."""
 
     def __init__(self, url: str, *, name: str, random: Random) -> None:
         self._url = url
@@ -119,7 +119,7 @@ class SupervisedConnection:
             raise BrokerUnavailable("the broker cannot be reached") from None
 
     async def health(self) -> str | None:
-        """A health check: None, or a word on what is wrong."""
+        """A health check: None, or a message."""
         if self.ready:
             return None
         return (
@@ -129,7 +129,7 @@ class SupervisedConnection:
         )
 
     async def add(self, attachment: Attachment) -> None:
-        """Puts something on the connection, now if there is one, and again on each new one."""
+        """Adds an attachment, now if there is a connection, and again on each new one."""
         self._attachments.append(attachment)
         if self.ready and self._connection is not None:
             try:
@@ -142,7 +142,7 @@ class SupervisedConnection:
         self._attachments.remove(attachment)
 
     def lost(self, reason: str) -> None:
-        """Says that something on the connection broke; it is then made anew as a whole."""
+        """Reports a failure on the connection, which is then replaced."""
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(reason)
 
@@ -204,9 +204,9 @@ class SupervisedConnection:
             await _close(connection)
 
     async def _until_lost(self, connection: AbstractConnection, lost: asyncio.Future[str]) -> str:
-        """The reason why the connection cannot be used any more.
+        """The reason why the connection is no longer usable.
 
-        One that the broker blocks, as it does under a resource alarm, is as good as lost.
+        A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
         while not lost.done():
             if not await _is_unblocked(connection):
@@ -241,7 +241,7 @@ class SupervisedConnection:
 
 
 class Publishing:
-    """The messages that a channel is sending; all of them fail when its connection is given up.
+    """Publishes in flight on a channel; all fail when its connection is abandoned.
 
     A blocked connection never confirms what was sent over it, and takes seconds to close.
     """
@@ -295,7 +295,7 @@ async def _close(connection: AbstractConnection) -> None:
 
 @asynccontextmanager
 async def supervised(url: str, *, name: str, random: Random) -> AsyncIterator[SupervisedConnection]:
-    """A supervised connection for the body's time; it may not be there yet when the body starts."""
+    """A supervised connection during the body; it may not be connected when the body starts."""
     link = SupervisedConnection(url, name=name, random=random)
     _UP.labels(name).set(0)
     async with beside(link.run()):

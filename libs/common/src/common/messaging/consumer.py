@@ -1,4 +1,4 @@
-"""Consuming work: acked after it is done, held while a dependency is unavailable."""
+"""Consumer of work queues: acks after processing, holds messages during an outage."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,16 +27,14 @@ from common.runtime.backoff import delays
 #: a failed try.
 Handler = Callable[[bytes], Awaitable[None]]
 
-#: Seconds after which a message that cannot be done now is held no longer, well below the broker's
-#: consumer timeout (30 minutes); it is requeued.
+#: Seconds for which a message is held during an outage before it is requeued, well below the
+#: broker's consumer timeout (30 minutes).
 HOLD_LIMIT = 900.0
 #: Failed tries of one message, with growing waits between them, before it is a dead letter.
 MAX_TRIES = 5
 
-_CONSUMED = Counter(
-    "broker_consumed_total", "Messages by what became of them", ["queue", "outcome"]
-)
-_HELD = Gauge("broker_messages_held", "Messages held while a dependency is away", ["queue"])
+_CONSUMED = Counter("broker_consumed_total", "Messages by outcome", ["queue", "outcome"])
+_HELD = Gauge("broker_messages_held", "Messages held while a dependency is unavailable", ["queue"])
 
 log = structlog.get_logger()
 
@@ -86,13 +84,13 @@ class Consumer:
         await self._intake.begin(await channel.get_queue(self._queue_name, ensure=False))
 
     def detach(self) -> None:
-        # The broker gives the unacked messages out again, here or elsewhere. What has begun ends
-        # by itself; settling its message fails harmlessly.
+        # The broker redelivers unacked messages, here or elsewhere. Running handlers finish;
+        # settling their messages fails harmlessly.
         self._channel = None
         self._intake.forget()
 
     async def drain(self, limit: float) -> None:
-        """Takes no more, then lets what runs finish, at most `limit` seconds."""
+        """Stops consuming, then waits at most `limit` seconds for running handlers."""
         await self._intake.drain(limit)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
@@ -115,7 +113,7 @@ class Consumer:
                 await self._handler(message.body)
                 return _Outcome.HANDLED
             except Unavailable as outage:
-                # Only between two tries: one that runs may have done what must be recorded.
+                # Only between two tries: a running one may have effects that must be recorded.
                 if clock() >= held_until:
                     return _Outcome.HELD_TOO_LONG
                 held.begin(outage)
@@ -168,7 +166,7 @@ class _Held:
 
 
 def _is_lost(message: AbstractIncomingMessage) -> bool:
-    """Whether the message's channel is closed: the broker has given it out again."""
+    """Whether the message's channel is closed, so that the broker has redelivered it."""
     try:
         return message.channel.is_closed
     except ChannelInvalidStateError:
@@ -179,7 +177,7 @@ def _is_lost(message: AbstractIncomingMessage) -> bool:
 async def consuming(
     link: SupervisedConnection, consumer: Consumer, *, drain_limit: float
 ) -> AsyncIterator[None]:
-    """Consumes for the body's time; leaving stops the intake first, then waits for what runs."""
+    """Consumes during the body; leaving stops consuming first, then waits for running handlers."""
     await link.add(consumer)
     try:
         yield

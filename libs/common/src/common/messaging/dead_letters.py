@@ -1,4 +1,4 @@
-"""Dead letters: looked at, put back where they came from, or thrown away. For commands."""
+"""Dead letters: inspect, requeue or drop them. For commands."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,12 +16,12 @@ from common.messaging.topology import Queue, Topology, declare
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that ended as one."""
+    """A dead-lettered message."""
 
     message_id: str
-    #: The queue that it failed in; empty when the broker does not say.
+    #: The queue that it failed in; empty when the broker does not report it.
     queue: str
-    #: Why it is here, in the broker's word: `delivery_limit`, `rejected`, …
+    #: The broker's reason for it: `delivery_limit`, `rejected`, …
     reason: str
     died_at: datetime | None
     body: bytes
@@ -35,7 +35,7 @@ class DeadLetters:
         self._queue = queue
 
     async def look(self, *, most: int) -> list[DeadLetter]:
-        """The oldest letters; they stay where they are."""
+        """The oldest letters; they stay in the queue."""
         with broker_calls():
             taken = [message async for message in self._take(most)]
             for message in taken:
@@ -43,11 +43,11 @@ class DeadLetters:
         return [_letter(message) for message in taken]
 
     async def requeue(self, *, most: int, message_id: str | None = None) -> int:
-        """Puts letters back into the queues that they failed in; gives how many."""
+        """Moves letters back to the queues that they failed in; returns the number."""
         return await self._settle(most, message_id, put_back=True)
 
     async def drop(self, *, most: int, message_id: str | None = None) -> int:
-        """Throws letters away; gives how many."""
+        """Deletes letters; returns the number."""
         return await self._settle(most, message_id, put_back=False)
 
     async def _settle(self, most: int, message_id: str | None, *, put_back: bool) -> int:
@@ -67,7 +67,7 @@ class DeadLetters:
         return done
 
     async def _publish(self, letter: DeadLetter) -> None:
-        # A fresh message: with the old one's headers the broker would see a cycle, and drop it.
+        # A new message: with the old headers the broker would detect a cycle and drop it.
         fresh = Message(
             letter.body,
             message_id=letter.message_id,
@@ -92,7 +92,7 @@ class DeadLetters:
 
 @asynccontextmanager
 async def dead_letters(url: str, queue: Queue) -> AsyncIterator[DeadLetters]:
-    """A connection of its own for the body's time; raises BrokerUnavailable."""
+    """A separate connection during the body; raises BrokerUnavailable."""
     with broker_calls():
         connection = await aio_pika.connect(url, timeout=CONNECT_TIMEOUT)
     try:

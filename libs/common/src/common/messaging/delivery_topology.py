@@ -1,7 +1,7 @@
-"""The queues of webhook deliveries: declared by whoever comes first, so that nothing is lost.
+"""Topology of webhook deliveries, declared by the registry and the dispatcher alike.
 
-The registry publishes test events and wake-ups, the dispatcher consumes; neither waits for the
-other to have been there.
+The registry publishes test events and tasks, the dispatcher consumes; either may start first
+without losing a message.
 """
 
 from collections.abc import Sequence

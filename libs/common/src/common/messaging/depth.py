@@ -1,4 +1,4 @@
-"""How many messages wait in a queue."""
+"""Queue depths: the number of messages waiting."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from common.messaging.topology import Topology, declare
 
 
 class QueueDepths:
-    """Asks the broker over a channel of its own."""
+    """Queries the broker over its own channel."""
 
     def __init__(self, link: SupervisedConnection, *, topology: Topology) -> None:
         self._link = link
@@ -24,7 +24,7 @@ class QueueDepths:
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
-        # Asking for a queue that is not there would close the channel.
+        # A passive declare of a missing queue would close the channel.
         await declare(channel, self._topology)
         self._channel = channel
 
@@ -32,7 +32,7 @@ class QueueDepths:
         self._channel = None
 
     async def ready(self, queue: str) -> int:
-        """Messages that nobody has taken yet; raises BrokerUnavailable."""
+        """Messages not delivered to a consumer yet; raises BrokerUnavailable."""
         if self._channel is None:
             raise BrokerUnavailable("the broker cannot be reached")
         with broker_calls():
@@ -44,7 +44,7 @@ class QueueDepths:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    #: Messages that no consumer has taken yet.
+    #: Messages not delivered to a consumer yet.
     ready: int
     consumers: int
 

@@ -1,4 +1,4 @@
-"""Taking messages off a queue, and stopping without dropping what has begun."""
+"""Handlers in flight: consuming, and draining without dropping work in progress."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 class InFlightHandlers:
-    """Gives each message to `work`, in a task of its own, and knows which tasks still run."""
+    """Runs `work` on each message in its own task, and tracks the running tasks."""
 
     def __init__(
         self, work: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]]
@@ -25,9 +25,9 @@ class InFlightHandlers:
         self._ended = False
 
     async def begin(self, queue: AbstractQueue) -> None:
-        """Consumes from now on; the channel's prefetch says how many messages at a time.
+        """Starts consuming; the channel's prefetch bounds the messages in flight.
 
-        After `drain` it does nothing: a connection may come back while its process stops.
+        After `drain` it does nothing: a connection may be restored during shutdown.
         """
         if self._ended:
             return
@@ -35,11 +35,11 @@ class InFlightHandlers:
         self._queue = queue
 
     def forget(self) -> None:
-        """The channel is gone. What runs ends by itself; settling its message fails harmlessly."""
+        """Drops the closed channel. Running handlers finish, though settling then fails."""
         self._queue = None
 
     async def drain(self, limit: float) -> None:
-        """Takes no more, then lets what runs finish, at most `limit` seconds."""
+        """Stops consuming, then waits at most `limit` seconds for running handlers."""
         self._ended = True
         if self._queue is not None:
             try:
@@ -53,8 +53,8 @@ class InFlightHandlers:
                 task.cancel()
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
-        # Not awaited here: when a channel closes, aiormq cancels what its callbacks wait for, and
-        # a lost connection must not cut off work that has begun.
+        # Not awaited here: when a channel closes, aiormq cancels the awaits of its callbacks,
+        # and a lost connection must not interrupt work in progress.
         task = asyncio.create_task(self._work(message))
         self._running.add(task)
         task.add_done_callback(self._running.discard)

@@ -1,4 +1,4 @@
-"""Publishing with confirms: a message is in its queues, or the caller knows that it is not."""
+"""Publisher with confirms: a message is in its queues, or the caller gets an exception."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,11 +16,11 @@ from common.messaging.connection import (
 )
 from common.messaging.topology import Topology, declare
 
-_PUBLISHED = Counter("broker_published_total", "Messages by what became of them", ["outcome"])
+_PUBLISHED = Counter("broker_published_total", "Messages by outcome", ["outcome"])
 
 
 class Unroutable(Exception):
-    """No queue took the message: nobody consumes, or the queue is full."""
+    """No queue took the message: none is bound, or the queue is full."""
 
 
 class Publisher:

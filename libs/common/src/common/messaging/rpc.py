@@ -1,10 +1,10 @@
-"""How requests and replies look on the wire.
+"""Wire format of RPC requests and replies.
 
-A message carries a list: requests that wait at the same moment share it. Both sides use msgpack,
-so that a reply's ready JSON travels as bytes and is copied, never parsed.
+A message carries a batch: requests pending at the same moment share it. Both sides use msgpack, so
+that a reply's ready JSON travels as bytes and is copied, never parsed.
 
 Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same order:
-`[[failure | nil, contract | nil], …]`. What is left of the time is relative: the clocks of two
+`[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
 hosts differ.
 """
 
@@ -23,7 +23,7 @@ Result = Contract | Failure
 
 
 class Undecodable(Exception):
-    """A message that is not what the other side should have sent."""
+    """A message that does not have the wire format."""
 
 
 class RpcFailed(Exception):
@@ -35,11 +35,11 @@ class RpcFailed(Exception):
 
 
 class Asked(NamedTuple, Generic[C]):
-    """One request of a list."""
+    """One request of a batch."""
 
     request_id: str
     request: C
-    #: When its asker stops waiting, on this process' monotonic clock, in seconds.
+    #: The caller's deadline on this process' monotonic clock, in seconds.
     deadline: float
 
 
@@ -48,7 +48,7 @@ def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
 
 
 def decode_requests(body: bytes, kind: type[C], *, now: float) -> list[Asked[C]]:
-    """The requests of a message, at least one; raises Undecodable when any of it is unsound."""
+    """The requests of a message, at least one; raises Undecodable when any is invalid."""
     try:
         asked = [
             Asked(request_id, kind.model_validate(request), now + milliseconds / 1000)

@@ -1,4 +1,4 @@
-"""Asking another service: requests that wait together travel together."""
+"""RPC client: pending requests are sent in batches."""
 
 import asyncio
 from collections import deque
@@ -28,12 +28,12 @@ C = TypeVar("C", bound=Contract)
 
 _LATENCY = Histogram(
     "rpc_client_seconds",
-    "From asking to the answer",
+    "From request to reply",
     ["queue"],
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
 )
-_IN_FLIGHT = Gauge("rpc_client_in_flight", "Requests that wait for an answer", ["queue"])
-_FAILED = Counter("rpc_client_failures_total", "Requests by how they failed", ["queue", "cause"])
+_IN_FLIGHT = Gauge("rpc_client_in_flight", "Requests waiting for a reply", ["queue"])
+_FAILED = Counter("rpc_client_failures_total", "Failed requests by cause", ["queue", "cause"])
 _LATE = Counter("rpc_client_late_replies_total", "Replies after their deadline, dropped")
 _LIST = Histogram(
     "rpc_client_list_size",
@@ -42,7 +42,7 @@ _LIST = Histogram(
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
 
-#: Seconds between two looks at who has waited long enough.
+#: Seconds between checks for expired calls.
 TICK = 0.02
 
 log = structlog.get_logger()
@@ -60,15 +60,15 @@ class DeadlineExceeded(Exception):
 class Route:
     """A request queue and how it is used; a client uses a queue in one way.
 
-    Two messages in flight did best in probes for indexed reads: one is worked on while the next is
-    under way. A search takes longer than its transport, so there short lists and more of them keep
-    one slow search from holding up others.
+    Two messages in flight measured best for indexed reads: one is processed while the next is in
+    transit. A search takes longer than its transport, so more and smaller batches keep one slow
+    search from delaying others.
     """
 
     queue: str
     in_flight: int = 2
     max_batch_size: int = 128
-    #: Requests beyond these are refused at once: they would only wait to time out.
+    #: Further requests are rejected at once: they would only time out.
     max_pending: int = 4096
 
 
@@ -81,27 +81,27 @@ class _Call:
 
 
 class _RouteQueue:
-    """What waits to be sent on a route, and what is under way."""
+    """The pending calls of a route, and the number of messages in flight."""
 
     def __init__(self, route: Route) -> None:
         self.route = route
         self.waiting: deque[_Call] = deque()
         self.in_flight = 0
         self.pump_is_due = False
-        #: How many waited when the last turn of the loop was over.
+        #: Number of pending calls at the end of the last loop iteration.
         self.gathered = 0
-        #: Calls that wait for an answer.
+        #: Calls waiting for a reply.
         self.open_calls = 0
         _IN_FLIGHT.labels(route.queue).set_function(lambda: self.open_calls)
-        # At hand, since to look a child up costs more than to count with it.
+        # Cached, since looking up a labelled child costs more than counting with it.
         self.latency = _LATENCY.labels(route.queue)
         self.list_size = _LIST.labels(route.queue)
 
 
 class _PendingCalls:
-    """The calls that wait for an answer; each of them ends at its deadline, to within a tick.
+    """Calls waiting for a reply; each ends at its deadline, to within a tick.
 
-    One timer looks after all of them: one for each would cost as much as the rest of its call.
+    One timer serves all of them: a timer each would cost as much as the rest of the call.
     """
 
     def __init__(self) -> None:
@@ -132,8 +132,8 @@ class _PendingCalls:
 class RpcClient:
     """Calls over one publishing and one consuming connection.
 
-    Replies come to an exclusive queue of this process, made anew with each connection: RabbitMQ's
-    direct reply-to does not outlive a reconnect and was slower in probes.
+    Replies arrive in an exclusive queue of this process, declared anew on each connection:
+    RabbitMQ's direct reply-to does not survive a reconnect and measured slower.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class RpcClient:
 
     @property
     def waiting_for_replies(self) -> int:
-        """Messages sent and not answered yet; none of them outlives its deadline."""
+        """Messages sent and not yet answered; each is dropped at its deadline."""
         return len(self._sent)
 
     async def open(self) -> None:
@@ -161,7 +161,7 @@ class RpcClient:
         await self._replies.link.add(self._replies)
 
     async def close(self) -> None:
-        """Lets nobody wait for answers that cannot come any more."""
+        """Fails the calls whose replies can no longer arrive."""
         for task in self._sending:
             task.cancel()
         if self._sending:
@@ -172,9 +172,10 @@ class RpcClient:
     async def call(
         self, route: Route, request: Contract, reply: type[C], *, limit: float, request_id: str
     ) -> C:
-        """The answer to one request, within `limit` seconds.
+        """Send one request and return its reply, within `limit` seconds.
 
-        Raises RpcFailed (the other side's word), DeadlineExceeded, NoConsumer or BrokerUnavailable.
+        Raises RpcFailed (the service reported a failure), DeadlineExceeded, NoConsumer or
+        BrokerUnavailable.
         """
         if self._requests.channel is None or self._replies.queue is None:
             _FAILED.labels(route.queue, "broker_away").inc()
@@ -207,7 +208,7 @@ class RpcClient:
             lane.latency.observe(loop.time() - started)
 
     def _pump_soon(self, lane: _RouteQueue) -> None:
-        # When the loop has turned, so that all who ask at the same moment share a message.
+        # On the next loop iteration, so that simultaneous calls share a message.
         if not lane.pump_is_due and lane.in_flight < lane.route.in_flight:
             lane.pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump, lane)
@@ -215,7 +216,7 @@ class RpcClient:
     def _pump(self, lane: _RouteQueue) -> None:
         lane.pump_is_due = False
         if lane.gathered < len(lane.waiting) < lane.route.max_batch_size:
-            # This turn brought somebody, so the next may: a list costs as much as ten requests.
+            # Calls arrived in this iteration, so wait for more: a message costs as much as ten.
             lane.gathered = len(lane.waiting)
             self._pump_soon(lane)
             return
@@ -232,19 +233,19 @@ class RpcClient:
         calls: list[_Call] = []
         while lane.waiting and len(calls) < lane.route.max_batch_size:
             call = lane.waiting.popleft()
-            if not call.answer.done():  # its time is over, or its caller has given up
+            if not call.answer.done():  # expired, or cancelled by its caller
                 calls.append(call)
         return calls
 
     async def _exchange(self, lane: _RouteQueue, calls: list[_Call]) -> None:
-        """Sends one list and hands out its results; whatever happens, every caller learns it."""
+        """Sends one batch and distributes its results; every call gets a result or an exception."""
         queue = lane.route.queue
         try:
             lane.list_size.observe(len(calls))
             with broker_calls():
                 _hand_out(calls, await self._send(queue, calls))
         except DeadlineExceeded:
-            pass  # each caller has its own deadline, and the last of them has passed
+            pass  # each call has its own deadline, and the last of them has passed
         except DeliveryError:
             _fail(calls, NoConsumer(f"nobody serves {queue}, or it is full"))
         except BrokerUnavailable as error:
@@ -279,7 +280,7 @@ class RpcClient:
             message_id=correlation_id,
             correlation_id=correlation_id,
             reply_to=reply_queue,
-            # The broker drops what nobody waits for any more.
+            # The broker drops expired requests.
             expiration=max(last - now, 0.001),
             delivery_mode=DeliveryMode.NOT_PERSISTENT,
         )
@@ -298,7 +299,7 @@ class RpcClient:
             del self._sent[correlation_id]
 
     def _take(self, message: AbstractIncomingMessage | None) -> None:
-        if message is None:  # the reply queue is gone, and with it every answer under way
+        if message is None:  # the reply queue is gone, and with it every reply in transit
             for waiting in self._sent.values():
                 if not waiting.done():
                     waiting.set_exception(ConnectionError("the reply queue is gone"))
@@ -330,7 +331,7 @@ def _fail(calls: list[_Call], error: Exception) -> None:
 
 
 class _Requests:
-    """The channel that requests go out on."""
+    """The channel for requests."""
 
     def __init__(self, link: SupervisedConnection) -> None:
         self.link = link
@@ -346,7 +347,7 @@ class _Requests:
 
 
 class _Replies:
-    """The exclusive queue that answers come in on."""
+    """The exclusive reply queue."""
 
     def __init__(
         self, link: SupervisedConnection, take: Callable[[AbstractIncomingMessage | None], None]

@@ -1,4 +1,4 @@
-"""Answering other services: lists of requests in, lists of results out."""
+"""RPC server: batches of requests in, batches of results out."""
 
 import asyncio
 from collections import Counter as Counted
@@ -24,17 +24,17 @@ from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, en
 
 C = TypeVar("C", bound=Contract)
 
-#: Answers a list of requests with as many results, each for itself.
+#: Handles a batch of requests; returns one result for each.
 Handler = Callable[[Sequence[Asked[C]]], Awaitable[Sequence[Result]]]
 
-#: Lists that may wait in a request queue; further ones are refused, which the asker sees at once.
+#: Maximum messages in a request queue; further ones are rejected, and the caller fails at once.
 QUEUE_LIMIT = 500
-#: Lists that one process works on at a time.
+#: Messages that one process handles concurrently.
 PREFETCH = 8
 
 _SECONDS = Histogram(
     "rpc_server_seconds",
-    "Work on one list of requests",
+    "Processing of one batch of requests",
     ["queue"],
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
 )
@@ -44,7 +44,7 @@ log = structlog.get_logger()
 
 
 class RpcServer(Generic[C]):
-    """Serves one request queue, which exists while somebody serves it."""
+    """Serves one request queue, which is deleted with its last consumer."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RpcServer(Generic[C]):
         self._intake.forget()
 
     async def drain(self, limit: float) -> None:
-        """Takes no more, then lets what runs finish, at most `limit` seconds."""
+        """Stops consuming, then waits at most `limit` seconds for running handlers."""
         await self._intake.drain(limit)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
@@ -93,7 +93,7 @@ class RpcServer(Generic[C]):
         try:
             asked = decode_requests(message.body, self._kind, now=loop.time())
         except Undecodable as error:
-            # Its asker times out; nobody else would understand it either, so it is not kept.
+            # The caller times out; no other consumer could decode it, so it is not requeued.
             log.error("rpc.undecodable_request", queue=self._queue_name, reason=str(error))
             results: Sequence[Result] = ()
         else:
@@ -116,7 +116,7 @@ class RpcServer(Generic[C]):
             correlation_id=correlation_id,
             delivery_mode=DeliveryMode.NOT_PERSISTENT,
         )
-        # An asker that is gone needs no answer.
+        # The caller is gone and needs no reply.
         await self._channel.default_exchange.publish(
             reply, queue, mandatory=False, timeout=CONNECT_TIMEOUT
         )
@@ -133,7 +133,7 @@ class RpcServer(Generic[C]):
                 asked
             )
         except Exception:
-            # The queue outlives any request: its askers learn that it failed, we learn why.
+            # The server survives any failed request: callers get the failure, the log the cause.
             log.exception(
                 "rpc.failed", queue=self._queue_name, request_ids=[a.request_id for a in asked]
             )
@@ -152,7 +152,7 @@ _FAILED = Failure(code=FailureCode.INTERNAL_ERROR, detail="an internal error")
 async def serving(
     link: SupervisedConnection, server: RpcServer[C], *, drain_limit: float
 ) -> AsyncIterator[None]:
-    """Serves for the body's time; leaving stops the intake first, then waits for what runs."""
+    """Serves during the body; leaving stops consuming first, then waits for running handlers."""
     await link.add(server)
     try:
         yield

@@ -26,14 +26,14 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """What must exist before anything is published or consumed."""
+    """Exchanges and queues that must exist before publishing or consuming."""
 
     topic_exchanges: tuple[str, ...] = ()
     queues: tuple[Queue, ...] = ()
 
 
 async def declare(channel: AbstractChannel, topology: Topology) -> None:
-    """Declares everything, durably; harmless when it is there already."""
+    """Declares everything, durably; idempotent."""
     for name in topology.topic_exchanges:
         await channel.declare_exchange(
             name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_TIMEOUT

@@ -1,1 +1,1 @@
-"""Settings, logging, metrics, health, start and stop: the same in every process."""
+"""Settings, logging, metrics, health, start and stop of every process."""

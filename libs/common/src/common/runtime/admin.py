@@ -33,7 +33,7 @@ async def admin_port(health: Health, *, host: str, port: int) -> AsyncIterator[i
     runner = web.AppRunner(
         app,
         access_log=None,
-        # No path reads a body: one is neither inflated nor waited for.
+        # No path reads a body, so none is awaited or decompressed.
         auto_decompress=False,
         lingering_time=0,
         keepalive_timeout=75,

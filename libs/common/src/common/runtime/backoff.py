@@ -1,4 +1,4 @@
-"""How long to wait before trying again what failed."""
+"""Delays between retries."""
 
 from collections.abc import Iterator
 from random import Random
@@ -7,7 +7,7 @@ from random import Random
 def delays(random: Random, *, first: float = 0.1, most: float = 5.0) -> Iterator[float]:
     """Seconds to wait before each further try: doubling up to `most`, each with full jitter.
 
-    The jitter keeps many processes that lost the same server from coming back all at once.
+    The jitter keeps processes that lost the same server from reconnecting all at once.
     """
     ceiling = first
     while True:

@@ -1,4 +1,4 @@
-"""The process's limit of open files: each socket is one."""
+"""Limit of open files of the process; each socket counts."""
 
 import resource
 
@@ -7,7 +7,7 @@ _WANTED = 65_536
 
 
 def raise_file_limit() -> int:
-    """Raises the soft limit as far as the hard one allows; returns what may be open now."""
+    """Raises the soft limit as far as the hard one allows; returns the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED if hard == resource.RLIM_INFINITY else min(_WANTED, hard)
     if soft == resource.RLIM_INFINITY or soft >= wanted:

@@ -1,13 +1,13 @@
-"""What `/readyz` answers: named checks of the things a process depends on."""
+"""Readiness for `/readyz`: named checks of a process's dependencies."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-#: Answers None when all is well, else a word on what is not. It must not wait for long.
+#: Returns None when healthy, else a message. It must not wait for long.
 Check = Callable[[], Awaitable[str | None]]
 
-#: A check that has not answered by then has failed; Kubernetes asks every few seconds.
+#: Seconds until a check fails; Kubernetes probes every few seconds.
 CHECK_TIMEOUT = 1.5
 
 
@@ -19,18 +19,18 @@ class _Named:
 
 @dataclass
 class Health:
-    """The checks of one process, and whether it is meant to get work at all."""
+    """The checks of one process, and whether it accepts work at all."""
 
     checks: dict[str, _Named] = field(default_factory=dict)
-    #: Off until the process has started, and again when it begins to stop.
+    #: False until the process has started, and again during shutdown.
     serving: bool = False
 
     def add(self, name: str, check: Check, *, required: bool = True) -> None:
-        """Adds a check; one that is not required shows in the body and changes no status."""
+        """Adds a check; an optional one is in the body but does not change the status."""
         self.checks[name] = _Named(check, required)
 
     async def report(self) -> tuple[bool, dict[str, str]]:
-        """Whether the process is ready, and each check's word (`ok` or what is wrong)."""
+        """Whether the process is ready, and each check's result (`ok` or a message)."""
         names = list(self.checks)
         words = await asyncio.gather(*(_word(self.checks[name].check) for name in names))
         failed = [

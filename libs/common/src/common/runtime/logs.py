@@ -13,22 +13,22 @@ from typing import Any, BinaryIO
 import orjson
 import structlog
 
-#: These say at WARNING what we need of them; at INFO they would add lines to every unit of work.
+#: Loggers kept at WARNING; at INFO they would add lines to every unit of work.
 _QUIET = ("aiohttp", "aio_pika", "pymongo", "dicttoxml", "asyncio")
-#: It logs an error at each try to connect; `common.messaging.connection` says it once.
+#: It logs an error at each try to connect; `common.messaging.connection` logs it once.
 _SILENT = ("aiormq",)
 
 
 def configure(level: str, *, service: str) -> Callable[[], None]:
     """Routes structlog and the standard library's loggers to JSON lines; call once, at start.
 
-    Returns what writes out the lines that wait, for a process that ends without Python's own end.
+    Returns a function that flushes buffered lines, for a process that ends without Python's exit.
     """
 
     def stamp(
         _logger: object, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        # One step for what structlog has three for: every unit of work passes here.
+        # One processor instead of structlog's three: every unit of work passes here.
         event["level"] = method
         event["at"] = datetime.now(UTC)
         event["service"] = service
@@ -73,7 +73,7 @@ def _dump(event: object, **_options: object) -> bytes:
 
 
 class _Lines:
-    """Standard output, written once in a turn of the event loop: a write a line slows it down.
+    """Standard output, written once per event-loop iteration: a write for each line is slow.
 
     Outside the loop, in a thread or a command, each line is written at once.
     """
@@ -84,7 +84,7 @@ class _Lines:
         atexit.register(self.write_out)
 
     def take(self, line: bytes) -> None:
-        """What structlog calls with each line, by the name of its level."""
+        """Writes a line; structlog calls it by the name of the level."""
         self._waiting.append(line)
         try:
             loop = asyncio.get_running_loop()
@@ -97,7 +97,7 @@ class _Lines:
     debug = info = warning = error = critical = take
 
     def write_out(self) -> None:
-        # Taken one by one: other threads add some meanwhile, and take some.
+        # Taken one by one: other threads add and take lines meanwhile.
         lines = []
         with suppress(IndexError):
             while True:

@@ -1,4 +1,4 @@
-"""Work for the processor alone, done in other processes so that it holds nobody here."""
+"""Process pool for CPU-bound work, which would block the event loop."""
 
 import asyncio
 import multiprocessing
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Processes that are started when there is work for them, and end with this one."""
+    """Processes that are started on demand, and end with this one."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -29,17 +29,17 @@ class Workers:
         *arguments: Parameters.args,
         **named: Parameters.kwargs,
     ) -> Result:
-        """Calls a function of a module in one of them; raises `Unavailable` when that has died."""
+        """Calls a module's function in a worker; raises `Unavailable` when the worker died."""
         pool = self._pool = self._pool or self._new_pool()
         try:
             return await asyncio.wrap_future(pool.submit(function, *arguments, **named))
         except BrokenProcessPool:
             if self._pool is pool:
-                self._pool = None  # the next call starts a new one
+                self._pool = None  # the next call starts a new pool
             raise Unavailable("a process that worked for this one has died") from None
 
     async def close(self) -> None:
-        """Ends them; what they have not begun is not done. They may be needed again."""
+        """Ends the processes and cancels queued calls. A later call starts new ones."""
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
@@ -55,7 +55,7 @@ class Workers:
 
 @asynccontextmanager
 async def workers(count: int) -> AsyncIterator[Workers]:
-    """Workers for the body's time, at most so many."""
+    """Workers during the body, at most `count` processes."""
     made = Workers(count)
     try:
         yield made
@@ -64,5 +64,5 @@ async def workers(count: int) -> AsyncIterator[Workers]:
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """Number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -18,7 +18,7 @@ from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from common.runtime.settings import ProcessSettings, shown
 
-#: Objects more than were freed, after which the garbage collector looks at the youngest.
+#: Net allocations after which the garbage collector examines the youngest generation.
 _ALLOCATIONS = 25_000
 
 S = TypeVar("S", bound=ProcessSettings)
@@ -28,7 +28,7 @@ Build = Callable[[S, AsyncExitStack, Health], Awaitable[None]]
 
 
 class _CannotStart(Exception):
-    """A port is taken or a folder cannot be used; the message is the system's."""
+    """A port is taken or a folder is unusable; the message is the system's."""
 
 
 def chosen_command(
@@ -43,15 +43,15 @@ def chosen_command(
 
 
 def run(name: str, settings: S, build: Build[S]) -> None:
-    """Runs a service until SIGTERM or SIGINT; one is enough at any stage, more change nothing."""
+    """Runs a service until SIGTERM or SIGINT at any stage; further signals are ignored."""
     write_out_lines = logs.configure(settings.log_level, service=name)
     try:
         uvloop.run(_main(name, settings, build))
     except _CannotStart as fault:
         write_out_lines()
         sys.exit(f"{name} cannot start: {fault}")
-    # Python itself would first wait for every thread, and one that asks a name server which never
-    # answers has half a minute to go. All there was to close is closed.
+    # Python itself would first wait for every thread, and one that queries an unresponsive name
+    # server takes half a minute. Everything has been closed already.
     write_out_lines()
     sys.stdout.flush()
     os._exit(0)
@@ -59,11 +59,11 @@ def run(name: str, settings: S, build: Build[S]) -> None:
 
 async def _main(name: str, settings: S, build: Build[S]) -> None:
     # The serving task is cancelled rather than an event set, so that a signal also ends a
-    # start-up that waits for a broker that never answers.
+    # start-up that waits for an unresponsive broker.
     serving = asyncio.create_task(_serve(name, settings, build))
 
     def stop() -> None:
-        # Once: a second signal would cut off the work that the stop waits for.
+        # Once: a second signal would interrupt the work that the shutdown waits for.
         if not serving.cancelling():
             serving.cancel()
 
@@ -94,17 +94,17 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            # Readiness fails before anything is closed, so that no new work is sent here.
+            # Readiness fails before anything is closed, so that no new work arrives.
             health.serving = False
             log.info("service.stopping")
 
 
 def _spare_the_collector() -> None:
-    """Keeps the garbage collector from walking over all of the process again and again.
+    """Keeps the garbage collector from traversing the whole process repeatedly.
 
-    What a service is made of lives as long as it does, and nearly all that a request leaves is
-    freed by its reference count: with Python's own thresholds the search for cycles took a seventh
-    of the time of a lookup.
+    The objects of a service live as long as it does, and nearly all objects of a request are freed
+    by reference counting: with Python's default thresholds the search for cycles took a seventh of
+    the time of a lookup.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""Settings come from the environment, once; a bad one stops the process with a sentence.
+"""Settings come from the environment, once; an invalid one stops the process with a message.
 
-Durations are ISO 8601 (`PT5S`); a bare number is refused, since nobody can tell its unit.
+Durations are ISO 8601 (`PT5S`); a bare number is rejected, since its unit is unclear.
 """
 
 import re
@@ -52,7 +52,7 @@ MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv")
 
 
 class ProcessSettings(BaseSettings):
-    """What every process reads that runs until it is stopped."""
+    """Settings of every long-running process."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -61,12 +61,12 @@ class ProcessSettings(BaseSettings):
     )
     admin_port: Port = Field(description="operational port: /healthz, /readyz, /metrics")
     log_level: str = Field(
-        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="least level logged"
+        default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="minimum log level"
     )
 
 
 class ServiceSettings(ProcessSettings):
-    """What every service reads; each adds its own."""
+    """Settings of every service; each adds its own."""
 
     amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
     mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
@@ -76,9 +76,9 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 def load(settings: type[S]) -> S:
-    """The settings of the environment; when they are bad, exits with 2 and a line for each bad one.
+    """Settings from the environment; exits with 2 and a line for each invalid one.
 
-    Of a setting with several faults the first is told.
+    Only the first error of each setting is printed.
     """
     try:
         return settings()
@@ -90,14 +90,14 @@ def load(settings: type[S]) -> S:
             message = "is not set" if missing else fault["msg"].removeprefix("Value error, ")
             faults.setdefault(name, message)
         for name, message in faults.items():
-            # A fault of several settings together names them itself.
+            # An error of several settings together names them itself.
             where = f"setting {name}" if name else "settings"
             sys.stderr.write(f"{where}: {message}\n")
         raise SystemExit(2) from None
 
 
 def shown(settings: BaseSettings) -> dict[str, object]:
-    """What may be logged of the settings: secrets are reduced to whether they are set."""
+    """The settings in a form safe to log: of secrets, only whether they are set."""
     return {
         name: bool(value) if isinstance(value, SecretStr) else str(value)
         for name, value in settings

@@ -1,11 +1,11 @@
-"""Tasks have a parent: they end with the body they run beside, and end it when they fail."""
+"""Structured concurrency: background tasks end with their body, and end it when they fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-#: Seconds that a task has to close what it holds before it is cancelled once more.
+#: Seconds for a task to clean up before it is cancelled once more.
 PATIENCE = 6.0
 
 
@@ -13,7 +13,7 @@ PATIENCE = 6.0
 async def beside(
     *work: Coroutine[Any, Any, None], patience: float = PATIENCE
 ) -> AsyncIterator[None]:
-    """Runs `work` beside the body; leaving the body cancels it, its failure ends the body."""
+    """Runs `work` during the body; leaving the body cancels it, its failure ends the body."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(coroutine) for coroutine in work]
         try:
@@ -23,10 +23,10 @@ async def beside(
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None]], patience: float) -> None:
-    """Returns when all have ended.
+    """Cancel the tasks and return when all have ended.
 
-    Once is not always enough: before Python 3.12 `asyncio.wait_for`, which the drivers use, forgets
-    a cancellation that comes just when what it waits for is done, and the task goes on for ever.
+    One cancellation is not always enough: before Python 3.12 `asyncio.wait_for`, which the drivers
+    use, loses a cancellation that arrives just as its awaitable completes, and the task never ends.
     """
     running = set(tasks)
     while running:

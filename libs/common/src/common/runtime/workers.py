@@ -1,4 +1,4 @@
-"""How a process lives that works for another one. Imports nothing that takes long to start."""
+"""Lifetime of a worker process. Imports nothing that is slow to start."""
 
 import os
 import signal
@@ -8,14 +8,14 @@ from threading import Thread
 
 
 def follow_parent() -> None:
-    """Makes this process end when its parent does, however that ends, and not before."""
+    """Ends this process when its parent ends, however that ends, and not before."""
     # Ctrl-C reaches the whole process group; the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    # A killed parent cannot tell its workers to go, and their queue alone would never end.
+    # A killed parent cannot stop its workers, and their queue alone would never end.
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
