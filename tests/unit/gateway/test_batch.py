@@ -121,7 +121,7 @@ def test_every_fault_is_named_by_where_it_is() -> None:
 def test_a_field_that_nobody_reads_is_refused_and_what_there_is_named() -> None:
     found = faults(orjson.dumps({"lookups": [{**GOOD, "format": "xml"}], "format": "xml"}))
 
-    assert found == [("format", "there is no such field; there are lookups")]
+    assert found == [("format", "unknown field; the fields are lookups")]
     [(parameter, message)] = faults(orjson.dumps({"lookups": [{**GOOD, "format": "xml"}]}))
     assert parameter == "lookups[0].format"
     assert all(field in message for field in FIELDS)

@@ -1,4 +1,4 @@
-"""`python -m gateway <command>`: `serve`, or a command that does one thing and ends."""
+"""`python -m gateway <command>`: `serve`, or a one-shot command."""
 
 from gateway.commands import main
 

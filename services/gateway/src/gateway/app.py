@@ -1,4 +1,4 @@
-"""The gateway put together; read from top to bottom it is the order of the start."""
+"""Composition root of the gateway, in start-up order."""
 
 import time
 from contextlib import AsyncExitStack
@@ -24,15 +24,15 @@ from gateway.settings import Settings
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
-    """Starts the gateway onto `stack`. It serves whatever is away: clients get our 503 then."""
+    """Starts the gateway onto `stack`. It serves 503 while a dependency is unavailable."""
     mongo = await stack.enter_async_context(
         connected(settings.mongo_url.get_secret_value(), name="gateway")
     )
     amqp_url = settings.amqp_url.get_secret_value()
-    random = Random()  # noqa: S311 (spreads reconnects and names requests, guards nothing)
+    random = Random()  # noqa: S311 (jitter and request ids, nothing secret)
 
     def new_id() -> str:
-        # Not from the system: that is a call into it for each of them.
+        # Not from the system: that costs a system call for each id.
         return random.randbytes(16).hex()
 
     publishing = await stack.enter_async_context(

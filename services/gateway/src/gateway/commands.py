@@ -1,4 +1,4 @@
-"""`python -m gateway serve` runs the service; other commands do one thing and end."""
+"""Command line: `python -m gateway serve` runs the service; other commands are one-shot."""
 
 import argparse
 import asyncio
@@ -19,7 +19,7 @@ from gateway.usecases import IssueKey, RevokeKey
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    """Serves or runs a command; exits with 1 on failure and with 2 on a usage error."""
     chosen = chosen_command(_parser(), arguments)
     if chosen.command == "serve":
         run("gateway", load(Settings), build)
@@ -37,14 +37,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gateway")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
-    commands.add_parser("indexes", help="make the indexes that the gateway's collections need")
+    commands.add_parser("indexes", help="create the indexes of the gateway's collections")
     keys = commands.add_parser("keys", help="issue, list and revoke API keys")
     actions = keys.add_subparsers(dest="action", metavar="action", required=True)
-    issue = actions.add_parser("issue", help="make a key and print it, this once")
+    issue = actions.add_parser("issue", help="create a key and print it once")
     issue.add_argument(
-        "--owner", required=True, type=_one_line, help="who answers for it, and owns its webhooks"
+        "--owner", required=True, type=_one_line, help="owner of the key and its webhooks"
     )
-    issue.add_argument("--name", required=True, type=_one_line, help="what it is for")
+    issue.add_argument("--name", required=True, type=_one_line, help="purpose of the key")
     issue.add_argument(
         "--scope",
         required=True,
@@ -52,23 +52,23 @@ def _parser() -> argparse.ArgumentParser:
         type=Scope,
         choices=list(Scope),
         metavar="{" + ",".join(Scope) + "}",
-        help="what it is good for; may be given several times",
+        help="scope of the key; may be repeated",
     )
-    actions.add_parser("list", help="list all keys, the newest first; secrets are not known")
-    revoke = actions.add_parser("revoke", help="end a key; within 10 s it works nowhere")
+    actions.add_parser("list", help="list all keys, newest first, without secrets")
+    revoke = actions.add_parser("revoke", help="revoke a key; takes effect within 10 s")
     revoke.add_argument("id", help="the part of the key before the dot")
     return parser
 
 
 def _one_line(text: str) -> str:
-    # A tab or a line break would make two columns or keys of one in `keys list`.
+    # A tab or a line break would split a column or a row of `keys list`.
     if not text.strip() or not text.isprintable():
-        raise argparse.ArgumentTypeError("write it on one line; it must not be empty")
+        raise argparse.ArgumentTypeError("must be one line and not empty")
     return text.strip()
 
 
 async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:
-    """Does it; returns what went wrong, if anything."""
+    """Runs the command; returns an error message, if any."""
     async with connected(settings.mongo_url.get_secret_value(), name="gateway-command") as mongo:
         keys = MongoKeys(database(mongo, settings.access_db))
         match chosen.command, getattr(chosen, "action", None):
@@ -88,9 +88,9 @@ async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
     key = await IssueKey(keys, _new_key, _now)(
         owner=chosen.owner, name=chosen.name, scopes=chosen.scope
     )
-    # The key alone goes to standard output, so that a script can take it from there.
+    # Only the key goes to standard output, for scripts.
     sys.stdout.write(write_key(key) + "\n")
-    sys.stderr.write("Keep it: it is not shown again.\n")
+    sys.stderr.write("Store it now: it is not shown again.\n")
 
 
 def _line(key: ApiKey) -> str:

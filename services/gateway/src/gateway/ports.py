@@ -1,4 +1,4 @@
-"""What the gateway needs of the world, in its own words."""
+"""Ports of the gateway."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,17 +13,17 @@ class Lookups(Protocol):
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         """The one company that answers the request.
 
-        Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service away),
-        LookupTimeout, InvalidParameter or InternalError; never waits longer than its limit.
+        Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
+        LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
         """
 
 
 class Suggestions(Protocol):
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        """Companies that a name typed so far may become, best first; an empty list for none.
+        """Companies whose names complete the text, best first; may be empty.
 
-        Raises ServiceUnavailable (broker, database or lookup service away, or its index still
-        being built), LookupTimeout or InternalError; never waits longer than its limit.
+        Raises ServiceUnavailable (broker, database or lookup service, or its index is still
+        being built), LookupTimeout or InternalError; bounded by a timeout.
         """
 
 
@@ -32,29 +32,29 @@ class Webhooks(Protocol):
         """The answer to one operation.
 
         Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
-        registry away, or no answer in time) or InternalError; never waits longer than its limit.
+        registry, or no answer in time) or InternalError; bounded by a timeout.
         """
 
 
 class ApiKeys(Protocol):
     async def find(self, key_id: str) -> ApiKey | None:
-        """The key of that id, a revoked one too; None when there is none.
+        """The key with that id, even if revoked; None when there is none.
 
-        Raises ServiceUnavailable within 2 s when that cannot be known now.
+        Raises ServiceUnavailable within 2 s when the key cannot be read.
         """
 
 
 class KeyStore(ApiKeys, Protocol):
-    """Where keys are kept, for those who manage them."""
+    """Storage of keys, for the commands that manage them."""
 
     async def add(self, key: ApiKey) -> None:
-        """Keeps a new key."""
+        """Stores a new key."""
 
     async def all(self) -> Sequence[ApiKey]:
-        """Every key, the newest first."""
+        """All keys, newest first."""
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
-        """Ends a key; one that had ended keeps its time. False when there is no such key."""
+        """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
 
 
 class Renderer(Protocol):

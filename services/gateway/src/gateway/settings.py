@@ -25,7 +25,7 @@ Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeVali
 
 
 class KeySettings(BaseSettings):
-    """What the commands need: the database alone."""
+    """Settings of the commands: only the database."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -38,30 +38,30 @@ class Settings(ServiceSettings):
     admin_port: Port = Field(default=9101, description="operational port")
     http_host: str = Field(default="127.0.0.1", description="address of the public port")
     http_port: Port = Field(default=8080, description="public port")
-    anonymous_lookups: bool = Field(default=True, description="whether lookups work without a key")
+    anonymous_lookups: bool = Field(default=True, description="allow lookups without a key")
     anonymous_rate: RateSetting = Field(
         default=parse_rate("60/minute"),
-        description="requests of a client address, `<count>/<second|minute|hour>`",
+        description="rate limit per client address, `<count>/<second|minute|hour>`",
     )
     key_rate: RateSetting = Field(
         default=parse_rate("1200/minute"),
-        description="requests of a key, `<count>/<second|minute|hour>`",
+        description="rate limit per key, `<count>/<second|minute|hour>`",
     )
     gateway_replicas: int = Field(
-        default=1, ge=1, description="gateway processes that share the rates"
+        default=1, ge=1, description="number of gateway processes that share the rates"
     )
     trusted_proxies: Networks = Field(
-        default=(), description="networks whose X-Forwarded-For is believed, comma-separated"
+        default=(), description="networks whose X-Forwarded-For is trusted, comma-separated"
     )
     cors_origin: str = Field(
-        default="*", description="origin whose scripts may look up; `*` any, empty none"
+        default="*", description="CORS origin allowed to look up; `*` any, empty none"
     )
     max_connections: int = Field(
-        default=2048, ge=1, description="connections of clients that are open at once"
+        default=2048, ge=1, description="maximum number of open client connections"
     )
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"
     )
     stop_limit: Duration = Field(
-        default="PT10S", validate_default=True, description="how long a stop waits for requests"
+        default="PT10S", validate_default=True, description="shutdown grace period for requests"
     )

@@ -1,4 +1,4 @@
-"""Managing API keys, and looking many companies up at once."""
+"""Use cases: API key management and batch lookups."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -14,8 +14,8 @@ from gateway.ports import KeyStore, Lookups
 
 Clock = Callable[[], datetime]
 
-#: Searches of one batch that are under way at a time, fewer than the lookup service works on: so a
-#: hundred names hold up nobody else's name.
+#: Concurrent searches of one batch, fewer than the lookup service handles at once, so that a batch
+#: of a hundred names does not delay other clients.
 SEARCHES_AT_ONCE = 8
 
 
@@ -26,7 +26,7 @@ class IssueKey:
     now: Clock
 
     async def __call__(self, *, owner: str, name: str, scopes: Iterable[Scope]) -> PresentedKey:
-        """A new key, kept as a hash: what is returned here can never be shown again."""
+        """Issue a key. Only its hash is stored, so the key cannot be shown again."""
         key = self.new_key()
         await self.keys.add(
             ApiKey(
@@ -47,20 +47,20 @@ class RevokeKey:
     now: Clock
 
     async def __call__(self, key_id: str) -> bool:
-        """Whether there was such a key; within 10 s it works nowhere any more."""
+        """Revoke a key within 10 s everywhere; returns whether it exists."""
         return await self.keys.revoke(key_id, at=self.now())
 
 
 @dataclass(frozen=True, slots=True)
 class LookUpAll:
     lookups: Lookups
-    #: Seconds for all of them together: a batch may not take longer than a lookup.
+    #: Seconds for the whole batch, the same as for a single lookup.
     limit: float = 1.8
 
     async def __call__(
         self, requests: Sequence[LookupRequest | Problem], *, request_id: str
     ) -> list[LookupReply | Problem]:
-        """A result for each, in order, whatever becomes of the others; a problem stays one."""
+        """A result for each lookup, in order and independent of the others, or its problem."""
         turns = asyncio.Semaphore(SEARCHES_AT_ONCE)
         deadline = asyncio.get_running_loop().time() + self.limit
 

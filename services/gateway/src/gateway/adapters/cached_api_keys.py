@@ -1,4 +1,4 @@
-"""API keys as they were read a short time ago, in front of where they are kept."""
+"""Cache of API keys in front of their storage."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,19 +9,19 @@ from gateway.domain.keys import ApiKey
 from gateway.domain.problems import ServiceUnavailable
 from gateway.ports import ApiKeys
 
-#: Seconds that a read key is believed. Decided: revoking takes effect within 10 s everywhere.
+#: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
 LIFETIME = 5.0
-#: Keys kept, and as many unknown ids: about 5 MB.
+#: Maximum number of cached keys, and of unknown ids: about 5 MB.
 MOST = 10_000
 
 V = TypeVar("V")
 
 
 class CachedApiKeys:
-    """An `ApiKeys` that asks another at most once in `lifetime` seconds for each key.
+    """An `ApiKeys` that reads each key from another at most once in `lifetime` seconds.
 
-    Requests that wait for the same key share one read. Unknown ids are remembered apart from
-    known ones, so that made-up keys cannot push out good ones.
+    Concurrent requests with the same key share one read. Unknown ids are cached apart from known
+    ones, so that made-up keys cannot evict valid ones.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class CachedApiKeys:
             return known
         read = self._reads.get(key_id)
         if read is not None:
-            # Shielded: one who stops waiting must not stop the others.
+            # Shielded: a cancelled request must not cancel the others' read.
             return await asyncio.shield(read)
         return await self._read(key_id)
 
@@ -55,7 +55,7 @@ class CachedApiKeys:
             key = await self._keys.find(key_id)
         except BaseException as error:
             read.set_exception(_for_others(error))
-            read.exception()  # nobody else may be waiting, and then it is not a lost error
+            read.exception()  # retrieved: asyncio would report it if no other request waits
             raise
         else:
             read.set_result(key)
@@ -69,14 +69,14 @@ class CachedApiKeys:
 
 
 def _for_others(error: BaseException) -> BaseException:
-    """What those learn who shared a read; one's own cancellation is not theirs."""
+    """The error for requests that shared a read; a cancellation is not passed on."""
     if isinstance(error, Exception):
         return error
     return ServiceUnavailable("the API key could not be checked")
 
 
 class _Recent(Generic[V]):
-    """The last values by key, oldest first; each is forgotten when its time is over."""
+    """Recent values by key, oldest first; each expires."""
 
     def __init__(self, clock: Callable[[], float], lifetime: float, most: int) -> None:
         self._clock = clock

@@ -10,7 +10,7 @@ from common.mongo import Database, translated_errors
 from gateway.domain.keys import ApiKey, Scope
 from gateway.domain.problems import ServiceUnavailable
 
-#: Seconds for reading a key: a client learns within 2 s that it cannot be checked now.
+#: Seconds for reading a key: an unavailable database is reported within 2 s.
 FIND_LIMIT = 1.5
 
 

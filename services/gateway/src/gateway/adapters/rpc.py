@@ -15,14 +15,14 @@ from gateway.domain.search import SEARCHED
 
 R = TypeVar("R")
 
-#: A client gets its answer, or a 503 or 504, within 2 s; this leaves time to say so.
+#: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
 LIMIT = 1.8
 
 
 def _routes() -> dict[tuple[Country, bool], Route]:
-    """A route for each country and for whether it is a search."""
+    """Routes by country and by whether the request is a search."""
     reads = {(country, False): Route(lookup_queue(country)) for country in Country}
-    # Searches differ in how long they take: short lists, so that none waits long for another.
+    # Searches vary in duration: small batches keep one from delaying others.
     searches = {
         (country, True): Route(search_queue(country), in_flight=4, max_batch_size=4)
         for country in Country
@@ -30,7 +30,7 @@ def _routes() -> dict[tuple[Country, bool], Route]:
     return reads | searches
 
 
-#: Short lists here, too: in a long one the first to type would wait for the last.
+#: Small batches, too: in a large one the first request would wait for the last.
 _SUGGESTIONS = {
     country: Route(suggest_queue(country), in_flight=4, max_batch_size=4) for country in Country
 }
@@ -38,7 +38,7 @@ _SUGGESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class RpcLookups:
-    """`Lookups` answered by the lookup service."""
+    """`Lookups` over RPC to the lookup service."""
 
     client: RpcClient
     limit: float = LIMIT
@@ -58,7 +58,7 @@ class RpcLookups:
 
 @dataclass(frozen=True, slots=True)
 class RpcSuggestions:
-    """`Suggestions` answered by the lookup service."""
+    """`Suggestions` over RPC to the lookup service."""
 
     client: RpcClient
     limit: float = LIMIT
@@ -75,7 +75,7 @@ class RpcSuggestions:
 
 
 async def _answered(call: Awaitable[R]) -> R:
-    """The answer; raises every way in which a call fails as the problem that the client is told."""
+    """The reply; translates every failure of a call to the client's problem."""
     try:
         return await call
     except RpcFailed as failed:

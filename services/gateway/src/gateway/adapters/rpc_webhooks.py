@@ -10,7 +10,7 @@ from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient
 from gateway.adapters.rpc import LIMIT
 from gateway.domain.problems import ServiceUnavailable, problem_of
 
-#: Each in a message of its own: one that resolves a slow name holds up no other.
+#: One request per message: one that resolves a slow name delays no other.
 ROUTE = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
 
 LATE = "the webhook registry did not answer in time"
@@ -18,7 +18,7 @@ LATE = "the webhook registry did not answer in time"
 
 @dataclass(frozen=True, slots=True)
 class RpcWebhooks:
-    """`Webhooks` answered by the webhook registry."""
+    """`Webhooks` over RPC to the webhook registry."""
 
     client: RpcClient
     limit: float = LIMIT
@@ -29,7 +29,7 @@ class RpcWebhooks:
                 ROUTE, request, WebhookReply, limit=self.limit, request_id=request_id
             )
         except RpcFailed as failed:
-            # `lookup_timeout` is the RPC's word for lateness and would mislead here.
+            # `lookup_timeout` is the RPC's code for a timeout and would mislead here.
             if failed.failure.code is FailureCode.LOOKUP_TIMEOUT:
                 raise ServiceUnavailable(LATE) from None
             raise problem_of(failed.failure) from None

@@ -1,7 +1,7 @@
-"""What the body of a batch asks for: many lookups, each of which may be faulty by itself.
+"""Parsing of a batch body: many lookups, each with its own errors.
 
-What no lookup can be, such as a number for a text, is a fault of the whole body. What a lookup may
-not be, such as a number of seven digits, is a fault of that lookup alone.
+A member of the wrong type, such as a number for a text, invalidates the whole body. An invalid
+value, such as a number of seven digits, fails that lookup alone.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ _LONGEST_NAME = 100
 
 
 def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
-    """Each lookup in order, or what is wrong with it; raises InvalidBody with every fault."""
+    """Each lookup in order, or its problem; raises InvalidBody with every error."""
     lookups = _lookups(body)
     faults = [fault for place, lookup in enumerate(lookups) for fault in _faults(place, lookup)]
     if faults:
@@ -49,7 +49,7 @@ def _lookups(body: bytes) -> list[Any]:
 
 
 def _faults(place: int, lookup: object) -> list[FieldError]:
-    """What keeps a member of the list from being a lookup at all."""
+    """Errors of a list member that is not a lookup."""
     path = f"{LOOKUPS}[{place}]"
     if not isinstance(lookup, dict):
         return [_fault(path, "give an object")]
@@ -78,7 +78,7 @@ def _parsed(lookup: dict[str, Any]) -> LookupRequest | Problem:
 
 
 def _parameters(lookup: dict[str, Any]) -> Parameters:
-    """The lookup as the query string of its own would have it; what is null is not given."""
+    """The lookup as the parameters of a query string; null members are left out."""
     texts = {name: lookup[name] for name in _TEXTS if lookup.get(name) is not None}
     include = lookup.get(INCLUDE)
     if include is not None and include != []:
@@ -87,7 +87,7 @@ def _parameters(lookup: dict[str, Any]) -> Parameters:
 
 
 def _unknown(path: str, name: str, known: tuple[str, ...]) -> FieldError:
-    message = f"there is no such field; there are {', '.join(known)}"
+    message = f"unknown field; the fields are {', '.join(known)}"
     return _fault(path + name[:_LONGEST_NAME], message)
 
 
@@ -96,4 +96,4 @@ def _fault(parameter: str, message: str) -> FieldError:
 
 
 def _faulty(faults: list[FieldError]) -> InvalidBody:
-    return InvalidBody("the body is not as it should be", errors=tuple(faults))
+    return InvalidBody("the request body is invalid", errors=tuple(faults))

@@ -1,4 +1,4 @@
-"""Whose request it is when there is no key: the address it comes from, past our own proxies."""
+"""Clients without a key, identified by their address behind trusted proxies."""
 
 import re
 from collections.abc import Sequence
@@ -14,22 +14,21 @@ from ipaddress import (
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-#: A household or host is given a whole /64, and may use a new address of it for every request.
+#: A household or host has a whole /64, and may use a new address for every request.
 IPV6_PREFIX = 64
 
-#: A peer without an address, on a Unix socket: everybody who comes that way is one client.
+#: Peers without an address, on a Unix socket, count as one client.
 NO_ADDRESS = "local"
 
-#: Some proxies write the port, too.
+#: Some proxies add the port.
 _WITH_PORT = re.compile(r"\[(?P<v6>[^\]]+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
     """An IPv4 address or IPv6 /64 that stands for the client.
 
-    `forwarded` are the addresses of X-Forwarded-For in order. Each trusted proxy has added the one
-    it was called from at the right end; what stands left of the first untrusted one anybody may
-    have written.
+    `forwarded` are the addresses of X-Forwarded-For in order. Each trusted proxy appends its peer's
+    address on the right; addresses left of the first untrusted one may be forged.
     """
     client = _address(peer or "")
     for hop in reversed(forwarded):

@@ -1,7 +1,7 @@
 """The type of a bare search term, inferred from its form.
 
 Spec section 4.2 gives the rules for plain digits; they come first. Spec/decisions.md section 6 adds
-forms that people paste, which the specification would call names.
+pasted forms, which the specification would treat as names.
 """
 
 import re
@@ -20,18 +20,18 @@ RULES: tuple[tuple[SearchType, dict[Country, int]], ...] = (
 
 _ASCII_DIGITS = re.compile(r"[0-9]+")
 
-#: What a pasted identifier must contain beside its own form, which `normalise` checks.
+#: Markers required in a pasted identifier; `normalise` then checks its form.
 _PASTED: tuple[tuple[SearchType, re.Pattern[str]], ...] = (
     (SearchType.VAT, re.compile(r"[A-Z]{2}\W*[0-9].*|[0-9].*MVA", re.IGNORECASE | re.DOTALL)),
     (SearchType.PHONE, re.compile(r"\(?(?:\+|00).*", re.DOTALL)),
-    # The codes of ISO 6523 that are in use, so that a year before a colon is none.
+    # The ISO 6523 codes in use, so that a year before a colon does not match.
     (SearchType.EAN, re.compile(r"(?:iso6523-actorid-upis::)?(?:0[0-2]|99)[0-9]{2}:.*|[0-9][^:]*",
                                 re.IGNORECASE | re.DOTALL)),
 )  # fmt: skip
 
 _POSTAL_CODE = re.compile(r"(?:^|[\s,;])(?:(?:DK|NO?)[-\s]?)?[0-9]{4}(?=[\s,;]|$)", re.IGNORECASE)
 _STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}[^,;]*?\s[0-9]{1,4}\s?[a-zæøå]?(?!\w)", re.IGNORECASE)
-#: Associations are named after the address that they own.
+#: Associations are often named after their address.
 _ASSOCIATION = re.compile(
     r"\s*(?:\w/\w\b|\w*forening\w*\b|andelsbolig\w*\b|sameiet?\b|borettslaget?\b"
     r"|ejendomss\w+\b|eiendomss\w+\b)",
@@ -40,9 +40,9 @@ _ASSOCIATION = re.compile(
 
 
 def infer(term: str, country: Country) -> tuple[Question, ...]:
-    """The questions that a bare term stands for, in the order in which they are looked up.
+    """The searches for a bare term, in the order in which they are tried.
 
-    Raises InvalidTerm for a text that is no name either.
+    Raises InvalidTerm if the text is not a valid name either.
     """
     return (
         _by_digits(term, country)
@@ -74,8 +74,8 @@ def _by_form(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def _by_address(term: str, country: Country) -> tuple[Question, ...]:
-    """An address, and where it is not found a name: some companies are named after theirs."""
-    # A longer text is no term at all, and would take long to examine.
+    """An address search, then a name search: some companies are named after their address."""
+    # A longer text is not a valid term, and would be slow to match.
     if len(term.strip()) > ADDRESS_LENGTH[1] or not is_address(term.strip()):
         return ()
     kinds = [SearchType.ADDRESS]

@@ -1,4 +1,4 @@
-"""API keys: `<id>.<secret>`. The id is public, of the secret only a hash is kept."""
+"""API keys: `<id>.<secret>`. The id is public; only a hash of the secret is stored."""
 
 import re
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class PresentedKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is stored."""
+    """A stored key."""
 
     id: str
     #: SHA-256 of the secret. It is 256 random bits, so it needs no slow hash.
@@ -38,7 +38,7 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def accepts(self, presented: PresentedKey) -> bool:
-        """Whether the presented key is this one and still holds; takes the same time either way."""
+        """Whether the presented key matches and is not revoked; compares in constant time."""
         same = compare_digest(self.secret_hash, hash_of(presented.secret))
         return same and self.revoked_at is None
 
@@ -48,7 +48,7 @@ _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
 
 
 def parse_key(text: str) -> PresentedKey | None:
-    """The key in `text`; None when it cannot be one, so that nobody needs to look for it."""
+    """The key in `text`; None when it does not have a key's form."""
     match = _KEY.fullmatch(text)
     return None if match is None else PresentedKey(match["id"], match["secret"])
 

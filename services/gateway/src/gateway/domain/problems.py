@@ -1,6 +1,6 @@
-"""What a client is told instead of an answer: one kind per cause (spec/decisions.md section 1).
+"""Problems for clients: one class per cause (spec/decisions.md section 1).
 
-`detail` and `errors` are read by the client, so they never hold a library's words.
+`detail` and `errors` are sent to the client and never contain a library's message.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from common.contracts.failures import Failure, FieldError
 
 
 class Problem(Exception):
-    """Base of every kind; its `code` is part of the public interface."""
+    """Base of every problem; its `code` is part of the public interface."""
 
     code: ClassVar[str]
 
@@ -92,7 +92,7 @@ class UnsupportedMediaType(Problem):
     code = "unsupported_media_type"
 
     def __init__(self, detail: str, *, accept_encoding: str | None = None) -> None:
-        """`accept_encoding` says which encodings are supported, if the fault is the encoding."""
+        """`accept_encoding` lists the supported encodings, if the encoding is the error."""
         super().__init__(detail)
         self.accept_encoding = accept_encoding
 
@@ -120,10 +120,10 @@ class LookupTimeout(Problem):
 
 KINDS: tuple[type[Problem], ...] = tuple(Problem.__subclasses__())
 
-#: The kinds that carry more than words are never another service's failure.
+#: Problems with extra fields never come from another service's failure.
 _OF_CODE = {kind.code: kind for kind in KINDS if "__init__" not in vars(kind)}
 
 
 def problem_of(failure: Failure) -> Problem:
-    """What a failure that another service reported is to the client."""
+    """The client's problem for a failure that another service reported."""
     return _OF_CODE[failure.code](failure.detail, errors=failure.errors)

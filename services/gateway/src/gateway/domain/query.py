@@ -1,4 +1,4 @@
-"""What the query string of a lookup asks for, and what is wrong with it."""
+"""Parsing of a lookup's query string."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Format(StrEnum):
 class LookupQuery(NamedTuple):
     request: LookupRequest
     format: Format
-    #: The search as it was asked for: a type, or `search` when the type was inferred.
+    #: The requested search: a type, or `search` when the type was inferred.
     search_type: str
 
 
@@ -31,7 +31,7 @@ _FORMATS = {format_.value: format_ for format_ in Format}
 
 
 def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> LookupQuery:
-    """The lookup that was asked for; `typed` is the search of an endpoint that takes its term in q.
+    """Parse a lookup; `typed` is the search type of an endpoint that takes its term in q.
 
     Raises MissingParameter, MultipleSearchParameters or InvalidParameter.
     """
@@ -53,7 +53,7 @@ def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> 
 
 
 def wanted_format(parameters: Parameters) -> Format:
-    """The format of an error's body, even when the rest of the query cannot be read."""
+    """The format of an error's body, even when the rest of the query is invalid."""
     return Format.XML if list(parameters.get(FORMAT, ())) == [Format.XML] else Format.JSON
 
 
@@ -91,7 +91,7 @@ class _LookupReading(Reading):
 
     def _count_searches(self, given: list[str], typed: SearchType | None) -> None:
         if not given and typed is not None:
-            self.fault(Rank.MISSING_SEARCH, TERM, "required; give what to search for")
+            self.fault(Rank.MISSING_SEARCH, TERM, "required; give a search term")
         elif not given:
             one_of = ", ".join(SEARCH_PARAMETERS)
             self.fault(Rank.MISSING_SEARCH, SEARCH, f"give one of {one_of}")
@@ -105,7 +105,7 @@ class _LookupReading(Reading):
     def _asked(
         self, name: str, kind: SearchType | None, term: str, country: Country | None
     ) -> tuple[Question, ...]:
-        """The questions of one term; without a country, it is wrong if no country could have it."""
+        """The searches for one term; without a country, it must be valid in at least one."""
         refusals = []
         countries = (country,) if country is not None else tuple(Country)
         for each in countries:

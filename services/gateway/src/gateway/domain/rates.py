@@ -1,4 +1,4 @@
-"""How many requests are allowed in which time: `60/minute`."""
+"""Request rates, such as `60/minute`."""
 
 import re
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Rate:
         return f"{self.count} in {self.window} s"
 
     def share(self, replicas: int) -> "Rate":
-        """What one of so many processes may let through; never nothing at all."""
+        """The share of one of several processes, at least 1."""
         return Rate(max(1, self.count // replicas), self.window)
 
 

@@ -1,6 +1,6 @@
-"""Parameters on their way to what they ask for.
+"""Reading of query parameters.
 
-Every fault is found before any is reported, so that a client can mend them all at once.
+All errors are collected before any is reported, so that a client can fix them at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from gateway.domain.problems import (
     Problem,
 )
 
-#: A query string as it came: each parameter with all its values, in order.
+#: A decoded query string: each parameter with all its values, in order.
 Parameters = Mapping[str, Sequence[str]]
 
 COUNTRY = "country"
 
 _COUNTRIES = {country.value: country for country in Country}
 
-#: What decoding leaves where the bytes of a parameter were not UTF-8.
+#: Matches the surrogates left by decoding bytes that are not UTF-8.
 _UNDECODABLE = "\ufffd"
 
 
 class Rank(IntEnum):
-    """The first of these among the faults gives the problem's code."""
+    """Precedence of errors: the first gives the problem's code."""
 
     MISSING_COUNTRY = 1
     SEVERAL_SEARCHES = 2
@@ -53,7 +53,7 @@ class Fault:
 
 
 class Reading:
-    """One set of parameters, and the faults found in it so far."""
+    """Query parameters, and the errors found in them so far."""
 
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
@@ -70,7 +70,7 @@ class Reading:
         return country
 
     def single(self, name: str) -> str | None:
-        """The parameter's one value; None when it is absent or, with a fault noted, unusable."""
+        """The parameter's single value; None when it is absent, or invalid with the error noted."""
         values = self.parameters.get(name, ())
         if not values:
             return None
@@ -91,7 +91,7 @@ class Reading:
         self.faults.append(Fault(rank, parameter, message))
 
     def problem(self) -> Problem:
-        """What is wrong, all of it; there must be a fault."""
+        """The problem with all errors; there must be at least one."""
         ranked = sorted(self.faults, key=attrgetter("rank"))
         first = ranked[0]
         return _PROBLEM[first.rank](

@@ -1,6 +1,6 @@
 """The form of each search term, checked and normalised.
 
-Spec section 2.2, spec/decisions.md section 3. The lookup service only ever sees normalised terms.
+Spec section 2.2, spec/decisions.md section 3. The lookup service receives normalised terms only.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from common.domain.participants import parse_gln, parse_participant
 #: Answered by a search; every other type is one indexed read.
 SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS})
 
-#: Shortest and longest, in characters after trimming.
+#: Minimum and maximum length, in characters after trimming.
 NAME_LENGTH = (2, 200)
 ADDRESS_LENGTH = (3, 300)
 
@@ -28,7 +28,7 @@ class InvalidTerm(ValueError):
 
 
 def normalise(kind: SearchType, term: str, country: Country) -> str:
-    """The term as the register writes it; raises InvalidTerm if no register could hold it."""
+    """The term in the register's form; raises InvalidTerm if it is not valid there."""
     try:
         return _NORMALISE[kind](term, country)
     except InvalidIdentifier as invalid:

@@ -1,4 +1,4 @@
-"""What the query string of a suggestion asks for."""
+"""Parsing of a suggestion's query string."""
 
 import re
 
@@ -14,7 +14,7 @@ _LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 
 
 def parse_suggestion(parameters: Parameters) -> SuggestRequest:
-    """What has been typed, and how much is to be suggested.
+    """Parse the text typed and the maximum number of suggestions.
 
     Raises MissingParameter or InvalidParameter.
     """
@@ -28,7 +28,7 @@ def parse_suggestion(parameters: Parameters) -> SuggestRequest:
 class _SuggestReading(Reading):
     def text(self) -> str | None:
         if TERM not in self.parameters:
-            self.fault(Rank.MISSING_SEARCH, TERM, "required; give what has been typed")
+            self.fault(Rank.MISSING_SEARCH, TERM, "required; give the text typed so far")
             return None
         text = (self.single(TERM) or "").strip()
         shortest, longest = NAME_LENGTH

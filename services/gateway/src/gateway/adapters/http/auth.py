@@ -1,4 +1,4 @@
-"""Who sends a request, and whether one more of theirs may pass."""
+"""Authentication, authorization and rate limiting of requests."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from gateway.ports import ApiKeys
 
 KEY_HEADER = "X-API-Key"
 
-#: Keys remembered as good, about 2 MB.
+#: Maximum number of remembered valid keys, about 2 MB.
 MAX_PROVEN = 10_000
 
-#: Refusals because the key could not be checked.
+#: Rejections because the key could not be checked.
 _CHECK_FAILED = (ServiceUnavailable, InternalError)
 
 log = structlog.get_logger()
@@ -34,26 +34,26 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may use a route."""
+    """Access rules of a route."""
 
-    #: What a key must be good for; None: anything.
+    #: The scope that a key needs; None: any.
     scope: Scope | None = None
-    #: Whether it may be used without a key.
+    #: Whether the route may be used without a key.
     anonymous: bool = True
-    #: Whether its requests count, and keys are looked at.
+    #: Whether requests are counted and keys are checked.
     counted: bool = True
 
 
 class AuthResult(NamedTuple):
     quota: Quota
-    #: The key it was made with, once that is known to be good.
+    #: The request's key, once it is verified.
     key: ApiKey | None = None
-    #: Why it must not pass.
+    #: The reason to reject the request.
     refusal: Problem | None = None
 
 
 class Authenticator:
-    """Checks keys and counts requests: by key, or without a good key by client address."""
+    """Checks keys and counts requests: by key, or by client address without a valid key."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Authenticator:
         self._anonymous = anonymous
         self._keyed = keyed
         self._unproven = unproven
-        #: Ids of keys that were good here, the most recently used last.
+        #: Ids of keys that were valid, the most recently used last.
         self._proven: OrderedDict[str, None] = OrderedDict()
         self._trusted_proxies = tuple(trusted_proxies)
 
@@ -92,7 +92,7 @@ class Authenticator:
         if not quota.allowed:
             wait = max(1, quota.reset)
             raise RateLimited(
-                f"more lookups than are left of your rate; ask again in {wait} s, or for fewer",
+                f"the batch exceeds your remaining quota; retry in {wait} s, or send fewer lookups",
                 retry_after=wait,
             )
         return quota
@@ -100,7 +100,7 @@ class Authenticator:
     async def _with_unproven(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
     ) -> AuthResult:
-        """Counts the key before it is read, and not if it is good: made-up keys are seldom read."""
+        """Charges the address before the key is read, and refunds a valid key."""
         client = self._client(request)
         quota = self._unproven.take(client)
         if not quota.allowed:
@@ -118,7 +118,7 @@ class Authenticator:
         except Problem as problem:
             return AuthResult(self._anonymous.look(self._client(request)), refusal=problem)
         if key is None:
-            # Counted like no key at all, so nobody can guess keys faster than that.
+            # Counted like a request without a key, which limits guessing.
             return self._without_key(request, _bad_key())
         self._remember(key)
         return self._with_key(key, access)
@@ -163,7 +163,7 @@ def _bad_key() -> Unauthorized:
 
 
 def presented_text(request: web.BaseRequest) -> str | None:
-    """What the client sent as its key; "" when it sent credentials that cannot be a key."""
+    """The key that the client sent; "" when it sent credentials of another form."""
     authorization = request.headers.get(hdrs.AUTHORIZATION)
     if authorization is None:
         return request.headers.get(KEY_HEADER)
@@ -180,4 +180,4 @@ def _forwarded(request: web.BaseRequest) -> list[str]:
 
 def _too_many(quota: Quota) -> RateLimited:
     wait = max(1, quota.reset)
-    return RateLimited(f"too many requests; ask again in {wait} s", retry_after=wait)
+    return RateLimited(f"too many requests; retry in {wait} s", retry_after=wait)

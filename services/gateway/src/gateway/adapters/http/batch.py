@@ -1,4 +1,4 @@
-"""Many lookups in one request: the companies are passed on as they come, never parsed."""
+"""Batch lookups over HTTP: the companies' JSON is passed through, never parsed."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -17,7 +17,7 @@ from gateway.usecases import LookUpAll
 
 BATCH_PATH = "/api/batch"
 
-#: It answers many questions, no two of which are asked again together.
+#: The same batch is unlikely to be requested twice.
 CACHE_CONTROL = "no-store"
 
 #: Counts further requests of a key, or raises RateLimited.

@@ -1,4 +1,4 @@
-"""Reading what a client sends."""
+"""Reading of request bodies."""
 
 import asyncio
 from http import HTTPStatus
@@ -9,7 +9,7 @@ from gateway.domain.problems import InvalidBody, UnsupportedMediaType
 
 JSON = "application/json"
 
-#: Seconds in which a whole body has to be here.
+#: Seconds for a whole body to arrive.
 BODY_LIMIT = 10.0
 
 #: Whether the client sends the body only after `100 Continue`.
@@ -17,26 +17,26 @@ CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
 
 
 async def json_body(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
-    """A body that is to be JSON, not parsed; raises UnsupportedMediaType or as `body_of` does."""
+    """A JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
     if request.content_type != JSON and request.can_read_body:
         raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
     return await body_of(request, limit=limit)
 
 
 async def body_of(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
-    """The whole body; raises InvalidBody when it does not come, or is not what its headers say."""
+    """The whole body; raises InvalidBody when it is late or does not match its headers."""
     try:
         async with asyncio.timeout(limit):
             await _send_continue(request)
             return await request.read()
     except TimeoutError:
-        raise InvalidBody(f"the body was not here within {limit:g} s") from None
+        raise InvalidBody(f"the body did not arrive within {limit:g} s") from None
     except (web.RequestPayloadError, ConnectionError):
-        raise InvalidBody("the body does not end as its headers say") from None
+        raise InvalidBody("the body does not match its headers") from None
 
 
 async def _send_continue(request: web.Request) -> None:
-    """Asks for a body that the client holds back (RFC 9110, 10.1.1)."""
+    """Requests a body that the client withholds until then (RFC 9110, 10.1.1)."""
     if request.get(CONTINUE_EXPECTED) and request.version >= HttpVersion11:
         status = HTTPStatus.CONTINUE
         await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (status, status.phrase.encode()))

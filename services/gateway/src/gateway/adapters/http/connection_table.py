@@ -1,8 +1,8 @@
-"""Which connections are open, and which are closed when there is no room for another."""
+"""Table of open connections, and the choice of one to evict at the limit."""
 
 from typing import Protocol
 
-#: Connections beyond the limit that are answered 503 when no other can be closed for them.
+#: Connections beyond the limit that are answered 503 when none can be evicted.
 MAX_REFUSED = 64
 #: Files for everything but connections of clients: MongoDB, the broker, rendering processes, the
 #: operational port, and connections that are refused or about to be closed.
@@ -10,7 +10,7 @@ RESERVED_FILES = 256
 
 
 def connections_within(files: int, wanted: int) -> int:
-    """How many of the wanted connections the limit of open files has room for."""
+    """Number of connections allowed by the limit of open files, at most the configured one."""
     return min(wanted, max(files - RESERVED_FILES, files // 2))
 
 
@@ -20,10 +20,10 @@ class Evictable(Protocol):
 
 
 class ConnectionTable:
-    """Open connections; the ones that wait for a request are kept in the order of their waiting.
+    """Open connections; the idle ones are ordered by the start of their idle time.
 
-    A new connection always has a place: at the limit the one that has waited longest is closed for
-    it. When all are busy with a request, the new one is only to be told so.
+    At the limit a new connection evicts the one that has been idle longest. When all are busy, the
+    new one is answered 503.
     """
 
     def __init__(self, limit: int) -> None:
@@ -36,7 +36,7 @@ class ConnectionTable:
         return len(self._open) + len(self._refused)
 
     def add(self, connection: Evictable) -> bool:
-        """Registers a connection that waits for a request; False if it must be refused."""
+        """Registers an idle connection; False if it must be refused."""
         if len(self._open) < self._limit or self._evict(self._waiting):
             self._open.add(connection)
             self._waiting[connection] = None
@@ -47,13 +47,13 @@ class ConnectionTable:
         return False
 
     def wait(self, connection: Evictable) -> None:
-        """Notes that a connection begins to wait for a request."""
+        """Marks a connection as idle."""
         self._waiting.pop(connection, None)
         if connection in self._open:
             self._waiting[connection] = None
 
     def work(self, connection: Evictable) -> None:
-        """Notes that a request is here, so that the connection is not closed for another."""
+        """Marks a connection as busy, so that it is not evicted."""
         self._waiting.pop(connection, None)
 
     def remove(self, connection: Evictable) -> None:

@@ -32,10 +32,10 @@ MAX_DISCARDED = 2 * 1024 * 1024
 DISCARD_TIMEOUT = 5.0
 #: Seconds for the whole head of a request, from the connection or from the head's first byte on.
 HEAD_TIMEOUT = 15.0
-#: Bytes of a head that may be kept while the rest is awaited, as in Node.js. One header may have
-#: 8 KiB and there may be 128, so without it each connection could hold a megabyte.
+#: Maximum bytes of an incomplete head, as in Node.js. One header may have 8 KiB and there may be
+#: 128, so without it each connection could hold a megabyte.
 MAX_HEAD = 16 * 1024
-#: Seconds for a client to take what was sent to it.
+#: Seconds for a client to receive a response.
 SEND_TIMEOUT = 60.0
 
 
@@ -49,7 +49,7 @@ class ConnectionLimits:
 
 
 class PublicRunner(web.AppRunner):
-    """Runs an application over `Connection`s; nothing that a client sends is ever inflated."""
+    """Runs an application over `Connection`s; request bodies are never decompressed."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class PublicRunner(web.AppRunner):
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What the connections of one port have in common."""
+    """State shared by the connections of one port."""
 
     new_id: Callable[[], str]
     limits: ConnectionLimits
@@ -87,7 +87,7 @@ class _Shared:
 
 
 class _Server(web.Server):
-    """An application's server with connections of our own."""
+    """An application's server that creates `Connection`s."""
 
     def __init__(self, server: web.Server, shared: _Shared) -> None:
         super().__init__(
@@ -103,7 +103,7 @@ class _Server(web.Server):
 
 
 class Connection(web.RequestHandler):
-    """One connection of a client, closed when the client is slower than the limits allow."""
+    """A client's connection, closed when the client exceeds a timeout."""
 
     __slots__ = (
         "_discardable",
@@ -120,7 +120,7 @@ class Connection(web.RequestHandler):
         self._shared = shared
         #: aiohttp drops its own reference before the last bytes are sent.
         self._socket: asyncio.Transport | None = None
-        #: Whether the next request has not begun, or its head is not complete.
+        #: Whether the connection is idle or a head is incomplete.
         self._waiting = True
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
@@ -154,7 +154,7 @@ class Connection(web.RequestHandler):
         if self._request_count == received:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD:
-                # No head may hold a NUL, so the parser refuses the request as it does any other.
+                # A head must not contain a NUL, so the parser rejects the request.
                 super().data_received(b"\0")
         if self._request_count > received:
             self._head_received()
@@ -214,7 +214,7 @@ class Connection(web.RequestHandler):
             )
 
     def _check_sent(self, requests: int) -> None:
-        """Ends the connection if its client has neither taken all nor sent another request."""
+        """Closes the connection if its client has neither received all nor sent another request."""
         self._send_timer = None
         if self._socket is None or not self._socket.get_write_buffer_size():
             return
@@ -224,15 +224,15 @@ class Connection(web.RequestHandler):
             self._end("send_timeout")
 
     def _end(self, reason: str) -> None:
-        """Closes the connection at once, whatever is still to be sent."""
+        """Closes the connection at once, discarding unsent data."""
         if self._socket is not None:
             self._shared.metrics.closed(reason)
             self._socket.abort()
 
     async def _refuse(self, _request: web.BaseRequest) -> web.StreamResponse:
-        """Answers on a connection for which there is no room."""
+        """Answers 503 on a connection beyond the limit."""
         self._shared.metrics.closed("refused")
-        return self._problem_response(ServiceUnavailable("too many connections; ask again later"))
+        return self._problem_response(ServiceUnavailable("too many connections; retry later"))
 
     def handle_error(
         self,
@@ -255,9 +255,9 @@ class Connection(web.RequestHandler):
 
 
 def _without_expectation(make_request: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
-    """Makes requests without `Expect`, which aiohttp would answer before the middleware runs.
+    """Builds requests without `Expect`, which aiohttp would answer before the middleware runs.
 
-    A body is asked for when a handler reads it, so never from a client that is refused. Other
+    A body is requested when a handler reads it, so never from a rejected client. Other
     expectations are ignored, as RFC 9110, 10.1.1 allows.
     """
 
@@ -284,7 +284,7 @@ def _without_expectation(make_request: Callable[..., web.BaseRequest]) -> Callab
 def _problem_of(status: int, error: BaseException | None) -> Problem:
     if isinstance(error, InvalidURLError):
         return InvalidParameter(
-            "the address must be ASCII: percent-encode what is not (å is %C3%A5)"
+            "the URL must be ASCII: percent-encode other characters (å is %C3%A5)"
         )
     if status < 500:
         return InvalidBody("the request cannot be read as HTTP/1.1, or its headers are too large")

@@ -1,4 +1,4 @@
-"""What is kept with a request on its way through the gateway."""
+"""Context of a request in the gateway."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ from aiohttp import hdrs, web
 from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
 
-#: As it is written everywhere; aiohttp's own constant is "Etag".
+#: The usual spelling; aiohttp's constant is "Etag".
 ETAG = "ETag"
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """What is known of a request that was let in."""
+    """Context of an admitted request."""
 
     request_id: str
-    #: What is left of the rate that it counts for.
+    #: The remaining quota of the client.
     quota: Quota
-    #: The good key it was made with; None in anonymous requests.
+    #: The verified key; None in anonymous requests.
     key: ApiKey | None = None
-    #: The search as it was asked for, once the query is read.
+    #: The requested search, once the query is read.
     search_type: str = "none"
 
 
@@ -36,7 +36,7 @@ def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
 
 
 def if_none_match(request: web.BaseRequest) -> str | None:
-    """The entity tags that the client has, of all such headers."""
+    """The values of all If-None-Match headers."""
     if hdrs.IF_NONE_MATCH not in request.headers:
         return None
     return ",".join(request.headers.getall(hdrs.IF_NONE_MATCH))

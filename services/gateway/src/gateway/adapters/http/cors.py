@@ -1,4 +1,4 @@
-"""Browsers of other sites may look companies up (WHATWG Fetch, section 3.3)."""
+"""CORS for lookups (WHATWG Fetch, section 3.3)."""
 
 from collections.abc import Awaitable, Callable
 
@@ -6,15 +6,15 @@ from aiohttp import hdrs, web
 
 ALLOWED_METHODS = "GET, HEAD, OPTIONS"
 
-#: Without this list a script sees none of them.
+#: Response headers exposed to scripts.
 EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 
-#: Seconds for which a browser need not ask again; Chromium's own limit.
+#: Seconds for which a browser caches the preflight; Chromium's maximum.
 PREFLIGHT_MAX_AGE = "7200"
 
 
 def cors_headers(origin: str) -> dict[str, str]:
-    """What every answer carries for scripts of `origin` (`*`: of any); "" allows none."""
+    """CORS headers of every answer for scripts of `origin` (`*`: of any); "" allows none."""
     if not origin:
         return {}
     headers: dict[str, str] = {
@@ -25,7 +25,7 @@ def cors_headers(origin: str) -> dict[str, str]:
 
 
 def options_handler(origin: str) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """Answers what may be asked of a path, for a browser before it asks and for anybody else."""
+    """Handler of OPTIONS, including a browser's preflight."""
     headers: dict[str, str] = {hdrs.ALLOW: ALLOWED_METHODS}
     if origin:
         headers |= {

@@ -37,8 +37,8 @@ STATUS: dict[type[Problem], HTTPStatus] = {
 
 MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
 
-#: Seconds after which to ask again while something of ours is away; it is back within 10 s of its
-#: own return.
+#: Seconds to retry after while a dependency is unavailable; the gateway reconnects within 10 s of
+#: its recovery.
 OUTAGE_RETRY_AFTER = 5
 
 
@@ -89,13 +89,13 @@ def _headers(problem: Problem) -> dict[str, str]:
 
 
 def problem_of_aiohttp(error: web.HTTPException) -> Problem:
-    """Our own word for what aiohttp found wrong with a request before a handler saw it."""
+    """Translate an error that aiohttp raised before a handler ran."""
     match error:
         case web.HTTPNotFound():
-            return problems.NotFound("there is nothing at this path")
+            return problems.NotFound("no resource at this path")
         case web.HTTPMethodNotAllowed():
             return problems.MethodNotAllowed(
-                f"this path does not take {error.method}", allowed=error.allowed_methods
+                f"this path does not allow {error.method}", allowed=error.allowed_methods
             )
         case web.HTTPRequestEntityTooLarge():
             return problems.BodyTooLarge("the body is larger than 64 KiB")

@@ -1,4 +1,4 @@
-"""Rates, counted in this process: fixed windows, one for each client that has sent something."""
+"""Rate limits counted in this process: a fixed window for each client."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from gateway.domain.rates import Rate
 
-#: Clients counted at once for one rate, about 25 MB; beyond, the oldest window is forgotten.
+#: Maximum clients per rate, about 25 MB; beyond, the oldest window is dropped.
 MAX_CLIENTS = 100_000
 
 
 class Quota(NamedTuple):
-    """What is left for one client."""
+    """The remaining quota of one client."""
 
     allowed: bool
     #: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10).
@@ -30,27 +30,27 @@ class _Window:
 
 
 class RateLimiter:
-    """One rate for many clients: a window of its own for each, from its first request on."""
+    """One rate for many clients: each has its own window, from its first request on."""
 
     def __init__(
         self, name: str, rate: Rate, *, clock: Callable[[], float], most: int = MAX_CLIENTS
     ) -> None:
-        """`name` is shown to clients as the policy's; `clock` is monotonic, in seconds."""
+        """`name` is the policy's name in the headers; `clock` is monotonic, in seconds."""
         self._name = name
         self._rate = rate
         self._clock = clock
         self._most = most
         self._policy = f'"{name}";q={rate.count};w={rate.window}'
-        #: All are equally long, so they are in the order of their ends.
+        #: All are equally long, so they are ordered by their end.
         self._windows: OrderedDict[str, _Window] = OrderedDict()
 
     @property
     def clients(self) -> int:
-        """Those that are counted now."""
+        """Number of clients with a window."""
         return len(self._windows)
 
     def take(self, client: str, cost: int = 1) -> Quota:
-        """Counts so many requests if all of them may pass, else none; says which."""
+        """Counts the requests if all of them fit the quota, else none; returns which."""
         now = self._clock()
         self._forget(now)
         window = self._windows.get(client)
@@ -62,13 +62,13 @@ class RateLimiter:
         return self._allowance(window, now, allowed=allowed)
 
     def give_back(self, client: str) -> None:
-        """Takes back the count of one request, if its window is not over."""
+        """Uncounts one request, if its window has not ended."""
         window = self._windows.get(client)
         if window is not None and window.used:
             window.used -= 1
 
     def look(self, client: str) -> Quota:
-        """What a request would find, without counting it."""
+        """The quota now, without counting a request."""
         now = self._clock()
         self._forget(now)
         return self._allowance(self._windows.get(client, _Window(now)), now, allowed=True)
@@ -85,6 +85,6 @@ class RateLimiter:
         return window
 
     def _forget(self, now: float) -> None:
-        """Drops the windows that are over: they are in front."""
+        """Drops ended windows, which come first."""
         while self._windows and next(iter(self._windows.values())).ends <= now:
             self._windows.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Lookups over HTTP: a query string in, the one company out, as JSON or XML."""
+"""Lookups over HTTP: one company as JSON or XML."""
 
 from collections.abc import Awaitable, Callable
 
@@ -10,7 +10,7 @@ from gateway.domain.conditional import entity_tag, etag_matches
 from gateway.domain.query import Format, parse_lookup
 from gateway.ports import Lookups, Renderer
 
-#: A company may be shown again for a minute, by the client that asked for it.
+#: A client may reuse a company for a minute.
 CACHE_CONTROL = "private, max-age=60"
 
 MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; charset=utf-8"}

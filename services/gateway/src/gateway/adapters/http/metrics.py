@@ -1,4 +1,4 @@
-"""What Prometheus learns of the HTTP side."""
+"""Prometheus metrics of the HTTP interface."""
 
 from collections.abc import Sized
 
@@ -8,7 +8,7 @@ BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 
 class HttpMetrics:
-    """Counters of one application; label sets are few, so their children are kept at hand."""
+    """Metrics of one application; the label sets are few, so their children are cached."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
         self._requests = Counter(
@@ -19,19 +19,19 @@ class HttpMetrics:
         )
         self._seconds = Histogram(
             "http_request_seconds",
-            "From the request's arrival to its answer",
+            "From the request's arrival to its response",
             ["route"],
             buckets=BUCKETS,
             registry=registry,
         )
         self._limited = Counter(
             "http_rate_limited_total",
-            "Requests refused for being too many",
+            "Requests rejected by the rate limit",
             ["policy"],
             registry=registry,
         )
         self._in_flight = Gauge(
-            "http_requests_in_flight", "Requests being worked on", registry=registry
+            "http_requests_in_flight", "Requests in progress", registry=registry
         )
         self._in_flight.set_function(lambda: self.in_flight)
         self._of_request: dict[tuple[str, int, str], Counter] = {}
@@ -57,10 +57,10 @@ class ConnectionMetrics:
     """Counters of one port's connections."""
 
     def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
-        self._open = Gauge("http_connections", "Connections that are open", registry=registry)
+        self._open = Gauge("http_connections", "Open connections", registry=registry)
         self._closed = Counter(
             "http_connections_closed_total",
-            "Connections closed here for a reason: evicted, head_timeout, refused or send_timeout",
+            "Connections closed by the gateway: evicted, head_timeout, refused or send_timeout",
             ["reason"],
             registry=registry,
         )

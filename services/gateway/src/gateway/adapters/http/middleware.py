@@ -1,4 +1,4 @@
-"""What every request passes: admission, its answer or a problem, headers, metrics, one log line."""
+"""Request middleware: authentication, problems, headers, metrics and one log line per request."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -22,13 +22,13 @@ _SANE_ID = re.compile(r"[!-~]{1,128}")
 
 REQUEST_ID = "X-Request-Id"
 
-#: On every answer. The first keeps aiohttp from naming its version.
+#: Headers of every answer. The first hides aiohttp's version.
 CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
 
-#: Label of the metrics and the log for paths that are none of ours.
+#: Label of unknown paths in metrics and logs.
 UNMATCHED = "unmatched"
 
-#: OPTIONS is what a browser sends ahead of a request, without its key.
+#: A browser sends OPTIONS ahead of a request, without its key.
 ASKING = Access(counted=False)
 
 log = structlog.get_logger()
@@ -36,10 +36,10 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class RouteFacts:
-    """What must be known of a route before its handler runs."""
+    """Properties of a route that apply before its handler runs."""
 
     access: Access
-    #: Whether its problems come in the format that its query asks for.
+    #: Whether the query selects the format of its problems.
     has_formats: bool = False
     #: Sent with each of its answers.
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -47,10 +47,10 @@ class RouteFacts:
 
 @dataclass(frozen=True, slots=True)
 class RequestMiddleware:
-    """What every request goes through; `handle` is the middleware."""
+    """Middleware of every request; `handle` is the function."""
 
     gate: Authenticator
-    #: By path as it is registered; what is not here is `others`.
+    #: By registered path; other paths are `others`.
     routes: Mapping[str, RouteFacts]
     others: RouteFacts
     metrics: HttpMetrics
@@ -67,7 +67,7 @@ class RequestMiddleware:
             access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
             quota, key, refusal = await self.gate.admit(request, access)
             if path is UNMATCHED:
-                # One of ours that does not take the method refuses it in its own form.
+                # A known path that does not allow the method responds in its own format.
                 facts = self.routes.get(request.path, self.others)
             passing = request[REQUEST_CONTEXT] = RequestContext(
                 self._request_id(request), quota, key
@@ -77,7 +77,7 @@ class RequestMiddleware:
                 if refusal is not None:
                     raise refusal
                 response = await handler(request)
-            except Exception as error:  # noqa: BLE001 (the client is told, and so are we)
+            except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
                 response = _problem(request, passing, facts, error)
             _add_headers(response, passing, facts)
             self._record(request.method, path, response.status, passing, self.clock() - started)
@@ -113,7 +113,7 @@ def _path_of(request: web.Request) -> str:
 
 
 def _check_encoding(request: web.Request) -> None:
-    """Raises UnsupportedMediaType for a body that would have to be decoded, even one unread."""
+    """Raises UnsupportedMediaType for a body with a Content-Encoding, even if unread."""
     if hdrs.CONTENT_ENCODING in request.headers and request.body_exists:
         raise UnsupportedMediaType(
             "send the body without a Content-Encoding", accept_encoding="identity"
@@ -123,7 +123,7 @@ def _check_encoding(request: web.Request) -> None:
 def _problem(
     request: web.Request, passing: RequestContext, facts: RouteFacts, error: Exception
 ) -> web.Response:
-    """What a client is told of anything that was raised."""
+    """The client's problem for any exception."""
     if isinstance(error, Problem):
         problem = error
     elif isinstance(error, web.HTTPException):

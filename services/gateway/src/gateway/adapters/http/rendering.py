@@ -1,7 +1,7 @@
 """XML by dicttoxml: the tree of the JSON answer, as spec/decisions.md section 3 describes it.
 
 A list is its plural name around singular elements, `null` is an empty element with `nil="true"`.
-This module is also what a rendering process imports, so it imports little itself.
+A rendering process imports this module too, so it imports little itself.
 """
 
 import importlib.util
@@ -26,16 +26,16 @@ SINGULAR = {
     "errors": "error",
 }
 
-#: What XML 1.0 cannot hold in any form. JSON can, and a register's text might.
+#: Characters that XML 1.0 cannot represent. JSON can, and a register's text might contain them.
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-#: Stands for `null` until dicttoxml is done: it is illegal itself, so no text can hold it.
+#: Placeholder for `null` in dicttoxml: illegal in XML, so no text can contain it.
 _NIL = "\0"
 _NIL_ELEMENT = re.compile(r"<(\w+)>\0</\1>")
 
 
 def company_xml(body: bytes) -> bytes:
-    """The document of a company that is given as JSON."""
+    """The XML document of a company given as JSON."""
     return xml_document("company", orjson.loads(body))
 
 
@@ -52,7 +52,7 @@ def xml_document(root: str, tree: Mapping[str, Any]) -> bytes:
 
 
 def _singular(name: str) -> str:
-    # dicttoxml asks for the name of every dictionary, too.
+    # dicttoxml requests a name for every dictionary, too.
     return SINGULAR.get(name, "item")
 
 
@@ -69,10 +69,10 @@ def _prepared(value: Any) -> Any:
 
 
 def _loaded() -> Any:
-    """dicttoxml without what makes it slow, in a copy of our own.
+    """A private copy of dicttoxml without its slow parts.
 
-    It parses a document for every name to see whether it is one, though ours are the fields of the
-    contracts; and it writes every value into log lines that nobody reads, and nobody should.
+    It validates every name by parsing a document, though these are the fields of the contracts; and
+    it writes every value to the log.
     Without both a company takes 0.1 ms instead of 1.2 ms.
     """
     spec = importlib.util.find_spec("dicttoxml")
@@ -83,7 +83,7 @@ def _loaded() -> Any:
     logging.getLogger("dicttoxml").disabled = True
     module.__dict__.update(
         make_valid_xml_name=lambda name, attributes: (name, attributes),
-        # Beside log lines only strings pass through it, on their way to be escaped.
+        # Apart from log lines it only receives strings to be escaped.
         unicode_me=lambda value: value if isinstance(value, str) else "",
     )
     return module

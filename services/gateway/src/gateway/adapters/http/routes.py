@@ -1,4 +1,4 @@
-"""The public paths, who may use them, and the application that serves them."""
+"""Public routes, their access rules, and the application that serves them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from gateway.domain.rates import Rate
 from gateway.ports import ApiKeys, Lookups, Renderer, Suggestions, Webhooks
 from gateway.usecases import LookUpAll
 
-#: The largest body that is read; a lookup has none, a webhook or a batch a small one.
+#: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
 MAX_BODY_SIZE = 64 * 1024
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
@@ -37,7 +37,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
-    """What the application works with."""
+    """Dependencies of the application."""
 
     lookups: Lookups
     suggestions: Suggestions
@@ -47,14 +47,14 @@ class Dependencies:
     #: Monotonic, in seconds.
     clock: Callable[[], float]
     new_id: Callable[[], str]
-    #: What an operation on webhooks makes is named after it, so it is never the same twice.
+    #: Ids of created webhooks derive from it, so it is unique.
     new_call_id: Callable[[], UUID]
     registry: CollectorRegistry = REGISTRY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Who may look up, and how often, in this process."""
+    """Access and rate limits of this process."""
 
     anonymous_lookups: bool = True
     anonymous_rate: Rate
@@ -91,7 +91,7 @@ def application(surroundings: Dependencies, policy: Policy) -> web.Application:
 
 
 def _add_lookups(router: web.UrlDispatcher, surroundings: Dependencies, policy: Policy) -> None:
-    """What has no body, and what scripts of other sites may ask."""
+    """Routes without a body, open to cross-origin scripts."""
     handlers: dict[str, Handler] = {
         path: lookup_handler(surroundings.lookups, surroundings.renderer, kind)
         for path, kind in LOOKUP_PATHS.items()

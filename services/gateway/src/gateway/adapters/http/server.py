@@ -11,7 +11,7 @@ from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
 from gateway.adapters.http.metrics import ConnectionMetrics
 
 #: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s): the side
-#: that closes first must be the one that knows that no request is under way.
+#: that closes first must be the one that knows that no request is in flight.
 KEEP_ALIVE = 75
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
@@ -30,8 +30,8 @@ async def public_port(  # noqa: PLR0913 (each is one setting of the port)
 ) -> AsyncIterator[int]:
     """Serves the application while the body runs; yields the port (for port 0).
 
-    Leaving closes the port and the idle connections at once, and the others when their request is
-    answered, at the latest after `stop_limit`.
+    Leaving closes the port and the idle connections at once, and the others after their response,
+    at the latest after `stop_limit`.
     """
     runner = PublicRunner(
         app,
@@ -51,7 +51,7 @@ async def public_port(  # noqa: PLR0913 (each is one setting of the port)
 
 
 def _protocol_log() -> logging.Logger:
-    """aiohttp's complaints about what is no HTTP, with a trace each: anybody can cause them."""
+    """Logger without aiohttp's errors about invalid HTTP, which any client can cause."""
     log = logging.getLogger("gateway.protocol")
     log.setLevel(logging.CRITICAL)
     return log

@@ -14,7 +14,7 @@ SUGGEST_PATH = "/api/suggest"
 
 
 def suggest_handler(suggestions: Suggestions) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler of suggestions; a list may be shown again for a minute, as companies may."""
+    """The handler of suggestions; a client may reuse a list for a minute."""
 
     async def suggest(request: web.Request) -> web.Response:
         asked = parse_suggestion(parameters_of(request))

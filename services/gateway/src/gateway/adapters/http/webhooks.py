@@ -20,27 +20,27 @@ IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 STATUS = "status"
 
 
-#: Answers about webhooks are their owner's alone, and some hold a secret.
+#: Webhook answers are private to the owner, and some contain a secret.
 PRIVATE = "no-store"
-#: The kinds of events are the same for everybody, and change with a release.
+#: Event types are the same for every client, and change with a release.
 PUBLIC = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method and path, and the operation that it is."""
+    """A method and path, and its operation."""
 
     method: str
     path: str
     operation: Operation
     #: Whether the operation reads a JSON body.
     takes_json: bool = False
-    #: Whether a repeat under the same `Idempotency-Key` does nothing again.
+    #: Whether the operation supports `Idempotency-Key`.
     takes_key: bool = False
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """What GET answers, HEAD answers without the body."""
+        """Methods of the endpoint: GET implies HEAD."""
         return (hdrs.METH_GET, hdrs.METH_HEAD) if self.method == hdrs.METH_GET else (self.method,)
 
 
@@ -101,7 +101,7 @@ def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
 
 
 async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
-    """What the operation may read of the body; raises UnsupportedMediaType or InvalidBody."""
+    """The body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
     if endpoint.takes_json:
         return await json_body(request)
     return await body_of(request) if endpoint.takes_key else b""
@@ -110,8 +110,8 @@ async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
 def _idempotency_key(request: web.Request) -> str | None:
     if IDEMPOTENCY_KEY not in request.headers:
         return None
-    # Given twice, the two are one that no client can mean, and that the registry refuses. So is
-    # what bytes that are no UTF-8 become here; as they came, no message could carry them.
+    # Two headers are joined to a value that the registry rejects. So are bytes that are not UTF-8
+    # replaced; unchanged they could not be encoded in a message.
     text = ", ".join(request.headers.getall(IDEMPOTENCY_KEY))
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
@@ -123,7 +123,7 @@ def _status(request: web.Request) -> Literal[AttemptStatus.CANCELLED] | None:
         case [AttemptStatus.CANCELLED.value]:
             return AttemptStatus.CANCELLED
         case _:
-            message = f"give {AttemptStatus.CANCELLED}, once, or leave it out"
+            message = f"must be {AttemptStatus.CANCELLED}, given once, or left out"
             raise InvalidParameter(
                 f"{STATUS} is not valid", errors=(FieldError(parameter=STATUS, message=message),)
             )

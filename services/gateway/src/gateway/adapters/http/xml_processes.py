@@ -1,4 +1,4 @@
-"""XML without holding the event loop: large documents are rendered in a process of their own."""
+"""XML rendering off the event loop: large documents are rendered in another process."""
 
 import asyncio
 import multiprocessing
@@ -17,7 +17,7 @@ from gateway.domain.problems import ServiceUnavailable
 INLINE = 8 * 1024
 #: Seconds for a large document, the first of which also starts the process.
 LIMIT = 10.0
-#: Large documents under way at once; at 40 ms each the last of them would wait some seconds.
+#: Maximum large documents in progress; at 40 ms each the last waits some seconds.
 MAX_PENDING = 64
 
 log = structlog.get_logger()
@@ -36,7 +36,7 @@ class XmlRenderer:
         if len(body) <= self._inline:
             return company_xml(body)
         if self._waiting >= MAX_PENDING:
-            raise ServiceUnavailable("too many large XML documents are being written")
+            raise ServiceUnavailable("too many large XML documents are being rendered")
         self._waiting += 1
         try:
             return await self._elsewhere(body)
@@ -54,7 +54,7 @@ class XmlRenderer:
             log.error("xml.process_died", bytes=len(body))
             if self._pool is pool:
                 self._pool = None  # the next large document starts a new one
-            raise ServiceUnavailable("the XML document could not be written") from None
+            raise ServiceUnavailable("the XML document could not be rendered") from None
 
     async def close(self) -> None:
         if self._pool is not None:

@@ -1,1 +1,1 @@
-"""The documentation page: made from the OpenAPI document, needing no other host."""
+"""Documentation page, generated from the OpenAPI document without external resources."""

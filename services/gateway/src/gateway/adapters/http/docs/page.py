@@ -1,4 +1,4 @@
-"""The OpenAPI document as one HTML page for reading, with a form to try each lookup."""
+"""The OpenAPI document as one HTML page, with a form to try each lookup."""
 
 import json
 import re
@@ -13,7 +13,7 @@ _CODE = re.compile(r"`([^`]+)`")
 
 
 def page(document: Node) -> str:
-    """A page that takes everything from this host and holds no script or style of its own."""
+    """A page that loads everything from this host, without inline script or style."""
     view = _View(document)
     title = escape(document["info"]["title"])
     return (
@@ -63,9 +63,9 @@ class _View:
         info = self._document["info"]
         return (
             f"<header><h1>{escape(info['title'])} <small>{escape(info['version'])}</small></h1>"
-            f"<p>{escape(info['summary'])} The same as an OpenAPI document: "
+            f"<p>{escape(info['summary'])} As an OpenAPI document: "
             '<a href="openapi.json">openapi.json</a>.</p>'
-            '<p><label>Your key, for trying <input id="key" type="password" autocomplete="off" '
+            '<p><label>API key for these forms <input id="key" type="password" autocomplete="off" '
             'placeholder="none: anonymous"></label></p></header>'
         )
 
@@ -228,7 +228,7 @@ def _shape(name: str, shape: Node) -> str:
 
 
 def _type(schema: Node) -> str:
-    """A schema in a few words; the shapes it refers to are supervised."""
+    """A short description of a schema; referenced schemas are linked."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f'<a href="#schema-{name}">{name}</a>'

@@ -16,7 +16,7 @@ from gateway.domain.conditional import accepts_gzip, etag_matches
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-#: Nothing from elsewhere, nothing inline, not in a frame.
+#: No external, inline or framed content.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -30,7 +30,7 @@ PARTS = {
 
 
 def documentation() -> dict[str, Handler]:
-    """The handlers by path; everything they answer with is made here, once."""
+    """Handlers by path; their responses are rendered once, here."""
     document = openapi_document()
     folder = files("gateway.adapters.http.docs")
     parts = {
@@ -38,7 +38,7 @@ def documentation() -> dict[str, Handler]:
         for name, media_type in PARTS.items()
     }
     return {
-        # Relative, so that it leads to the right place behind any prefix of a proxy.
+        # Relative, so that it works behind any path prefix of a proxy.
         "/": _redirect("docs"),
         "/docs": _fixed(page(document).encode(), "text/html; charset=utf-8"),
         **parts,
@@ -48,7 +48,7 @@ def documentation() -> dict[str, Handler]:
 
 @dataclass(frozen=True, slots=True)
 class _Representation:
-    """One form of a document, with an entity tag of its own (RFC 9110, 8.8.3.3)."""
+    """A representation of a document with its own entity tag (RFC 9110, 8.8.3.3)."""
 
     body: bytes
     headers: dict[str, str]
@@ -68,7 +68,7 @@ def _fixed(body: bytes, media_type: str) -> Handler:
     }
     tag = sha256(body).hexdigest()[:16]
     plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
-    # Without a time in it, all processes make the same bytes.
+    # Without a timestamp all processes produce the same bytes.
     compressed = _Representation(
         gzip.compress(body, mtime=0),
         {**headers, ETAG: f'"{tag}.gzip"', hdrs.CONTENT_ENCODING: "gzip"},

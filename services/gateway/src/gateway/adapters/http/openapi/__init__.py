@@ -1,1 +1,1 @@
-"""The description of the public interface, made from the code that serves it."""
+"""OpenAPI description of the public interface, generated from the code that serves it."""

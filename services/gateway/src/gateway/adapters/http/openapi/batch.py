@@ -1,4 +1,4 @@
-"""The operation of batches: what may be sent, and what is answered."""
+"""OpenAPI of batch lookups: operation and schemas."""
 
 from typing import Any, Final
 
@@ -48,14 +48,14 @@ RESULTS: Final[Node] = {
 def batch_paths() -> Node:
     operation = {
         "operationId": "lookUpAll",
-        "summary": "Look many companies up at once",
+        "summary": "Look up many companies at once",
         "tags": ["Lookups"],
         "security": [{"bearer": []}, {"header": []}],
         "requestBody": {"required": True, "content": _content("Batch", BATCH)},
         "responses": {
             "200": {
                 "description": "A result for each lookup, in their order: the company, or the "
-                "problem that a lookup by itself would have got.",
+                "problem of that lookup.",
                 "headers": headers("Cache-Control"),
                 "content": _content("BatchResults", RESULTS),
             },
@@ -75,9 +75,9 @@ def batch_schemas() -> dict[str, Schema]:
         },
         "BatchLookup": {
             "type": "object",
-            "description": "Parameters as of a lookup by itself; what is `null` is not given. "
-            "`country` and exactly one search are needed. A value that cannot be what it was given "
-            "as is a problem of this lookup alone.",
+            "description": "Parameters as of a single lookup; `null` members are ignored. "
+            "`country` and exactly one search are needed. An invalid value "
+            "is a problem of this lookup alone.",
             "additionalProperties": False,
             "properties": _parameters(),
         },
@@ -106,7 +106,7 @@ def _parameters() -> Schema:
         **searches,
         SEARCH: "Any of the above; its type is inferred.",
     }
-    include = "What else to answer with: " + ", ".join(f"`{each}`" for each in Include) + "."
+    include = "Additional fields of the answer: " + ", ".join(f"`{each}`" for each in Include) + "."
     return {
         **{
             name: {"type": ["string", "null"], "description": about}

@@ -1,4 +1,4 @@
-"""The request that a webhook's receiver is sent."""
+"""OpenAPI of the request to a webhook's receiver."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Node = dict[str, Any]
 
 
 def delivery() -> Node:
-    """The request that a receiver is sent."""
+    """The webhook request of the OpenAPI document."""
     return {
         "operationId": "delivery",
         "summary": "An event, sent to the webhook's URL",
@@ -32,9 +32,9 @@ def delivery() -> Node:
         ],
         "requestBody": json_body("Event", EVENT),
         "responses": {
-            "2XX": {"description": "You have it."},
-            "410": {"description": "You never want to hear of it again: the webhook is disabled."},
-            "default": {"description": "It failed, and is tried again."},
+            "2XX": {"description": "Received."},
+            "410": {"description": "Gone: the webhook is disabled."},
+            "default": {"description": "Failed: the delivery is retried."},
         },
     }
 

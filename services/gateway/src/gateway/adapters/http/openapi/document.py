@@ -36,16 +36,16 @@ def openapi_document() -> Node:
         "info": {
             "title": "Company lookup",
             "version": version("gateway"),
-            "summary": "One company out of the Danish or the Norwegian register, and word of "
-            "what changes in them.",
+            "summary": "Look up one company in the Danish or the Norwegian register, and "
+            "receive changes by webhook.",
             "description": introduction(),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/"}],
         "security": [{}, {"bearer": []}, {"header": []}],
         "tags": [
-            {"name": "Lookups", "description": "One company, by what is known of it."},
-            {"name": "Webhooks", "description": "Word of changes, sent to a URL of yours."},
+            {"name": "Lookups", "description": "Look up one company."},
+            {"name": "Webhooks", "description": "Receive changes at a URL of yours."},
             {"name": "Documentation", "description": "This description."},
         ],
         "paths": {
@@ -54,7 +54,7 @@ def openapi_document() -> Node:
             **suggestion_paths(),
             **webhook_paths(),
             "/openapi.json": {"get": _page("openapi", "This document", "application/json")},
-            "/docs": {"get": _page("docs", "This document for reading", "text/html")},
+            "/docs": {"get": _page("docs", "This document as a web page", "text/html")},
         },
         "webhooks": {"delivery": {"post": delivery()}},
         "components": _components(),

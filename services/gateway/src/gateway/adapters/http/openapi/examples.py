@@ -1,4 +1,4 @@
-"""The examples of the API's description: invented companies, and problems as they really come."""
+"""Examples of the OpenAPI document: invented companies, and real problems."""
 
 from typing import Any
 
@@ -129,7 +129,7 @@ WITH_EVERYTHING = {
     "alternatives": ALTERNATIVES,
 }
 
-#: Faulty queries, each of which fails in one of the three ways.
+#: Invalid queries, one for each of three problems.
 _FAULTY: tuple[Parameters, ...] = (
     {"vat": ["12345674"]},
     {"country": ["dk"], "vat": ["1234"], "include": ["owners,branches"]},
@@ -141,7 +141,7 @@ _OTHERS: tuple[Problem, ...] = (
     problems.Forbidden("the API key lacks the scope lookup"),
     problems.CompanyNotFound("no company in the register matches; searched as a name"),
     problems.InvalidBody(
-        "the body is not as it should be",
+        "the request body is invalid",
         errors=(FieldError(parameter="url", message="give a URL that starts with https://"),),
     ),
     problems.WebhookNotFound("you have no webhook with this id"),
@@ -152,11 +152,11 @@ _OTHERS: tuple[Problem, ...] = (
     problems.IdempotencyConflict("this Idempotency-Key was used for a request with another body"),
     problems.BodyTooLarge("the body is larger than 64 KiB"),
     problems.UnsupportedMediaType("send the body as Content-Type: application/json"),
-    problems.NotFound("there is nothing at this path"),
-    problems.MethodNotAllowed("this path does not take POST", allowed=("GET", "HEAD", "OPTIONS")),
-    problems.RateLimited("too many requests; ask again in 12 s", retry_after=12),
+    problems.NotFound("no resource at this path"),
+    problems.MethodNotAllowed("this path does not allow POST", allowed=("GET", "HEAD", "OPTIONS")),
+    problems.RateLimited("too many requests; retry in 12 s", retry_after=12),
     problems.InternalError("an internal error"),
-    problems.ServiceUnavailable("the lookup service is away"),
+    problems.ServiceUnavailable("the lookup service cannot be reached now"),
     problems.LookupTimeout("the lookup service did not answer in time"),
 )
 
@@ -172,4 +172,4 @@ def _problem_of(parameters: Parameters) -> Problem:
         parse_lookup(parameters)
     except Problem as problem:
         return problem
-    raise AssertionError("an example of a faulty query is not faulty")
+    raise AssertionError("an example of an invalid query is valid")

@@ -10,7 +10,7 @@ from gateway.domain.reading import COUNTRY
 
 Node = dict[str, Any]
 
-#: What is searched for: how the term may look, and an example.
+#: Search types: the form of the term, and an example.
 TERMS: dict[SearchType, tuple[str, str]] = {
     SearchType.VAT: (
         "Registration number: 8 digits in Denmark, 9 in Norway. Spaces, dots, dashes and the "
@@ -51,13 +51,13 @@ def lookup_paths() -> Node:
 
 
 def _lookup(kind: SearchType | None) -> Node:
-    """The operation of `/api`, or of the endpoint of one kind of search."""
-    about = "by any one of its searches" if kind is None else f"by {kind}"
+    """The operation of `/api`, or of the endpoint of one search type."""
+    about = "by any search type" if kind is None else f"by {kind}"
     shared = [ref("parameters", name) for name in (COUNTRY, INCLUDE, FORMAT)]
     terms = _any_search() if kind is None else [_term(TERM, kind, required=True)]
     return {
         "operationId": "lookUp" if kind is None else f"lookUpBy{kind.value.capitalize()}",
-        "summary": f"Look a company up {about}",
+        "summary": f"Look up a company {about}",
         "tags": ["Lookups"],
         "parameters": [shared[0], *terms, *shared[1:]],
         "responses": {
@@ -97,9 +97,9 @@ def _term(name: str, kind: SearchType, *, required: bool) -> Node:
 
 
 def options() -> Node:
-    """The operation that tells what may be asked of a path."""
+    """The OPTIONS operation of a path."""
     return {
-        "summary": "What may be asked here, also for a browser before another site's script asks",
+        "summary": "Allowed methods, and the CORS preflight",
         "tags": ["Lookups"],
         "security": [{}],
         "responses": {
@@ -121,7 +121,7 @@ def lookup_parameters() -> Node:
         INCLUDE: {
             "name": INCLUDE,
             "in": "query",
-            "description": "What else to answer with, separated by commas; may be repeated.",
+            "description": "Additional fields of the answer, separated by commas; may be repeated.",
             "schema": {
                 "type": "array",
                 "minItems": 1,

@@ -1,4 +1,4 @@
-"""What is answered: headers, the company, and the problems by status."""
+"""Responses: headers, the company, and the problems by status."""
 
 from collections.abc import Iterable
 from http import HTTPStatus
@@ -19,7 +19,7 @@ from gateway.domain.query import Format
 
 Node = dict[str, Any]
 
-#: What a lookup can end in, beside 200 and 304.
+#: Problems of a lookup.
 LOOKUP_PROBLEMS: tuple[type[Problem], ...] = (
     problems.MissingParameter,
     problems.InvalidParameter,
@@ -37,16 +37,16 @@ LOOKUP_STATUSES = tuple(sorted({STATUS[kind].value for kind in LOOKUP_PROBLEMS})
 
 HEADERS: dict[str, Node] = {
     "X-Request-Id": {
-        "description": "Names the request; the caller's own, when it sent a sane one.",
+        "description": "Id of the request; the client's own, when it sent a valid one.",
         "schema": {"type": "string", "maxLength": 128},
     },
     "RateLimit-Policy": {
-        "description": "The rate that holds: requests `q` in a window of `w` seconds.",
+        "description": "The rate limit: `q` requests in a window of `w` seconds.",
         "schema": {"type": "string"},
         "example": '"key";q=1200;w=60',
     },
     "RateLimit": {
-        "description": "What is left of it: `r` requests, anew after `t` seconds.",
+        "description": "The remaining quota: `r` requests, reset after `t` seconds.",
         "schema": {"type": "string"},
         "example": '"key";r=1199;t=60',
     },
@@ -56,7 +56,7 @@ HEADERS: dict[str, Node] = {
     "WWW-Authenticate": {"schema": {"type": "string"}, "example": "Bearer"},
     "Allow": {"schema": {"type": "string"}, "example": "GET, HEAD, OPTIONS"},
     "Location": {
-        "description": "The path of what was created.",
+        "description": "The path of the created resource.",
         "schema": {"type": "string"},
         "example": f"/api/webhooks/{WEBHOOK['id']}",
     },
@@ -81,7 +81,7 @@ def responses() -> Node:
     return {
         "Company": _company(),
         "NotModified": {
-            "description": "The company is as it was when it got the given `ETag`.",
+            "description": "The company has not changed since the given `ETag`.",
             "headers": headers(*ON_STATUS[304]),
         },
         **{problem_name(status): _problem(status, LOOKUP_PROBLEMS) for status in LOOKUP_STATUSES},
@@ -90,13 +90,13 @@ def responses() -> Node:
 
 
 def problem_answers(*kinds: type[Problem]) -> Node:
-    """The answers with these problems by status, in JSON alone."""
+    """Responses with these problems by status, in JSON only."""
     statuses = sorted({STATUS[kind].value for kind in kinds})
     return {str(status): _problem(status, kinds, has_xml=False) for status in statuses}
 
 
 def problem_name(status: int) -> str:
-    """What the answer with a problem of that status is called, such as BadRequest."""
+    """Name of the response with that status, such as BadRequest."""
     return HTTPStatus(status).phrase.title().replace(" ", "")
 
 
@@ -110,7 +110,7 @@ def ref(kind: str, name: str) -> Node:
 
 
 def json_content(schema: str, example: Any) -> Node:
-    """The content of an answer or a body that is JSON alone."""
+    """Content of a JSON response or request body."""
     return {JSON: {"schema": ref("schemas", schema), "example": example}}
 
 

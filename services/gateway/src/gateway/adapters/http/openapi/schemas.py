@@ -1,4 +1,4 @@
-"""JSON Schemas of what is answered, made from the contracts."""
+"""JSON Schemas of responses, generated from the contracts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,15 +11,15 @@ Schema = dict[str, Any]
 
 REF = "#/components/schemas/{model}"
 
-#: What a field's name and type do not say.
+#: Descriptions of fields.
 _FIELDS: Mapping[tuple[str, str], Schema] = {
     ("Company", "vat"): {
         "description": "Registration number: 8 digits in Denmark, 9 in Norway. Leading zeros "
         "count; never make it a number.",
         "pattern": "^[0-9]{8,9}$",
     },
-    ("Company", "trade_names"): {"description": "Names it also trades under (binavne)."},
-    ("Company", "former_names"): {"description": "Names it had before."},
+    ("Company", "trade_names"): {"description": "Trade names (binavne)."},
+    ("Company", "former_names"): {"description": "Former names."},
     ("Company", "status_text"): {"description": "The register's own word for the status."},
     ("Company", "founded"): {
         "description": "Null where the register has no date of foundation; see `registered`.",
@@ -31,7 +31,7 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     },
     ("Company", "vat_registered"): {
         "description": "Whether it is in Norway's VAT register; null in Denmark, whose register "
-        "does not say."
+        "does not record it."
     },
     ("Company", "accounts"): {
         "description": "The year of the last annual accounts that were filed, in Norway.",
@@ -43,8 +43,8 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     },
     ("Company", "ended"): {"format": "date"},
     ("Company", "advertising_protected"): {
-        "description": "Whether it has asked not to be sent advertising; null in Norway, whose "
-        "register does not say."
+        "description": "Whether it has opted out of advertising; null in Norway, whose "
+        "register does not record it."
     },
     ("Company", "revision"): {"description": "Counts the stored changes of the company from 1."},
     ("Company", "owners"): {
@@ -79,7 +79,7 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     ("Address", "text"): {"description": "The whole address on one line."},
     ("Employees", "max"): {"description": "Absent in an open class, such as 1000 or more."},
     ("Owner", "vat"): {"description": "Of an owner that is a company of the same register."},
-    ("Owner", "role"): {"description": "As what it owns, the same codes in both countries."},
+    ("Owner", "role"): {"description": "Kind of ownership, the same codes in both countries."},
     ("Owner", "role_text"): {"description": "The register's own word."},
     ("Owner", "since"): {"format": "date"},
     ("Role", "role_text"): {"description": "The register's own word."},
@@ -92,7 +92,7 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     ("EinvoicingEntry", "identifier"): {"description": "`<scheme>:<value>`."},
     ("EinvoicingEntry", "scheme"): {"description": "ISO 6523 code, such as 0184."},
     ("Match", "type"): {
-        "description": "What the term was found as; with `search`, the rule that won.",
+        "description": "The search type that matched; with `search`, the inferred one.",
         "enum": [kind.value for kind in SearchType],
     },
     ("Match", "score"): {"description": "100 is an exact match.", "minimum": 0, "maximum": 100},
@@ -105,12 +105,12 @@ _FIELDS: Mapping[tuple[str, str], Schema] = {
     },
 }
 
-#: Included lists that are null where the register has nothing to say.
+#: Included lists that are null where the register has no data.
 _NULLABLE: frozenset[str] = frozenset({Include.OWNERS, Include.ROLES})
 
 
 def schemas() -> dict[str, Schema]:
-    """The components of the description by name: the company, what is in it, and the problem."""
+    """Components by name: the company, its parts, and the problem."""
     answer = CompanyAnswer.model_json_schema(mode="serialization", ref_template=REF)
     parts = answer.pop("$defs")
     parts["Company"] = answer
@@ -119,14 +119,14 @@ def schemas() -> dict[str, Schema]:
 
 
 def tidied(name: str, schema: Schema, about: Mapping[tuple[str, str], Schema]) -> Schema:
-    """A contract's schema as it is published, with what is to be said `about` its fields."""
+    """A contract's published schema, with the descriptions `about` its fields."""
     kept = {key: value for key, value in schema.items() if key not in ("title", "description")}
     if "properties" in kept:
         kept["properties"] = {
             field: _field(part) | about.get((name, field), {})
             for field, part in schema["properties"].items()
         }
-        # Nothing is left out of an answer but what was not asked to be included.
+        # Every field is required, except those of `include`.
         asked_for = set(Include) if name == "Company" else set()
         kept["required"] = [field for field in schema["properties"] if field not in asked_for]
         for field in asked_for - _NULLABLE:
@@ -155,16 +155,16 @@ def _problem() -> Schema:
             "type": {"type": "string", "description": "`urn:problem:` and the code with dashes."},
             "title": {"type": "string"},
             "status": {"type": "integer", "description": "The HTTP status."},
-            "detail": {"type": "string", "description": "What happened, for people."},
+            "detail": {"type": "string", "description": "Description for humans."},
             "code": {
                 "type": "string",
-                "description": "What happened, for programs: one code per cause.",
+                "description": "Machine-readable cause.",
                 "enum": [kind.code for kind in STATUS],
             },
             "request_id": {"type": "string", "description": "As in `X-Request-Id`."},
             "errors": {
                 "type": "array",
-                "description": "Every fault of the input.",
+                "description": "Every error in the input.",
                 "items": {
                     "type": "object",
                     "required": ["parameter", "message"],

@@ -1,4 +1,4 @@
-"""The operation of suggestions, and what it answers."""
+"""OpenAPI of suggestions: operation and schemas."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -46,7 +46,7 @@ _FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
         "description": "The current name, also where a trade name or a former one fits."
     },
     ("Suggestion", "score"): {
-        "description": "How what was typed fits: 100 a whole name, 95 its beginning, 85 the "
+        "description": "How the text matches: 100 a whole name, 95 its beginning, 85 the "
         "beginnings of its words, below that all but a typo. A little less for names that are not "
         "the current one.",
         "minimum": 0,
@@ -63,7 +63,7 @@ def suggestion_paths() -> Node:
         "parameters": [ref("parameters", COUNTRY), _typed(), _limit()],
         "responses": {
             "200": {
-                "description": "The companies that it may become; an empty list for none.",
+                "description": "The matching companies; may be empty.",
                 "headers": headers("Cache-Control"),
                 "content": {
                     "application/json": {
@@ -90,7 +90,7 @@ def _typed() -> Node:
         "name": TERM,
         "in": "query",
         "required": True,
-        "description": "What has been typed of a name so far, 2 to 200 characters. It may begin "
+        "description": "The part of a name typed so far, 2 to 200 characters. It may begin "
         "the name, or each word of it one of the name's words; one typo is forgiven from four "
         "letters on, two from eight.",
         "schema": {"type": "string", "minLength": shortest, "maxLength": longest},
@@ -102,7 +102,7 @@ def _limit() -> Node:
     return {
         "name": LIMIT,
         "in": "query",
-        "description": "The most companies to suggest.",
+        "description": "Maximum number of companies.",
         "schema": {
             "type": "integer",
             "minimum": 1,

@@ -1,4 +1,4 @@
-"""The examples of webhooks in the API's description; whoever is in them is invented."""
+"""Webhook examples of the OpenAPI document; all data is invented."""
 
 from typing import Any
 

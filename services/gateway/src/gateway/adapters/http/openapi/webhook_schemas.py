@@ -1,4 +1,4 @@
-"""JSON Schemas of webhooks: what is answered, made from the contracts, and what may be sent."""
+"""JSON Schemas of webhooks: responses, generated from the contracts, and request bodies."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ from common.contracts.webhooks import (
 )
 from gateway.adapters.http.openapi.schemas import REF, Schema, tidied
 
-#: The contracts of the answers, by the name that they are published under.
+#: Contracts of the responses, by published name.
 _ANSWERS: Final[Mapping[str, type[Contract]]] = {
     "Webhook": PublicWebhook,
     "WebhookWithSecret": WebhookWithSecret,
@@ -41,14 +41,14 @@ _PUBLISHED: Final = {kind.__name__: name for name, kind in _ANSWERS.items()}
 
 _TIME: Final[Schema] = {"format": "date-time"}
 
-#: What a field's name and type do not say.
+#: Descriptions of fields.
 _FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
     ("Webhook", "events"): {"description": "Event types, families (`company.*`) or `*`."},
     ("Webhook", "disabled_at"): _TIME,
     ("Webhook", "created_at"): _TIME,
     ("Webhook", "updated_at"): _TIME,
     ("WebhookWithSecret", "secret"): {
-        "description": "Signs the deliveries. It is shown this once.",
+        "description": "Signs the deliveries. It is shown only once.",
         "pattern": "^whsec_",
     },
     ("WebhookFilter", "countries"): {"description": "Empty: both."},
@@ -60,19 +60,19 @@ _FIELDS: Final[Mapping[tuple[str, str], Schema]] = {
     ("Attempt", "attempt"): {"description": "Counts from 1.", "minimum": 0},
     ("Attempt", "response_code"): {"description": "The status that the receiver answered with."},
     ("Attempt", "error"): {
-        "description": "Why it failed, in one word: `timeout`, `dns`, `connection_refused`, `tls`, "
+        "description": "Cause of the failure: `timeout`, `dns`, `connection_refused`, `tls`, "
         "`blocked_address`, `invalid_response`, `http_status`, `redirect`, `webhook_disabled`, …"
     },
     ("Attempt", "attempted_at"): _TIME,
     ("Attempt", "next_attempt_at"): _TIME,
-    ("EventKind", "schema"): {"description": "JSON Schema of the body that a receiver is sent."},
+    ("EventKind", "schema"): {"description": "JSON Schema of the delivery's body."},
 }
 
 _DESCRIPTION: Final[Schema] = {"type": ["string", "null"], "maxLength": 500}
 
 _URL: Final[Schema] = {
     "type": "string",
-    "description": "Where deliveries are POSTed: `https`, without credentials or fragment, a host "
+    "description": "The receiver's URL: `https`, without credentials or fragment, a host "
     "that is neither local nor private.",
     "maxLength": 2048,
     "pattern": "^[hH][tT][tT][pP][sS]://",
@@ -87,14 +87,14 @@ _PATTERNS = (
 
 _EVENTS: Final[Schema] = {
     "type": "array",
-    "description": "What to hear of: event types, families (`company.*`) or `*`.",
+    "description": "Subscriptions: event types, families (`company.*`) or `*`.",
     "minItems": 1,
     "items": {"type": "string", "enum": list(_PATTERNS)},
 }
 
 _FILTER: Final[Schema] = {
     "type": ["object", "null"],
-    "description": "Which companies' events; both lists must match, and an empty one always does.",
+    "description": "Selects companies; both lists must match, and an empty one matches all.",
     "additionalProperties": False,
     "properties": {
         "countries": {
@@ -111,7 +111,7 @@ _FILTER: Final[Schema] = {
 
 
 def webhook_schemas() -> dict[str, Schema]:
-    """The components by name: answers, bodies, and the event that a receiver is sent."""
+    """Components by name: responses, bodies, and the delivered event."""
     return {**_answers(), **_bodies(), "Event": _event()}
 
 
@@ -124,12 +124,12 @@ def _answers() -> dict[str, Schema]:
     about = {**_FIELDS, **{("WebhookWithSecret", field): of_both[field] for field in of_both}}
     answers = {name: tidied(name, _renamed(part), about) for name, part in named.items()}
     whole = answers["WebhookWithSecret"]
-    # A repeat of a creation is answered without the secret.
+    # The answer to a repeated creation has no secret.
     return {**answers, "CreatedWebhook": {**whole, "required": answers["Webhook"]["required"]}}
 
 
 def _renamed(node: Any) -> Any:
-    """References to contracts by the names that they are published under."""
+    """References to contracts by their published names."""
     match node:
         case {"$ref": str(target)}:
             name = target.rpartition("/")[2]
@@ -153,12 +153,12 @@ def _bodies() -> dict[str, Schema]:
             {
                 "since": {
                     **moment,
-                    "description": "Events that occurred from then on; at most 30 days back.",
+                    "description": "Start of the period; at most 30 days ago.",
                 },
                 "until": {
                     "type": ["string", "null"],
                     "format": "date-time",
-                    "description": "Up to then; now when it is left out.",
+                    "description": "End of the period; now by default.",
                 },
             },
             required=("since",),
@@ -188,7 +188,7 @@ def _event() -> Schema:
         },
         "data": {
             "type": "object",
-            "description": "What it holds for which type, `GET /api/event-types` says.",
+            "description": "`GET /api/event-types` describes the fields of each type.",
         },
     }
     return {"type": "object", "required": list(fields), "properties": fields}

@@ -33,7 +33,7 @@ from gateway.domain.problems import Problem
 
 Node = dict[str, Any]
 
-#: What each operation with a key can end in.
+#: Problems of each operation with a key.
 _ALWAYS = (
     problems.Unauthorized,
     problems.Forbidden,
@@ -46,7 +46,7 @@ _WITH_BODY = (problems.InvalidBody, problems.BodyTooLarge, problems.UnsupportedM
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is to be said of an operation."""
+    """Description of an operation."""
 
     id: str
     summary: str
@@ -66,7 +66,7 @@ _ABOUT: Final[Mapping[Operation, About]] = {
         "createWebhook",
         "Register a URL for events",
         201,
-        "The webhook, with the secret that is shown this once. A repeat under the same "
+        "The webhook with its secret, shown only once. A repeat under the same "
         "`Idempotency-Key` gets it without the secret.",
         "CreatedWebhook",
         WEBHOOK_WITH_SECRET,
@@ -100,7 +100,7 @@ _ABOUT: Final[Mapping[Operation, About]] = {
         "changeWebhook",
         "Change a webhook, or disable it, or enable it again",
         200,
-        "The webhook as it is now; what the body does not name is as it was.",
+        "The updated webhook; fields missing from the body are unchanged.",
         "Webhook",
         WEBHOOK,
         (problems.WebhookNotFound, problems.WebhookDisabled, *_WITH_BODY),
@@ -111,7 +111,7 @@ _ABOUT: Final[Mapping[Operation, About]] = {
         "deleteWebhook",
         "Delete a webhook",
         204,
-        "It is gone; what was waiting for it is not sent.",
+        "Deleted; pending deliveries are not sent.",
         problems=(problems.WebhookNotFound,),
     ),
     Operation.ROTATE_SECRET: About(
@@ -128,7 +128,7 @@ _ABOUT: Final[Mapping[Operation, About]] = {
         "testWebhook",
         "Send a test event",
         202,
-        "It is on its way.",
+        "The test event is queued.",
         "AcceptedDelivery",
         {"delivery_id": DELIVERY_ID},
         (
@@ -151,9 +151,9 @@ _ABOUT: Final[Mapping[Operation, About]] = {
     ),
     Operation.RETRY: About(
         "retryDelivery",
-        "Try a finished delivery once more",
+        "Retry a finished delivery",
         202,
-        "One more attempt is on its way, under the same id.",
+        "One more attempt is queued, with the same id.",
         "AcceptedDelivery",
         {"delivery_id": DELIVERY_ID},
         (
@@ -165,9 +165,9 @@ _ABOUT: Final[Mapping[Operation, About]] = {
     ),
     Operation.RECOVER: About(
         "recoverDeliveries",
-        "Send again what failed for good or was cancelled",
+        "Resend failed or cancelled deliveries",
         202,
-        "How many deliveries are sent again, each with all its retries.",
+        "The number of deliveries sent again, each with all its retries.",
         "Recovered",
         {"count": 7},
         (problems.WebhookNotFound, problems.WebhookDisabled, *_WITH_BODY),
@@ -176,9 +176,9 @@ _ABOUT: Final[Mapping[Operation, About]] = {
     ),
     Operation.EVENT_TYPES: About(
         "listEventTypes",
-        "List the kinds of events",
+        "List the event types",
         200,
-        "The kinds of events, each with the JSON Schema of its body.",
+        "The event types, each with the JSON Schema of its body.",
         "EventKindList",
         {"event_types": [EVENT_TYPE]},
     ),
@@ -199,14 +199,14 @@ def webhook_parameters() -> Node:
         IDEMPOTENCY_KEY: {
             "name": IDEMPOTENCY_KEY,
             "in": "header",
-            "description": "Any text of yours, such as a UUID, new for each thing that you want "
-            "done. A repeat with it does nothing again; it is kept for 24 hours.",
+            "description": "Any text, such as a UUID, unique to each request. A repeat has no "
+            "effect and gets the stored answer, which is kept for 24 hours.",
             "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
         },
         STATUS: {
             "name": STATUS,
             "in": "query",
-            "description": "List what was cancelled instead of the attempts made.",
+            "description": "List cancelled deliveries instead of attempts.",
             "schema": {"type": "string", "enum": [AttemptStatus.CANCELLED.value]},
         },
     }
@@ -215,7 +215,7 @@ def webhook_parameters() -> Node:
 def _operation(endpoint: Endpoint) -> Node:
     about = _ABOUT[endpoint.operation]
     is_open = endpoint.operation is Operation.EVENT_TYPES
-    # Nobody lacks a scope where none is needed.
+    # Operations without a key have no 403.
     always = tuple(kind for kind in _ALWAYS if not (is_open and kind is problems.Forbidden))
     node: Node = {
         "operationId": about.id,
