@@ -151,6 +151,15 @@ def test_one_typo_is_forgiven(index: SearchIndex, typed: str) -> None:
     assert numbers(found) == [0]
 
 
+@pytest.mark.parametrize("typed", ["prøvefabirk", "prøvefabr", "prøvefbarikken", "Prøvefabirk Hol"])
+def test_a_name_that_is_begun_with_a_typo_has_a_score(index: SearchIndex, typed: str) -> None:
+    named(index, "Prøvefabrikken Holding ApS")
+
+    [found] = index.suggest(typed, 10)
+
+    assert 0 < found.score < 100
+
+
 def test_two_typos_are_forgiven_only_where_nothing_else_fits(index: SearchIndex) -> None:
     named(index, "Nordlys Fiskeri", "Nordlkssfiskeri")
 

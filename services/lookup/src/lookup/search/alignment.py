@@ -64,7 +64,17 @@ def likeness(asked: str, there: str, *, begun: bool = False) -> float:
         found = 1 - _EDIT_PRICE * distance / max(len(asked), len(there))
     if (begun or len(asked) >= PREFIX_FROM) and there.startswith(asked):
         found = max(found, _BEGUN if begun else _BEGINNING)
+    elif begun and not found:
+        found = _almost_begun(asked, there, edits)
     return found
+
+
+def _almost_begun(asked: str, there: str, edits: int) -> float:
+    """How likely a word that is still being typed, with its typos, is the beginning of another."""
+    lengths = range(max(len(asked) - edits, 1), min(len(asked) + edits, len(there)) + 1)
+    distances = (edits_between(asked, there[:length], edits) for length in lengths)
+    distance = min(distances, default=edits + 1)
+    return _BEGUN - _EDIT_PRICE * distance / len(asked) if distance <= edits else 0.0
 
 
 def edits_allowed(letters: int) -> int:
