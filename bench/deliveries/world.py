@@ -40,8 +40,9 @@ from local_stack import ports
 from local_stack.processes import Process, Program
 from local_stack.sealing import sealing_key
 from local_stack.system import Service, System
-from lookup.ingest.records import CompanyRecord, Kind
-from lookup.registers.reading import parse
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord
+from lookup.registers.brreg.sources import NO_ENTITIES
 from register_samples import companies_no
 from webhook_store.indexes import make_indexes
 from webhook_store.models import EventFilter, Registered, Webhook
@@ -180,7 +181,7 @@ def an_event(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
 def _company() -> EventCompany:
     """An invented company with an address."""
     for document in companies_no(100, 1):
-        record = parse(Kind.NO_ENTITIES, document)
+        record = parse(NO_ENTITIES.parse, document)
         if isinstance(record, CompanyRecord) and record.company.address is not None:
             return EventCompany(**record.company.model_dump(), revision=1)
     raise AssertionError("the sample register has companies")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lookup.ingest.records import Kind
+from lookup.registers.table import sources
 from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, Service
 
@@ -105,7 +105,7 @@ def test_every_kind_of_register_file_is_loaded_into_a_trial() -> None:
     script = (ROOT / "deploy" / "images" / "load-samples").read_text()
     [kinds] = re.findall(r"^for kind in (.+); do$", script, re.MULTILINE)
 
-    assert kinds.split() == list(Kind)
+    assert kinds.split() == list(sources())
 
 
 def pins(file: Path) -> dict[str, str]:

@@ -13,13 +13,14 @@ import pytest
 import trustme
 from yarl import URL
 
+from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.feeds import Ended, Gone, Position, Present, Unknown, Unusable
 from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, retry_after, sessions
-from lookup.ingest.records import Kind, SourceVersion
+from lookup.ingest.records import SourceVersion
 from lookup.ingest.sources import RegisterAway, RegisterFault
 from lookup.registers.brreg.feed import FILES, BrregEntities
 from lookup.registers.brreg.feeds import UpdateFeed
-from lookup.registers.downloads import DownloadedFile
+from lookup.registers.brreg.sources import NO_ENTITIES
 from register_samples.server import (
     BrokenOff,
     Failure,
@@ -160,7 +161,7 @@ async def test_numbers_are_fetched_in_one_list_and_one_by_one_where_that_leaves_
     entities.remove("310345717")
     wanted = ["310345679", "310345717", "310345792", "987654321"]
 
-    answers = await BrregEntities(register.client, Kind.NO_ENTITIES).fetch(wanted)
+    answers = await BrregEntities(register.client, NO_ENTITIES).fetch(wanted)
 
     assert isinstance(answers["310345679"], Present)
     assert answers["310345717"] == Gone()
@@ -175,7 +176,7 @@ async def test_of_a_list_that_is_refused_each_number_is_fetched_by_itself(
     register.served.registers.no.entities.refused.add("987654321")
     wanted = ["310345679", "987654321", "310345806"]
 
-    answers = await BrregEntities(register.client, Kind.NO_ENTITIES).fetch(wanted)
+    answers = await BrregEntities(register.client, NO_ENTITIES).fetch(wanted)
 
     assert isinstance(answers["310345679"], Present)
     assert isinstance(answers["310345806"], Present)
@@ -186,7 +187,7 @@ async def test_a_feed_page_begins_after_the_last_entry_that_was_read(register: R
     entities = register.served.registers.no.entities
     for turn in range(5):
         entities.change("310345679", {"hjemmeside": f"www{turn}.example.com"})
-    feed = UpdateFeed(register.client, Kind.NO_ENTITIES, page_size=3)
+    feed = UpdateFeed(register.client, NO_ENTITIES.part, page_size=3)
 
     first = await feed.page(Position(NOON - timedelta(days=9999)))
     second = await feed.page(first.position)
@@ -209,10 +210,8 @@ async def test_a_download_leaves_nothing_behind_however_its_reader_ends(
 ) -> None:
     # The second try writes over what the first one had written.
     register.served.faults.plan("/enheter/lastned", BrokenOff(told=True))
-    path = FILES[Kind.NO_ENTITIES]
-    whole = DownloadedFile(
-        register.client, Kind.NO_ENTITIES, path, folder=tmp_path, now=lambda: NOON
-    )
+    path = FILES[NO_ENTITIES.part]
+    whole = DownloadedFile(register.client, NO_ENTITIES, path, folder=tmp_path, now=lambda: NOON)
 
     async with whole.newest() as file:
         assert file is not None
@@ -282,10 +281,10 @@ async def test_a_file_of_the_future_is_as_new_as_the_request_for_it(
     register: Register, tmp_path: Path
 ) -> None:
     register.served.registers.no.publish()
-    path = FILES[Kind.NO_ENTITIES]
+    path = FILES[NO_ENTITIES.part]
     long_ago = datetime(2001, 1, 1, tzinfo=UTC)
     whole = DownloadedFile(
-        register.client, Kind.NO_ENTITIES, path, folder=tmp_path, now=lambda: long_ago
+        register.client, NO_ENTITIES, path, folder=tmp_path, now=lambda: long_ago
     )
 
     async with whole.newest() as file:

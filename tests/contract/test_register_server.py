@@ -10,8 +10,10 @@ import aiohttp
 import orjson
 import pytest
 
-from lookup.ingest.records import Kind
-from lookup.registers.reading import parse
+from lookup.ingest.reading import parse
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
 
@@ -128,7 +130,7 @@ async def test_lists_by_number_leave_out_what_has_ended_or_is_gone(interface: In
     _, found = await interface.get(f"enheter?organisasjonsnummer={numbers}")
 
     [entity] = found["_embedded"]["enheter"]
-    assert parse(Kind.NO_ENTITIES, entity).key == f"no:{COMPANY}"  # type: ignore[union-attr]
+    assert parse(NO_ENTITIES.parse, entity).key == f"no:{COMPANY}"  # type: ignore[union-attr]
 
 
 async def test_pages_link_to_the_next_and_hold_each_entity_once(interface: Interface) -> None:
@@ -292,15 +294,15 @@ def test_registers_that_change_by_themselves_keep_the_showcase_and_their_formats
     assert len(set(said)) == 34
     assert shown.items() <= registers.no.entities.documents.items()
     for kind, documents in (
-        (Kind.NO_ENTITIES, registers.no.entities.documents),
-        (Kind.NO_UNITS, registers.no.units.documents),
-        (Kind.NO_ROLES, registers.no.roles),
-        (Kind.DK_COMPANIES, registers.dk.companies.documents),
-        (Kind.DK_UNITS, registers.dk.units.documents),
-        (Kind.PEPPOL, registers.directory.cards),
+        (NO_ENTITIES, registers.no.entities.documents),
+        (NO_UNITS, registers.no.units.documents),
+        (NO_ROLES, registers.no.roles),
+        (DK_COMPANIES, registers.dk.companies.documents),
+        (DK_UNITS, registers.dk.units.documents),
+        (PEPPOL, registers.directory.cards),
     ):
         for document in documents.values():
-            parse(kind, document)
+            parse(kind.parse, document)
 
 
 def test_a_register_that_is_made_anew_changes_in_other_ways_under_higher_numbers() -> None:

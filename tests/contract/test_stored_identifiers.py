@@ -8,8 +8,11 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.domain.search import InvalidTerm, normalise
-from lookup.ingest.records import CompanyRecord, Kind, ParticipantRecord, RecordRejected, UnitRecord
-from lookup.registers.reading import parse
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -44,7 +47,7 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
     printed = f"{prefix}{scheme}:{value}"
     country = SCHEMES[scheme].country or NO if scheme in SCHEMES else NO
     try:
-        record = parse(Kind.PEPPOL, a_business_card(printed))
+        record = parse(PEPPOL.parse, a_business_card(printed))
     except RecordRejected:
         with pytest.raises(InvalidTerm):
             normalise(SearchType.EAN, printed, country)
@@ -59,7 +62,8 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
 def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, phone: str) -> None:
     try:
         record = parse(
-            Kind.DK_COMPANIES, a_cvr_company(cvrNummer=number, telefonNummer=[a_contact(phone)])
+            DK_COMPANIES.parse,
+            a_cvr_company(cvrNummer=number, telefonNummer=[a_contact(phone)]),
         )
     except RecordRejected:
         return
@@ -72,7 +76,7 @@ def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, 
 @given(number=DIGITS, phone=NUMBERS)
 def test_a_stored_norwegian_company_is_looked_up_by_its_numbers(number: str, phone: str) -> None:
     try:
-        record = parse(Kind.NO_ENTITIES, an_entity(organisasjonsnummer=number, telefon=phone))
+        record = parse(NO_ENTITIES.parse, an_entity(organisasjonsnummer=number, telefon=phone))
     except RecordRejected:
         return
 
@@ -87,11 +91,11 @@ def test_a_stored_unit_is_looked_up_by_its_numbers(
     country: Country, number: str, phone: str
 ) -> None:
     kind, document = {
-        DK: (Kind.DK_UNITS, a_cvr_unit(pNummer=number, telefonNummer=[a_contact(phone)])),
-        NO: (Kind.NO_UNITS, a_norwegian_unit(organisasjonsnummer=number, telefon=phone)),
+        DK: (DK_UNITS, a_cvr_unit(pNummer=number, telefonNummer=[a_contact(phone)])),
+        NO: (NO_UNITS, a_norwegian_unit(organisasjonsnummer=number, telefon=phone)),
     }[country]
     try:
-        record = parse(kind, document)
+        record = parse(kind.parse, document)
     except RecordRejected:
         return
 

@@ -24,10 +24,14 @@ from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.planning.companies import plan_companies
 from lookup.ingest.planning.states import ApplyContext
 from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import FileBroken, Kind, RawDocument, Record, Rejected
+from lookup.ingest.records import FileBroken, RawDocument, Record, Rejected
+from lookup.ingest.register_source import Parser, RegisterSource
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.query.lookups import AnswerLookups
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
 from lookup.store.indexes import make_indexes
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
@@ -70,7 +74,7 @@ class UnpacksRecords:
     read: int = 0
 
     async def __call__(
-        self, _: Kind, documents: Sequence[RawDocument]
+        self, _: Parser, documents: Sequence[RawDocument]
     ) -> Sequence[Record | Rejected]:
         self.read += len(documents)
         return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)
@@ -85,10 +89,12 @@ class Store:
     refused: list[Rejected]
     reader: UnpacksRecords
 
-    async def load(self, *records: Stored, kind: Kind = Kind.DK_COMPANIES) -> Summary:
+    async def load(self, *records: Stored, kind: RegisterSource = DK_COMPANIES) -> Summary:
         return await self.load_pieces((a_document(record) for record in records), kind)
 
-    async def load_pieces(self, pieces: Iterator[Piece], kind: Kind = Kind.DK_COMPANIES) -> Summary:
+    async def load_pieces(
+        self, pieces: Iterator[Piece], kind: RegisterSource = DK_COMPANIES
+    ) -> Summary:
         apply = ApplyRecords(
             self.writer, lambda: NOON, lambda: delays(Random(1), first=0.01, most=0.2)
         )
@@ -175,17 +181,17 @@ async def test_a_document_is_read_again_after_what_it_gave_was_removed(store: St
 @pytest.mark.parametrize(
     "record, kind",
     [
-        (a_company_record(), Kind.DK_COMPANIES),
-        (an_owners_record(an_owner(), vat="12345674"), Kind.NO_ROLES),
-        (a_unit_record(), Kind.DK_UNITS),
-        (a_participant_record(), Kind.PEPPOL),
+        (a_company_record(), DK_COMPANIES),
+        (an_owners_record(an_owner(), vat="12345674"), NO_ROLES),
+        (a_unit_record(), DK_UNITS),
+        (a_participant_record(), PEPPOL),
     ],
 )
 async def test_a_document_that_says_what_is_stored_is_read_once(
-    store: Store, record: Stored, kind: Kind
+    store: Store, record: Stored, kind: RegisterSource
 ) -> None:
     norwegian = a_company(country=Country.NO, vat="12345674")
-    await store.load(a_company_record(norwegian, owners=None), kind=Kind.NO_ENTITIES)
+    await store.load(a_company_record(norwegian, owners=None), kind=NO_ENTITIES)
     await store.load(record, kind=kind)
     revisions = await store.database["companies"].find({}, {"revision": 1}).to_list(None)
     reads = store.reader.read
@@ -214,7 +220,7 @@ async def test_loads_that_meet_each_other_lose_no_change(store: Store) -> None:
     units = [a_unit_record(a_unit(number=str(number))) for number in range(10**9, 10**9 + 20)]
 
     await asyncio.gather(
-        *(store.load(unit, kind=Kind.DK_UNITS) for unit in units),
+        *(store.load(unit, kind=DK_UNITS) for unit in units),
     )
 
     row = (await store.register.companies([KEY]))[KEY]
@@ -247,14 +253,14 @@ async def test_a_broken_file_loads_what_is_whole_and_stays_loading(store: Store)
     assert summary.broken == "the file ends at byte 900, in the middle of record 3"
     assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)
     assert [refused.number for refused in store.refused] == [2]
-    assert not await store.states.is_loaded(Kind.DK_COMPANIES)
+    assert not await store.states.is_loaded(DK_COMPANIES.name)
 
 
 async def test_a_file_read_to_its_end_makes_its_kind_loaded(store: Store) -> None:
     await store.load(a_company_record())
 
-    assert await store.states.is_loaded(Kind.DK_COMPANIES)
-    assert not await store.states.is_loaded(Kind.DK_UNITS)
+    assert await store.states.is_loaded(DK_COMPANIES.name)
+    assert not await store.states.is_loaded(DK_UNITS.name)
 
 
 async def test_a_phone_number_finds_the_best_of_those_who_share_it(store: Store) -> None:
@@ -280,7 +286,7 @@ async def test_companies_with_a_phone_number_come_before_those_that_have_it_by_a
         a_company_record(ended, phones=("33112233",)),
         a_company_record(active, phones=("33112233",)),
     )
-    await store.load(a_unit_record(phones=("33112233",)), kind=Kind.DK_UNITS)
+    await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
 
     three = await store.register.companies_of_phones(Country.DK, ["33112233"], 3)
     two = await store.register.companies_of_phones(Country.DK, ["33112233"], 2)
@@ -291,7 +297,7 @@ async def test_companies_with_a_phone_number_come_before_those_that_have_it_by_a
 
 async def test_a_units_phone_number_finds_its_company_when_no_company_has_it(store: Store) -> None:
     await store.load(a_company_record())
-    await store.load(a_unit_record(phones=("33112233",)), kind=Kind.DK_UNITS)
+    await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
 
     found = await store.register.companies_of_phones(Country.DK, ["33112233"])
 
@@ -300,11 +306,11 @@ async def test_a_units_phone_number_finds_its_company_when_no_company_has_it(sto
 
 async def test_owners_loaded_before_their_company_show_with_it(store: Store) -> None:
     key = CompanyKey("no:987654321")
-    await store.load(an_owners_record(an_owner()), kind=Kind.NO_ROLES)
+    await store.load(an_owners_record(an_owner()), kind=NO_ROLES)
     hidden = await store.register.companies([key])
 
     company = a_company(country=Country.NO, vat="987654321")
-    await store.load(a_company_record(company, owners=None), kind=Kind.NO_ENTITIES)
+    await store.load(a_company_record(company, owners=None), kind=NO_ENTITIES)
 
     assert hidden == {}
     row = (await store.register.companies([key]))[key]
@@ -313,7 +319,7 @@ async def test_owners_loaded_before_their_company_show_with_it(store: Store) -> 
 
 async def test_an_identifier_leads_to_its_holder(store: Store) -> None:
     await store.load(a_company_record())
-    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+    await store.load(a_participant_record(), kind=PEPPOL)
 
     assert await store.register.holders(["0088:5790000000005"]) == {"0088:5790000000005": KEY}
     assert (await store.register.companies([KEY]))[KEY].revision == 2
@@ -321,8 +327,8 @@ async def test_an_identifier_leads_to_its_holder(store: Store) -> None:
 
 async def test_a_removed_company_is_gone_with_its_units_and_identifiers(store: Store) -> None:
     await store.load(a_company_record())
-    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
-    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+    await store.load(a_unit_record(), kind=DK_UNITS)
+    await store.load(a_participant_record(), kind=PEPPOL)
 
     was_known = await store.writer.remove(KEY, at=NOON, publish_events=False)
 
@@ -339,7 +345,7 @@ async def test_a_removed_company_does_not_come_back_with_the_next_file(store: St
     await store.writer.remove(KEY, at=NOON, publish_events=False)
 
     companies = await store.load(a_company_record(version=TUESDAY))
-    units = await store.load(a_unit_record(), kind=Kind.DK_UNITS)
+    units = await store.load(a_unit_record(), kind=DK_UNITS)
 
     assert companies.counts()["removed"] == units.counts()["removed"] == 1
     assert await store.register.companies([KEY]) == {}
@@ -373,7 +379,7 @@ async def test_an_answer_lists_identifiers_as_events_do_whatever_order_they_came
     await store.load(a_company_record())
     for unit in units:
         number = unit.removeprefix("dk:")
-        await store.load(a_unit_record(a_unit(number=number)), kind=Kind.DK_UNITS)
+        await store.load(a_unit_record(a_unit(number=number)), kind=DK_UNITS)
     held = {
         "0096:1": units[0],
         "0184:9": KEY,
@@ -382,7 +388,7 @@ async def test_an_answer_lists_identifiers_as_events_do_whatever_order_they_came
         "0088:4": KEY,
     }
     for identifier, holder in held.items():
-        await store.load(a_participant_record(identifier, holder=holder), kind=Kind.PEPPOL)
+        await store.load(a_participant_record(identifier, holder=holder), kind=PEPPOL)
 
     [reply] = await AnswerLookups(store.register, FakeSearches())([EINVOICING_OF_THE_COMPANY])
 
@@ -435,11 +441,11 @@ async def test_an_identifier_of_a_unit_is_told_as_the_whole_list_of_its_company(
     store: Store,
 ) -> None:
     await store.load(a_company_record())
-    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
-    await store.load(a_participant_record(), kind=Kind.PEPPOL)
+    await store.load(a_unit_record(), kind=DK_UNITS)
+    await store.load(a_participant_record(), kind=PEPPOL)
     of_unit = a_participant_record("0096:1012345678", holder=UnitKey("dk:1012345678"))
 
-    await store.load(of_unit, kind=Kind.PEPPOL)
+    await store.load(of_unit, kind=PEPPOL)
 
     [event] = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
     [change] = orjson.loads(event["body"])["data"]["changes"]
@@ -465,7 +471,7 @@ async def test_a_unit_that_only_its_company_lists_leads_to_it(store: Store) -> N
     unit = UnitKey("dk:1012345678")
     await store.load(a_company_record(units=(unit,)))
     listed = await store.register.companies_of_units([unit])
-    await store.load(a_unit_record(company="87654321"), kind=Kind.DK_UNITS)
+    await store.load(a_unit_record(company="87654321"), kind=DK_UNITS)
 
     moved = await store.register.companies_of_units([unit])
 
@@ -490,10 +496,8 @@ async def units_in_the_answer(store: Store) -> list[dict[str, Any]]:
 async def test_a_unit_that_only_its_company_lists_is_answered_by_its_number(store: Store) -> None:
     listed = [UnitKey(f"dk:{number}") for number in ("1012345678", "1012345686", "1012345694")]
     await store.load(a_company_record(units=tuple(listed)))
-    await store.load(a_unit_record(), kind=Kind.DK_UNITS)
-    await store.load(
-        a_unit_record(a_unit(number="1012345686"), company="87654321"), kind=Kind.DK_UNITS
-    )
+    await store.load(a_unit_record(), kind=DK_UNITS)
+    await store.load(a_unit_record(a_unit(number="1012345686"), company="87654321"), kind=DK_UNITS)
 
     loaded, only_listed = await units_in_the_answer(store)
 

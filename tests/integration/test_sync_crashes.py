@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from lookup.ingest.feeds import Position
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
+from lookup.registers.table import sources
 from register_samples.server import Access
 from register_samples.server.norwegian import innehaver
 from tests.conftest import DatabaseNames
-from tests.syncing.crashing import CrashingWiring, Killed, Steps
+from tests.syncing.crashing import CrashingSync, Killed, Steps
 from tests.syncing.world import NORWAY, World, a_world
 
 pytestmark = pytest.mark.integration
@@ -29,7 +33,7 @@ async def first_of_all(_world: World) -> None:
 
 async def a_day_later(world: World) -> None:
     """All was synced, and then the registers went on."""
-    await world.sync(*Kind)
+    await world.sync(*sources().values())
     world.change_a_lot()
     world.registers.publish()
     world.clock.advance(timedelta(hours=25))
@@ -38,12 +42,12 @@ async def a_day_later(world: World) -> None:
 async def a_day_later_with_companies(world: World) -> None:
     """The companies are up to date already, so that nothing is done about them on the way."""
     await a_day_later(world)
-    await world.sync(Kind.NO_ENTITIES, Kind.DK_COMPANIES)
+    await world.sync(NO_ENTITIES, DK_COMPANIES)
 
 
 async def a_new_company_later(world: World) -> None:
     """One that is to be brought before its units and its owners."""
-    await world.sync(*Kind)
+    await world.sync(*sources().values())
     norwegian, _ = world.registers.add_companies()
     world.registers.no.units.add(
         {**world.registers.no.units.documents["310345687"], "overordnetEnhet": norwegian}
@@ -61,7 +65,7 @@ async def a_missed_week_later(world: World) -> None:
 @dataclass(frozen=True)
 class Story:
     before: Callable[[World], Awaitable[None]]
-    kind: Kind
+    kind: RegisterSource
 
     def __str__(self) -> str:
         return f"{self.before.__name__}-{self.kind}"
@@ -69,17 +73,17 @@ class Story:
 
 async def a_missed_week_later_with_companies(world: World) -> None:
     await a_missed_week_later(world)
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
 
-COMPANIES = (Kind.NO_ENTITIES, Kind.DK_COMPANIES)
-OF_COMPANIES = (Kind.NO_UNITS, Kind.NO_ROLES, Kind.DK_UNITS)
+COMPANIES = (NO_ENTITIES, DK_COMPANIES)
+OF_COMPANIES = (NO_UNITS, NO_ROLES, DK_UNITS)
 STORIES = [
-    *(Story(first_of_all, kind) for kind in Kind),
-    *(Story(a_day_later, kind) for kind in (*COMPANIES, Kind.PEPPOL)),
+    *(Story(first_of_all, kind) for kind in sources().values()),
+    *(Story(a_day_later, kind) for kind in (*COMPANIES, PEPPOL)),
     *(Story(a_day_later_with_companies, kind) for kind in OF_COMPANIES),
     *(Story(a_new_company_later, kind) for kind in OF_COMPANIES),
-    Story(a_missed_week_later, Kind.NO_ENTITIES),
+    Story(a_missed_week_later, NO_ENTITIES),
     *(Story(a_missed_week_later_with_companies, kind) for kind in NORWAY[1:]),
 ]
 
@@ -116,8 +120,8 @@ async def test_a_sync_that_is_killed_at_any_step_and_run_again_ends_like_one_tha
         assert 5 < lived.count < MOST_STEPS
 
 
-async def run(world: World, kind: Kind, steps: Steps) -> None:
-    await CrashingWiring.around(world.wiring, steps).passes(kind).once()
+async def run(world: World, kind: RegisterSource, steps: Steps) -> None:
+    await CrashingSync.around(world.wiring, steps).passes(kind).once()
 
 
 async def everything(world: World) -> dict[str, list[dict[str, Any]]]:
@@ -134,7 +138,7 @@ async def restore(world: World, start: dict[str, list[dict[str, Any]]]) -> None:
             await world.database[name].insert_many(documents)
 
 
-async def outcome(world: World, kind: Kind) -> tuple[dict[str, Any], Position]:
+async def outcome(world: World, kind: RegisterSource) -> tuple[dict[str, Any], Position]:
     """What is stored, told and remembered, without the times at which it was read."""
     stored = await world.contents()
     shown = {

@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from lookup.ingest.passes import Outcome
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.facts import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed
 from tests.conftest import DatabaseNames
@@ -21,7 +22,7 @@ COMPANY, HOLDING, UNIT = "12345674", "12345682", "1012345670"
 
 @pytest.mark.parametrize("kind", DENMARK)
 async def test_a_source_begins_with_every_document_and_tells_nothing_of_them(
-    world: World, kind: Kind
+    world: World, kind: RegisterSource
 ) -> None:
     [result] = await world.sync(kind)
 
@@ -29,7 +30,7 @@ async def test_a_source_begins_with_every_document_and_tells_nothing_of_them(
     assert result.outcome is Outcome.DONE
     assert len(stored["companies"]) + len(stored["production_units"]) > 20
     assert stored["outbox"] == []
-    assert await world.wiring.states.is_loaded(kind)
+    assert await world.wiring.states.is_loaded(kind.name)
 
 
 async def test_what_changed_is_stored_and_told(world: World) -> None:
@@ -55,7 +56,7 @@ async def test_a_new_company_is_brought_before_its_units(world: World) -> None:
     _, number = world.registers.add_companies()
 
     # Only the units are asked for; their company is brought all the same.
-    await world.sync(Kind.DK_UNITS)
+    await world.sync(DK_UNITS)
 
     told = [kind for kind, company in await world.events() if company == f"dk:{number}"]
     assert told[0] == "company.created"
@@ -108,13 +109,13 @@ async def test_a_scroll_whose_page_is_lost_is_begun_again_from_the_cursor(world:
     # Asked for again, the register would give the page after the lost one.
     world.served.faults.plan("/_search/scroll", BrokenOff(told=True))
 
-    [broken] = await world.sync(Kind.DK_COMPANIES)
-    reached = await world.cursor(Kind.DK_COMPANIES)
-    [whole] = await world.sync(Kind.DK_COMPANIES)
+    [broken] = await world.sync(DK_COMPANIES)
+    reached = await world.cursor(DK_COMPANIES)
+    [whole] = await world.sync(DK_COMPANIES)
 
     stored = await world.contents()
     assert broken.outcome is Outcome.REGISTER_AWAY
-    assert reached.position.at < (await world.cursor(Kind.DK_COMPANIES)).position.at
+    assert reached.position.at < (await world.cursor(DK_COMPANIES)).position.at
     assert whole.outcome is Outcome.DONE
     assert len(stored["companies"]) == 25
     assert stored["outbox"] == [], "it was still the first load"
@@ -123,8 +124,8 @@ async def test_a_scroll_whose_page_is_lost_is_begun_again_from_the_cursor(world:
 async def test_a_search_that_the_register_forgot_is_begun_again(world: World) -> None:
     world.served.faults.plan("/_search/scroll", Failure(404))
 
-    [broken] = await world.sync(Kind.DK_COMPANIES)
-    [whole] = await world.sync(Kind.DK_COMPANIES)
+    [broken] = await world.sync(DK_COMPANIES)
+    [whole] = await world.sync(DK_COMPANIES)
 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
     assert len((await world.contents())["companies"]) == 25
@@ -134,7 +135,7 @@ async def test_a_wrong_password_is_a_fault_and_not_tried_again(
     mongo_url: str, database_names: DatabaseNames
 ) -> None:
     async with a_world(mongo_url, database_names.register, cvr_user="somebody") as world:
-        [result] = await world.sync(Kind.DK_COMPANIES)
+        [result] = await world.sync(DK_COMPANIES)
 
         assert result.outcome is Outcome.REGISTER_FAULT
         assert len(world.served.requests) == 1
@@ -149,7 +150,7 @@ async def test_a_document_that_cannot_be_read_holds_nothing_up(world: World) -> 
     world.registers.dk.companies.change(COMPANY, spoil)
     world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
 
-    [result] = await world.sync(Kind.DK_COMPANIES)
+    [result] = await world.sync(DK_COMPANIES)
 
     assert result.outcome is Outcome.REFUSED
     assert await world.events() == [("company.updated", f"dk:{HOLDING}")]
@@ -192,7 +193,7 @@ async def test_a_mistake_that_was_never_stored_is_none_of_ours(world: World) -> 
 
     world.registers.dk.companies.change(HOLDING, mistaken)
 
-    await world.sync(Kind.DK_COMPANIES)
+    await world.sync(DK_COMPANIES)
 
     assert await world.database["companies"].find_one({"_id": f"dk:{HOLDING}"}) is None
 
@@ -202,14 +203,14 @@ async def test_a_document_that_is_dated_far_ahead_hides_nothing_that_comes_befor
 ) -> None:
     far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
     world.registers.dk.companies.change(HOLDING, lambda _: None, at=far_ahead)
-    await world.sync(Kind.DK_COMPANIES)
-    reached = (await world.cursor(Kind.DK_COMPANIES)).position.at
+    await world.sync(DK_COMPANIES)
+    reached = (await world.cursor(DK_COMPANIES)).position.at
     world.clock.advance(timedelta(hours=3))
     world.registers.dk.rename(COMPANY, "Første Navn ApS", TODAY)
 
-    await world.sync(Kind.DK_COMPANIES)
+    await world.sync(DK_COMPANIES)
 
-    moved = (await world.cursor(Kind.DK_COMPANIES)).position.at
+    moved = (await world.cursor(DK_COMPANIES)).position.at
     assert (await world.stored_company(COMPANY, country="dk"))["name"] == "Første Navn ApS"
     assert reached < moved < world.clock()
 
@@ -220,8 +221,8 @@ async def test_what_a_failed_shard_keeps_back_is_read_by_the_next_pass(
 ) -> None:
     world.served.faults.plan(path, ShardFailed())
 
-    [partial] = await world.sync(Kind.DK_COMPANIES)
-    [whole] = await world.sync(Kind.DK_COMPANIES)
+    [partial] = await world.sync(DK_COMPANIES)
+    [whole] = await world.sync(DK_COMPANIES)
 
     assert (partial.outcome, whole.outcome) == (Outcome.REGISTER_AWAY, Outcome.DONE)
     assert len((await world.contents())["companies"]) == 25

@@ -7,7 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from lookup.ingest.passes import Outcome
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.peppol.sources import PEPPOL
 from register_samples.server.norwegian import innehaver
 from tests.syncing.world import NORWAY, World
 
@@ -23,7 +25,7 @@ UNIT = "310345687"
 
 @pytest.mark.parametrize("kind", NORWAY)
 async def test_a_source_begins_with_the_whole_file_and_tells_nothing_of_it(
-    world: World, kind: Kind
+    world: World, kind: RegisterSource
 ) -> None:
     [result] = await world.sync(kind)
 
@@ -56,7 +58,7 @@ async def test_a_new_company_is_told_with_its_units_and_owners(world: World) -> 
     world.registers.no.set_roles(number, innehaver("Kari", "Testesen", "1970-01-01"))
 
     # The sources in the wrong order: a unit's company is brought before the unit is.
-    await world.sync(Kind.NO_ROLES, Kind.NO_UNITS, Kind.NO_ENTITIES)
+    await world.sync(NO_ROLES, NO_UNITS, NO_ENTITIES)
 
     told = {kind for kind, company in await world.events() if company == f"no:{number}"}
     units = {"production_unit.created"} if world.registers.no.units_of(number) else set()
@@ -64,11 +66,11 @@ async def test_a_new_company_is_told_with_its_units_and_owners(world: World) -> 
 
 
 async def test_a_deleted_company_ends_and_keeps_what_was_known_of_it(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     before = await world.stored_company(COMPANY)
     world.registers.no.entities.delete(COMPANY, TODAY)
 
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
     assert await world.stored_company(COMPANY) == {
         **before,
@@ -93,11 +95,11 @@ async def test_a_company_that_the_feed_calls_removed_is_purged(world: World) -> 
 
 
 async def test_a_company_that_is_gone_without_an_end_is_purged(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.registers.no.entities.remove(COMPANY)
     world.registers.no.entities.updates[-1]["endringstype"] = "Endring"
 
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
     assert await world.events() == [("company.removed", f"no:{COMPANY}")]
 
@@ -112,7 +114,7 @@ async def test_a_unit_changes_moves_closes_and_goes(world: World) -> None:
     units.delete(ending, TODAY)
     units.remove(going)
 
-    await world.sync(Kind.NO_UNITS)
+    await world.sync(NO_UNITS)
 
     moved = await world.database["production_units"].find_one({"_id": f"no:{moving}"})
     assert moved is not None
@@ -127,10 +129,10 @@ async def test_a_unit_that_moves_takes_its_identifiers_along(world: World) -> No
     directory = world.registers.directory
     directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
     directory.publish()
-    await world.sync(*NORWAY, Kind.PEPPOL)
+    await world.sync(*NORWAY, PEPPOL)
     world.registers.no.move_unit(UNIT, to=OTHER, on=TODAY)
 
-    await world.sync(Kind.NO_UNITS)
+    await world.sync(NO_UNITS)
 
     assert sorted(await world.events()) == [
         ("einvoicing.changed", f"no:{COMPANY}"),
@@ -144,7 +146,7 @@ async def test_owners_follow_the_roles(world: World) -> None:
     await world.sync(*NORWAY)
     world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
 
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
 
     company = await world.database["companies"].find_one({"_id": f"no:{TRADER}"})
     assert company is not None
@@ -154,16 +156,16 @@ async def test_owners_follow_the_roles(world: World) -> None:
 
 
 async def test_several_pages_are_read_to_the_end_and_read_once(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    await world.sync(NO_ENTITIES, NO_ROLES)
     numbers = [found["organisasjonsnummer"] for found in world.registers.no.entities.standing()]
     for turn in range(35):
         number = numbers[turn % 20]
         world.registers.no.entities.change(number, {"epostadresse": f"post{turn}@example.com"})
         world.registers.no.tell_roles(number)
-    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    await world.sync(NO_ENTITIES, NO_ROLES)
     world.served.requests.clear()
 
-    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    await world.sync(NO_ENTITIES, NO_ROLES)
 
     assert len(await world.events()) == 20
     assert len(world.served.requests) == 2, "one empty page of each feed"
@@ -172,14 +174,14 @@ async def test_several_pages_are_read_to_the_end_and_read_once(world: World) -> 
 async def test_role_events_of_one_time_are_all_read_though_they_fall_on_two_pages(
     world: World,
 ) -> None:
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
     numbers = list(world.registers.no.roles)[:15]
     moment = world.clock()
     for number in numbers:
         world.registers.no.roles[number]["rollegrupper"] = innehaver("Ny", "Eier", "1990-01-01")
         world.registers.no.tell_roles(number, at=moment)
 
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
 
     owners = (
         await world.database["companies"]
@@ -192,7 +194,7 @@ async def test_role_events_of_one_time_are_all_read_though_they_fall_on_two_page
 async def test_entries_that_come_twice_or_in_the_wrong_order_or_of_nothing_do_no_harm(
     world: World,
 ) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     entities = world.registers.no.entities
     entities.change(COMPANY, {"navn": "FØRSTE NAVN AS"})
     entities.repeat_last(3)
@@ -203,8 +205,8 @@ async def test_entries_that_come_twice_or_in_the_wrong_order_or_of_nothing_do_no
     entities.change(OTHER, {"navn": "TREDJE NAVN AS"})
     entities.disorder(6)
 
-    [result] = await world.sync(Kind.NO_ENTITIES)
-    [again] = await world.sync(Kind.NO_ENTITIES)
+    [result] = await world.sync(NO_ENTITIES)
+    [again] = await world.sync(NO_ENTITIES)
 
     assert (await world.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
     assert (await world.stored_company(OTHER))["name"] == "TREDJE NAVN AS"
@@ -214,13 +216,15 @@ async def test_entries_that_come_twice_or_in_the_wrong_order_or_of_nothing_do_no
     ]
     assert result.outcome is Outcome.REFUSED, "12345 is not an organisation number"
     assert again.outcome is Outcome.DONE
-    assert (await world.cursor(Kind.NO_ENTITIES)).position.sequence == max(
+    assert (await world.cursor(NO_ENTITIES)).position.sequence == max(
         update["oppdateringsid"] for update in entities.updates
     )
 
 
 @pytest.mark.parametrize("kind", NORWAY)
-async def test_reading_the_whole_feed_again_changes_nothing(world: World, kind: Kind) -> None:
+async def test_reading_the_whole_feed_again_changes_nothing(
+    world: World, kind: RegisterSource
+) -> None:
     await world.sync(*NORWAY)
     world.change_a_lot()
     await world.sync(*NORWAY)
@@ -240,7 +244,7 @@ async def test_a_change_made_while_the_file_was_made_is_not_lost(world: World) -
     world.clock.advance(timedelta(hours=1))
     world.registers.no.snapshots["enheter"] = replace(old, modified=world.clock())
 
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
     assert (await world.stored_company(COMPANY))["name"] == "NYE PRØVEFABRIKKEN AS"
 
@@ -313,12 +317,12 @@ async def test_a_difference_that_the_register_itself_does_not_confirm_changes_no
 
 
 async def test_an_unchanged_file_is_not_compared_again(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.clock.advance(WEEK)
     world.served.requests.clear()
 
-    await world.sync(Kind.NO_ENTITIES)
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
     files = [request for request in world.served.requests if request.endswith("/lastned")]
     assert len(files) == 1, "304, and then not due for another week"
@@ -327,12 +331,12 @@ async def test_an_unchanged_file_is_not_compared_again(world: World) -> None:
 async def test_a_company_was_updated_when_the_register_says_and_not_when_we_asked(
     world: World,
 ) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
     told_at = datetime.fromisoformat(world.registers.no.entities.updates[-1]["dato"])
     world.clock.advance(timedelta(hours=3))
 
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     company = await world.database["companies"].find_one({"_id": f"no:{COMPANY}"})
 
     assert company is not None
@@ -343,7 +347,7 @@ async def test_a_company_was_updated_when_the_register_says_and_not_when_we_aske
 async def test_what_a_whole_file_told_first_was_updated_by_the_time_of_the_file(
     world: World,
 ) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
     world.forget_feeds()
     world.clock.advance(WEEK)
@@ -351,7 +355,7 @@ async def test_what_a_whole_file_told_first_was_updated_by_the_time_of_the_file(
     made_at = world.registers.no.snapshots["enheter"].modified
     world.clock.advance(timedelta(hours=3))
 
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     company = await world.database["companies"].find_one({"_id": f"no:{COMPANY}"})
 
     assert company is not None
@@ -362,16 +366,16 @@ async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> No
     directory = world.registers.directory
     directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
     directory.publish()
-    await world.sync(*NORWAY, Kind.PEPPOL)
+    await world.sync(*NORWAY, PEPPOL)
     world.registers.no.units.change(UNIT, {"navn": "DET GAMLE NAVNET"})
-    await world.sync(Kind.NO_UNITS)
+    await world.sync(NO_UNITS)
     older = world.registers.no.snapshots["underenheter"]
     world.registers.no.units.remove(UNIT)
 
-    await world.sync(Kind.NO_UNITS)
+    await world.sync(NO_UNITS)
     told = {event["type"]: event for event in await world.told()}
-    await world.rewind_to_the_file(Kind.NO_UNITS)
-    [again] = await world.sync(Kind.NO_UNITS)
+    await world.rewind_to_the_file(NO_UNITS)
+    [again] = await world.sync(NO_UNITS)
 
     stored = await world.contents()
     ended = told["production_unit.ended"]["data"]
@@ -392,25 +396,25 @@ async def test_role_events_that_are_dated_far_ahead_hide_nothing_and_end_their_p
     far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
     for number in list(world.registers.no.roles)[:12]:
         world.registers.no.tell_roles(number, at=far_ahead)
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
     # The feed gives them by their times.
     world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
     events = world.registers.no.role_events
     events.insert(0, events.pop())
 
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
     world.served.requests.clear()
-    await world.sync(Kind.NO_ROLES)
+    await world.sync(NO_ROLES)
 
     company = await world.database["companies"].find_one({"_id": f"no:{TRADER}"})
     assert company is not None
     assert b"Ola Nytesen" in company["owners"]
-    assert (await world.cursor(Kind.NO_ROLES)).position.at < world.clock()
+    assert (await world.cursor(NO_ROLES)).position.at < world.clock()
     assert [one for one in world.served.requests if "/oppdateringer/" not in one] == []
 
 
 async def test_a_number_that_the_register_takes_for_none_holds_up_no_list(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    await world.sync(NO_ENTITIES, NO_ROLES)
     entities = world.registers.no.entities
     entities.refused.add("987654321")
     entities.tell("987654321", "Endring")
@@ -418,8 +422,8 @@ async def test_a_number_that_the_register_takes_for_none_holds_up_no_list(world:
     world.registers.no.tell_roles("987654321")
     world.registers.no.set_roles(TRADER, innehaver("Ola", "Nytesen", "1980-02-03"))
 
-    results = await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
-    again = await world.sync(Kind.NO_ENTITIES, Kind.NO_ROLES)
+    results = await world.sync(NO_ENTITIES, NO_ROLES)
+    again = await world.sync(NO_ENTITIES, NO_ROLES)
 
     assert [result.outcome for result in results] == [Outcome.REFUSED] * 2
     assert [result.outcome for result in again] == [Outcome.DONE] * 2

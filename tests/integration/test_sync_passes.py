@@ -10,7 +10,10 @@ import pytest
 
 from lookup.ingest.apply import Conflict
 from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.registers.table import sources
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.snapshots import Snapshot
 from tests.syncing.world import NORWAY, World
@@ -25,7 +28,7 @@ async def test_of_two_syncs_that_run_at_once_one_does_the_work(world: World) -> 
     world.served.faults.plan("/enheter/lastned", Slow(0.2))
 
     results = await asyncio.gather(
-        world.wiring.passes(Kind.NO_ENTITIES).once(), other.passes(Kind.NO_ENTITIES).once()
+        world.wiring.passes(NO_ENTITIES).once(), other.passes(NO_ENTITIES).once()
     )
 
     assert {result.outcome for result in results} == {Outcome.DONE, Outcome.BUSY}
@@ -33,41 +36,41 @@ async def test_of_two_syncs_that_run_at_once_one_does_the_work(world: World) -> 
 
 
 async def test_a_sync_that_ended_leaves_the_source_to_others_at_once(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
-    result = await replace(world.wiring, holder="another").passes(Kind.NO_ENTITIES).once()
+    result = await replace(world.wiring, holder="another").passes(NO_ENTITIES).once()
 
     assert result.outcome is Outcome.DONE
 
 
 async def test_a_cursor_that_another_sync_has_moved_is_not_moved_back(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
-    slow = await world.cursor(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
+    slow = await world.cursor(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
 
     with pytest.raises(Conflict):
-        await world.wiring.cursors.move(Kind.NO_ENTITIES, slow)
+        await world.wiring.cursors.move(NO_ENTITIES.name, slow)
 
     update = world.registers.no.entities.updates[-1]["oppdateringsid"]
-    assert (await world.cursor(Kind.NO_ENTITIES)).position.sequence == update
+    assert (await world.cursor(NO_ENTITIES)).position.sequence == update
 
 
 async def test_two_syncs_that_begin_at_once_have_one_cursor(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
-    begun = replace(await world.cursor(Kind.NO_ENTITIES), revision=0)
+    await world.sync(NO_ENTITIES)
+    begun = replace(await world.cursor(NO_ENTITIES), revision=0)
 
     with pytest.raises(Conflict):
-        await world.wiring.cursors.move(Kind.NO_ENTITIES, begun)
+        await world.wiring.cursors.move(NO_ENTITIES.name, begun)
 
 
 @pytest.mark.parametrize("kind", NORWAY)
-async def test_a_truncated_file_is_no_beginning(world: World, kind: Kind) -> None:
+async def test_a_truncated_file_is_no_beginning(world: World, kind: RegisterSource) -> None:
     path = {"no-enheter": "/enheter/lastned", "no-underenheter": "/underenheter/lastned"}
-    world.served.faults.plan(path.get(kind, "/totalbestand"), BrokenOff())
+    world.served.faults.plan(path.get(kind.name, "/totalbestand"), BrokenOff())
 
     [broken] = await world.sync(kind)
-    loaded = await world.wiring.states.is_loaded(kind)
+    loaded = await world.wiring.states.is_loaded(kind.name)
     [whole] = await world.sync(kind)
 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
@@ -76,16 +79,16 @@ async def test_a_truncated_file_is_no_beginning(world: World, kind: Kind) -> Non
 
 
 async def test_nothing_counts_as_absent_from_a_truncated_file(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     before = await world.contents()
     world.clock.advance(timedelta(days=7))
     world.registers.publish()
     world.served.faults.plan("/enheter/lastned", BrokenOff(0.6))
     world.served.requests.clear()
 
-    [result] = await world.sync(Kind.NO_ENTITIES)
+    [result] = await world.sync(NO_ENTITIES)
 
     assert result.outcome is Outcome.REGISTER_FAULT
     assert await world.contents() == before
@@ -93,7 +96,7 @@ async def test_nothing_counts_as_absent_from_a_truncated_file(world: World) -> N
 
 
 async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(world: World) -> None:
-    await world.sync(*Kind)
+    await world.sync(*sources().values())
     world.change_a_lot()
     faults = world.served.faults
     faults.plan("/oppdateringer/enheter", Failure(500), BrokenOff(), TooManyRequests())
@@ -102,9 +105,9 @@ async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(worl
     faults.plan("/roller", TooManyRequests(), Failure(500))
     faults.plan("/virksomhed/_search", Failure(500), BrokenOff())
 
-    results = await world.sync(*NORWAY, Kind.DK_COMPANIES)
+    results = await world.sync(*NORWAY, DK_COMPANIES)
     events = await world.events()
-    await world.sync(*NORWAY, Kind.DK_COMPANIES)
+    await world.sync(*NORWAY, DK_COMPANIES)
 
     assert {result.outcome for result in results} == {Outcome.DONE}
     assert faults.pending == 0
@@ -113,12 +116,12 @@ async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(worl
 
 
 async def test_a_register_that_is_away_is_told_and_asked_again_later(world: World) -> None:
-    await world.sync(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
     world.served.faults.plan("/oppdateringer/enheter", TooManyRequests(retry_after=3600))
 
-    [away] = await world.sync(Kind.NO_ENTITIES)
-    [back] = await world.sync(Kind.NO_ENTITIES)
+    [away] = await world.sync(NO_ENTITIES)
+    [back] = await world.sync(NO_ENTITIES)
 
     assert (away.outcome, away.wait) == (Outcome.REGISTER_AWAY, timedelta(hours=1))
     assert back.outcome is Outcome.DONE
@@ -128,7 +131,7 @@ async def test_a_register_that_is_away_is_told_and_asked_again_later(world: Worl
 async def test_a_source_that_is_followed_is_read_again_and_again_with_the_waits_it_needs(
     world: World,
 ) -> None:
-    lane = [world.wiring.passes(kind) for kind in (Kind.NO_ENTITIES, Kind.NO_UNITS)]
+    lane = [world.wiring.passes(kind) for kind in (NO_ENTITIES, NO_UNITS)]
     world.served.faults.plan("/oppdateringer/enheter", Failure(404))
     waited: list[float] = []
 
@@ -153,28 +156,28 @@ class EndOfTest(Exception):
 async def test_a_file_that_lacks_most_of_what_the_last_one_had_is_a_failed_pass(
     world: World, body: bytes
 ) -> None:
-    await world.sync(Kind.NO_ENTITIES)
-    before, cursor = await world.contents(), await world.cursor(Kind.NO_ENTITIES)
+    await world.sync(NO_ENTITIES)
+    before, cursor = await world.contents(), await world.cursor(NO_ENTITIES)
     world.clock.advance(timedelta(days=7))
     few = orjson.dumps(list(islice(world.registers.no.entities.standing(), 3)))
     replace_file(world, few if body == b"few" else body)
     world.served.requests.clear()
 
-    [result] = await world.sync(Kind.NO_ENTITIES)
+    [result] = await world.sync(NO_ENTITIES)
 
     assert result.outcome is Outcome.REGISTER_FAULT
     assert await world.contents() == before
-    assert (await world.cursor(Kind.NO_ENTITIES)).etag == cursor.etag
+    assert (await world.cursor(NO_ENTITIES)).etag == cursor.etag
     assert not any("organisasjonsnummer=" in request for request in world.served.requests)
 
 
 async def test_an_empty_file_is_no_beginning(world: World) -> None:
     replace_file(world, b"[]")
 
-    [result] = await world.sync(Kind.NO_ENTITIES)
+    [result] = await world.sync(NO_ENTITIES)
 
     assert result.outcome is Outcome.REGISTER_FAULT
-    assert not await world.wiring.states.is_loaded(Kind.NO_ENTITIES)
+    assert not await world.wiring.states.is_loaded(NO_ENTITIES.name)
 
 
 def replace_file(world: World, body: bytes) -> None:

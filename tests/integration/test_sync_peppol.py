@@ -5,7 +5,8 @@ from datetime import date, timedelta
 import pytest
 
 from lookup.ingest.passes import Outcome
-from lookup.ingest.records import Kind
+from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.registers.peppol.sources import PEPPOL
 from register_samples.numbers import gln
 from register_samples.server import BrokenOff, Failure
 from tests.syncing.world import World
@@ -24,37 +25,37 @@ def exports(world: World) -> int:
 
 
 async def test_a_new_identifier_is_told_the_day_after(world: World) -> None:
-    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    await world.sync(DK_COMPANIES, PEPPOL)
     world.registers.directory.register("0088", GLN, holder=COMPANY, country="dk", on=TODAY)
     world.registers.publish()
     world.clock.advance(25 * HOUR)
 
-    await world.sync(Kind.PEPPOL)
+    await world.sync(PEPPOL)
 
     assert await world.events() == [("einvoicing.changed", f"dk:{COMPANY}")]
 
 
 async def test_the_export_is_asked_for_once_a_day_however_often_it_is_synced(world: World) -> None:
     for _ in range(3):
-        await world.sync(Kind.PEPPOL)
+        await world.sync(PEPPOL)
     once = exports(world)
     world.clock.advance(25 * HOUR)
-    await world.sync(Kind.PEPPOL)
+    await world.sync(PEPPOL)
 
     assert (once, exports(world)) == (1, 2)
 
 
 async def test_an_unchanged_export_is_not_downloaded(world: World) -> None:
-    await world.sync(Kind.PEPPOL)
+    await world.sync(PEPPOL)
     before = await world.contents()
     world.clock.advance(25 * HOUR)
     world.served.requests.clear()
 
-    [result] = await world.sync(Kind.PEPPOL)
+    [result] = await world.sync(PEPPOL)
 
     assert result.outcome is Outcome.DONE
     assert await world.contents() == before
-    assert world.clock() - (await world.cursor(Kind.PEPPOL)).until < HOUR
+    assert world.clock() - (await world.cursor(PEPPOL)).until < HOUR
 
 
 async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowed(
@@ -65,7 +66,7 @@ async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowe
 
     asked = []
     for _ in range(24):
-        await world.sync(Kind.PEPPOL)
+        await world.sync(PEPPOL)
         asked.append(exports(world))
         world.clock.advance(HOUR)
 
@@ -77,14 +78,14 @@ async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowe
 async def test_a_truncated_export_is_not_taken_for_a_whole_one(world: World) -> None:
     world.served.faults.plan("/stored-exports/businesscards-json", BrokenOff())
 
-    [broken] = await world.sync(Kind.PEPPOL)
-    loaded = await world.wiring.states.is_loaded(Kind.PEPPOL)
+    [broken] = await world.sync(PEPPOL)
+    loaded = await world.wiring.states.is_loaded(PEPPOL.name)
     world.clock.advance(9 * HOUR)
-    [whole] = await world.sync(Kind.PEPPOL)
+    [whole] = await world.sync(PEPPOL)
 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
     assert not loaded
-    assert await world.wiring.states.is_loaded(Kind.PEPPOL)
+    assert await world.wiring.states.is_loaded(PEPPOL.name)
 
 
 async def test_an_identifier_that_the_export_has_no_longer_is_dropped_and_told(
@@ -93,13 +94,13 @@ async def test_an_identifier_that_the_export_has_no_longer_is_dropped_and_told(
     directory = world.registers.directory
     pid = directory.register("0088", GLN, holder=COMPANY, country="dk", on=TODAY)
     directory.publish()
-    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    await world.sync(DK_COMPANIES, PEPPOL)
     before = (await world.contents())["participants"]
     directory.withdraw(pid)
     directory.publish()
     world.clock.advance(25 * HOUR)
 
-    await world.sync(Kind.PEPPOL)
+    await world.sync(PEPPOL)
 
     left = (await world.contents())["participants"]
     assert {found["_id"] for found in before} - {found["_id"] for found in left} == {f"0088:{GLN}"}
@@ -115,13 +116,13 @@ async def test_an_export_that_lacks_most_of_what_is_stored_is_no_whole_one(world
     for index in range(110):
         directory.register("0088", gln("5790", index), holder=COMPANY, country="dk", on=TODAY)
     directory.publish()
-    await world.sync(Kind.DK_COMPANIES, Kind.PEPPOL)
+    await world.sync(DK_COMPANIES, PEPPOL)
     before = (await world.contents())["participants"]
     directory.cards.clear()
     directory.publish()
     world.clock.advance(25 * HOUR)
 
-    [result] = await world.sync(Kind.PEPPOL)
+    [result] = await world.sync(PEPPOL)
 
     assert result.outcome is Outcome.REGISTER_FAULT
     assert (await world.contents())["participants"] == before

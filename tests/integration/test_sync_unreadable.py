@@ -9,14 +9,16 @@ from prometheus_client import REGISTRY
 
 from lookup.ingest.feeds import Cursor
 from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.tally import Tally
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration
 
 COMPANY, OTHER = "310345679", "310345806"
-SOURCE = Kind.NO_ENTITIES
+SOURCE = NO_ENTITIES
 
 
 def an_entry(sequence: Any, **fields: Any) -> dict[str, Any]:
@@ -29,8 +31,8 @@ def an_entry(sequence: Any, **fields: Any) -> dict[str, Any]:
     }
 
 
-def standing(source: Kind) -> float | None:
-    return REGISTRY.get_sample_value("sync_unreadable_entries", {"source": source.value})
+def standing(source: RegisterSource) -> float | None:
+    return REGISTRY.get_sample_value("sync_unreadable_entries", {"source": source.name})
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ async def test_an_error_that_nobody_foresaw_fails_the_pass_of_its_source_alone(
     async def broken(_tally: Tally) -> Cursor:
         raise OverflowError("a library's own words")
 
-    lane = [world.wiring.passes(kind) for kind in (Kind.NO_ENTITIES, Kind.NO_UNITS)]
+    lane = [world.wiring.passes(kind) for kind in (NO_ENTITIES, NO_UNITS)]
     lane[0] = replace(lane[0], sync=broken)
     rounds = 0
 
@@ -135,7 +137,7 @@ async def test_an_error_that_nobody_foresaw_fails_the_pass_of_its_source_alone(
         await follow(lane, timedelta(seconds=1), lambda: iter((1.0, 2.0)), sleep=wait)
 
     assert (await lane[0].once()).outcome is Outcome.CRASHED
-    assert await world.wiring.states.is_loaded(Kind.NO_UNITS)
+    assert await world.wiring.states.is_loaded(NO_UNITS.name)
 
 
 class EndOfTest(Exception):
@@ -144,25 +146,25 @@ class EndOfTest(Exception):
 
 async def test_a_danish_document_that_is_refused_moves_no_cursor(world: World) -> None:
     companies = world.registers.dk.companies
-    await world.sync(Kind.DK_COMPANIES)
-    before = await world.cursor(Kind.DK_COMPANIES)
+    await world.sync(DK_COMPANIES)
+    before = await world.cursor(DK_COMPANIES)
     number = next(iter(companies.documents))
     companies.change(number, lambda content: content.update(navne="no list"))
 
-    [refused] = await world.sync(Kind.DK_COMPANIES)
+    [refused] = await world.sync(DK_COMPANIES)
 
     assert refused.outcome is Outcome.REFUSED
-    assert (await world.cursor(Kind.DK_COMPANIES)).position == before.position
+    assert (await world.cursor(DK_COMPANIES)).position == before.position
 
 
 async def test_a_danish_register_without_documents_is_not_loaded(world: World) -> None:
     sound = dict(world.registers.dk.companies.documents)
     world.registers.dk.companies.documents.clear()
 
-    [empty] = await world.sync(Kind.DK_COMPANIES)
-    loaded = await world.wiring.states.is_loaded(Kind.DK_COMPANIES)
+    [empty] = await world.sync(DK_COMPANIES)
+    loaded = await world.wiring.states.is_loaded(DK_COMPANIES.name)
     world.registers.dk.companies.documents.update(sound)
-    [full] = await world.sync(Kind.DK_COMPANIES)
+    [full] = await world.sync(DK_COMPANIES)
 
     assert (empty.outcome, loaded) == (Outcome.REGISTER_FAULT, False)
     assert full.outcome is Outcome.DONE

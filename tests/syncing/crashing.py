@@ -12,7 +12,7 @@ from lookup.ingest.http_client import RegisterClient
 from lookup.ingest.leases import Leases
 from lookup.ingest.load import LoadStates
 from lookup.ingest.sources import Cursors
-from lookup.sync_app import Wiring
+from lookup.ingest.sync_dependencies import SyncDependencies
 
 
 class Killed(Exception):
@@ -66,14 +66,14 @@ class _Stepping:
 
 
 @dataclass(frozen=True)
-class CrashingWiring(Wiring):
+class CrashingSync(SyncDependencies):
     """The real sync, with steps in front of all that it reads from and writes to."""
 
     steps: Steps
 
     @classmethod
-    def around(cls, wiring: Wiring, steps: Steps) -> "CrashingWiring":
-        fields = {name: getattr(wiring, name) for name in Wiring.__slots__}
+    def around(cls, wiring: SyncDependencies, steps: Steps) -> "CrashingSync":
+        fields = {name: getattr(wiring, name) for name in SyncDependencies.__slots__}
         return cls(**fields, steps=steps)
 
     def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:

@@ -12,15 +12,18 @@ from pydantic import SecretStr
 from common.mongo import Database
 from lookup.ingest.feeds import Cursor, Position
 from lookup.ingest.passes import Result
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.settings import SyncSettings
 from lookup.store.indexes import make_indexes
-from lookup.sync_app import Wiring, connect
+from lookup.sync_app import connect
 from register_samples.server import Access, Registers, Served, serving
 from register_samples.server.changing import Changes
 
-NORWAY = (Kind.NO_ENTITIES, Kind.NO_UNITS, Kind.NO_ROLES)
-DENMARK = (Kind.DK_COMPANIES, Kind.DK_UNITS)
+NORWAY = (NO_ENTITIES, NO_UNITS, NO_ROLES)
+DENMARK = (DK_COMPANIES, DK_UNITS)
 
 START = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
 
@@ -42,7 +45,7 @@ class Clock:
 @dataclass
 class World:
     served: Served
-    wiring: Wiring
+    wiring: SyncDependencies
     clock: Clock
 
     @property
@@ -53,7 +56,7 @@ class World:
     def database(self) -> Database:
         return self.wiring.register
 
-    async def sync(self, *kinds: Kind) -> list[Result]:
+    async def sync(self, *kinds: RegisterSource) -> list[Result]:
         return [await self.wiring.passes(kind).once() for kind in kinds]
 
     async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
@@ -69,30 +72,32 @@ class World:
         core: dict[str, Any] = orjson.loads(found["core"])
         return core
 
-    async def cursor(self, kind: Kind) -> Cursor:
-        found = await self.wiring.cursors.read(kind)
+    async def cursor(self, kind: RegisterSource) -> Cursor:
+        found = await self.wiring.cursors.read(kind.name)
         assert found is not None
         return found
 
-    async def rewind(self, kind: Kind) -> None:
+    async def rewind(self, kind: RegisterSource) -> None:
         """The cursor stands where the feed was begun with."""
         cursor = await self.cursor(kind)
         start = Position(START - timedelta(days=1))
-        await self.wiring.cursors.move(kind, replace(cursor, position=start))
+        await self.wiring.cursors.move(kind.name, replace(cursor, position=start))
 
-    async def rewind_to_the_file(self, kind: Kind) -> None:
+    async def rewind_to_the_file(self, kind: RegisterSource) -> None:
         """The source is begun with anew: its whole file is read again."""
-        await self.database["cursors"].delete_one({"_id": kind})
+        await self.database["cursors"].delete_one({"_id": kind.name})
 
-    async def reconcile_next_time(self, *kinds: Kind) -> None:
+    async def reconcile_next_time(self, *kinds: RegisterSource) -> None:
         for kind in kinds:
             cursor = await self.cursor(kind)
-            await self.wiring.cursors.move(kind, replace(cursor, reconciled_at=None, etag=None))
+            await self.wiring.cursors.move(
+                kind.name, replace(cursor, reconciled_at=None, etag=None)
+            )
 
-    async def reconciled_just_now(self, *kinds: Kind) -> None:
+    async def reconciled_just_now(self, *kinds: RegisterSource) -> None:
         for kind in kinds:
             moved = replace(await self.cursor(kind), reconciled_at=self.clock())
-            await self.wiring.cursors.move(kind, moved)
+            await self.wiring.cursors.move(kind.name, moved)
 
     def change_a_lot(self) -> None:
         """What registers do in a day, two rounds of it."""

@@ -17,9 +17,11 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRejected, UnitRecord
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
+from lookup.ingest.register_source import RegisterSource
 from lookup.registers.brreg.documents import from_row
-from lookup.registers.reading import parse
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from tests.builders.registers import (
     a_norwegian_address,
     a_norwegian_unit,
@@ -31,7 +33,7 @@ from tests.builders.registers import (
 
 
 def company_record(**fields: Any) -> CompanyRecord:
-    record = parse(Kind.NO_ENTITIES, an_entity(**fields))
+    record = parse(NO_ENTITIES.parse, an_entity(**fields))
     assert isinstance(record, CompanyRecord)
     return record
 
@@ -47,7 +49,7 @@ def address(*lines: str, **fields: Any) -> Address:
 
 
 def unit_record(**fields: Any) -> UnitRecord:
-    record = parse(Kind.NO_UNITS, a_norwegian_unit(**fields))
+    record = parse(NO_UNITS.parse, a_norwegian_unit(**fields))
     assert isinstance(record, UnitRecord)
     return record
 
@@ -57,15 +59,15 @@ def owners(*given: Any, **fields: Any) -> tuple[Owner, ...] | None:
 
 
 def owners_record(*given: Any, **fields: Any) -> OwnersRecord:
-    record = parse(Kind.NO_ROLES, roles(*given, **fields))
+    record = parse(NO_ROLES.parse, roles(*given, **fields))
     assert isinstance(record, OwnersRecord)
     assert record.key == "no:310345679"
     return record
 
 
-def refusal(kind: Kind, raw: Any) -> str:
+def refusal(kind: RegisterSource, raw: Any) -> str:
     with pytest.raises(RecordRejected) as refused:
-        parse(kind, raw)
+        parse(kind.parse, raw)
     return str(refused.value)
 
 
@@ -86,7 +88,7 @@ def test_the_shape_of_2022_says_the_same() -> None:
     older = an_entity(organisasjonsform=form, links=[])
     del older["_links"]
 
-    assert parse(Kind.NO_ENTITIES, older) == company_record()
+    assert parse(NO_ENTITIES.parse, older) == company_record()
 
 
 def test_a_csv_row_says_the_same() -> None:
@@ -108,7 +110,7 @@ def test_a_csv_row_says_the_same() -> None:
         "underAvvikling": "J",
     }
 
-    assert parse(Kind.NO_ENTITIES, from_row(row)) == company_record(
+    assert parse(NO_ENTITIES.parse, from_row(row)) == company_record(
         antallAnsatte=12,
         registrertIMvaregisteret=True,
         forretningsadresse=a_norwegian_address("c/o Testesen", "Prøveveien 12"),
@@ -373,11 +375,11 @@ def test_a_wrong_check_digit_is_no_reason_to_refuse() -> None:
     ],
 )
 def test_a_wrong_field_is_named(fields: dict[str, Any], reason: str) -> None:
-    assert refusal(Kind.NO_ENTITIES, an_entity(**fields)).startswith(reason)
+    assert refusal(NO_ENTITIES, an_entity(**fields)).startswith(reason)
 
 
 def test_an_entity_without_a_number_is_refused() -> None:
-    assert refusal(Kind.NO_ENTITIES, {"navn": "A"}) == "organisasjonsnummer: it is missing"
+    assert refusal(NO_ENTITIES, {"navn": "A"}) == "organisasjonsnummer: it is missing"
 
 
 def test_a_unit_belongs_to_the_entity_above_it() -> None:
@@ -415,7 +417,7 @@ def test_a_unit_may_belong_to_nobody() -> None:
 
 
 def test_an_entity_is_no_unit() -> None:
-    reason = refusal(Kind.NO_UNITS, an_entity())
+    reason = refusal(NO_UNITS, an_entity())
 
     assert reason == "organisasjonsform.kode: AS is an entity's, not a unit's"
 
@@ -495,15 +497,15 @@ def test_the_number_of_a_single_answer_is_in_its_own_address() -> None:
     del answer["organisasjonsnummer"]
     address = "https://register.example/enheter/310345679/roller"
 
-    record = parse(Kind.NO_ROLES, {**answer, "_links": {"self": {"href": address}}})
+    record = parse(NO_ROLES.parse, {**answer, "_links": {"self": {"href": address}}})
 
     assert isinstance(record, OwnersRecord)
     assert record.key == "no:310345679"
 
 
 def test_roles_of_nobody_are_refused() -> None:
-    assert refusal(Kind.NO_ROLES, {"rollegrupper": []}) == "organisasjonsnummer: it is missing"
-    assert refusal(Kind.NO_ROLES, an_entity()) == "rollegrupper: it is missing"
+    assert refusal(NO_ROLES, {"rollegrupper": []}) == "organisasjonsnummer: it is missing"
+    assert refusal(NO_ROLES, an_entity()) == "rollegrupper: it is missing"
 
 
 @pytest.mark.parametrize(

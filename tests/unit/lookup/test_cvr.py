@@ -20,15 +20,16 @@ from common.contracts.company import (
     Share,
     Status,
 )
+from lookup.ingest.reading import parse
 from lookup.ingest.records import (
     CompanyRecord,
-    Kind,
     RecordRejected,
     RegisteredInError,
     SourceVersion,
     UnitRecord,
 )
-from lookup.registers.reading import parse
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from tests.builders.registers import (
     a_contact,
     a_cvr_address,
@@ -46,7 +47,7 @@ OVER = [held("1999-11-15", "2012-06-30")]
 
 
 def company_record(**fields: Any) -> CompanyRecord:
-    record = parse(Kind.DK_COMPANIES, {"Vrvirksomhed": a_cvr_company(**fields)})
+    record = parse(DK_COMPANIES.parse, {"Vrvirksomhed": a_cvr_company(**fields)})
     assert isinstance(record, CompanyRecord)
     return record
 
@@ -70,14 +71,14 @@ def roles_in(record: CompanyRecord) -> list[Role]:
 
 
 def unit_record(**fields: Any) -> UnitRecord:
-    record = parse(Kind.DK_UNITS, {"VrproduktionsEnhed": a_cvr_unit(**fields)})
+    record = parse(DK_UNITS.parse, {"VrproduktionsEnhed": a_cvr_unit(**fields)})
     assert isinstance(record, UnitRecord)
     return record
 
 
-def refusal(kind: Kind, raw: Any) -> str:
+def refusal(kind: RegisterSource, raw: Any) -> str:
     with pytest.raises(RecordRejected) as refused:
-        parse(kind, raw)
+        parse(kind.parse, raw)
     return str(refused.value)
 
 
@@ -100,7 +101,7 @@ def test_a_company_has_its_number_name_status_and_version() -> None:
     ],
 )
 def test_the_document_is_found_in_each_of_its_wrappings(wrapped: Any) -> None:
-    assert parse(Kind.DK_COMPANIES, wrapped) == company_record()
+    assert parse(DK_COMPANIES.parse, wrapped) == company_record()
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_the_document_is_found_in_each_of_its_wrappings(wrapped: Any) -> None:
     ],
 )
 def test_what_is_wrong_is_named(raw: Any, reason: str) -> None:
-    assert refusal(Kind.DK_COMPANIES, raw).startswith(reason)
+    assert refusal(DK_COMPANIES, raw).startswith(reason)
 
 
 def test_leading_zeros_lost_to_a_number_come_back() -> None:
@@ -147,7 +148,7 @@ def test_leading_zeros_lost_to_a_number_come_back() -> None:
 
 
 def test_of_a_company_registered_by_mistake_only_that_is_read() -> None:
-    record = parse(Kind.DK_COMPANIES, a_cvr_company(fejlRegistreret=True))
+    record = parse(DK_COMPANIES.parse, a_cvr_company(fejlRegistreret=True))
 
     assert isinstance(record, RegisteredInError)
     assert record.key == "dk:12345674"
@@ -781,14 +782,14 @@ def test_a_unit_may_belong_to_nobody_and_have_no_summary() -> None:
 
 
 def test_of_a_unit_registered_by_mistake_only_that_is_read() -> None:
-    record = parse(Kind.DK_UNITS, a_cvr_unit(fejlRegistreret=True))
+    record = parse(DK_UNITS.parse, a_cvr_unit(fejlRegistreret=True))
 
     assert isinstance(record, RegisteredInError)
     assert record.key == "dk:1012345670"
 
 
 def test_a_company_is_no_unit() -> None:
-    reason = refusal(Kind.DK_UNITS, {"Vrvirksomhed": a_cvr_company()})
+    reason = refusal(DK_UNITS, {"Vrvirksomhed": a_cvr_company()})
 
     assert reason == "VrproduktionsEnhed.pNummer: it is missing"
 

@@ -8,14 +8,17 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from lookup.ingest.apply import identity
-from lookup.ingest.digests import Part
+from lookup.ingest.digests import Part, digest_of, rules_of
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
 from lookup.ingest.planning.states import ApplyContext, DigestUpdate, Known, Plan, Verdict
 from lookup.ingest.planning.units import plan_units
-from lookup.ingest.records import Kind, OutOfScope, RawDocument, RegisteredInError, Rejected
-from lookup.registers.digests import digest_of, rules_of
-from lookup.registers.reading import documents, understood
+from lookup.ingest.reading import documents, understood
+from lookup.ingest.records import OutOfScope, RawDocument, RegisteredInError, Rejected
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES
+from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.registers.table import sources
 from register_samples import write_registers
 from tests.builders.companies import (
     MONDAY,
@@ -59,21 +62,21 @@ def test_a_glance_restores_the_leading_zeros_of_a_number(tmp_path: Path) -> None
     path = tmp_path / "company.json"
     path.write_bytes(orjson.dumps({"Vrvirksomhed": a_cvr_company(cvrNummer=1234567)}))
 
-    [document] = documents(path, Kind.DK_COMPANIES)
+    [document] = documents(path, DK_COMPANIES)
 
     assert isinstance(document, RawDocument)
     assert document.key == "dk:01234567"
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", sources().values())
 def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
-    kind: Kind, tmp_path: Path
+    kind: RegisterSource, tmp_path: Path
 ) -> None:
-    file = write_registers(tmp_path, 40, 1)[kind.value]
+    file = write_registers(tmp_path, 40, 1)[kind.name]
     stored = 0
     for document in documents(file, kind):
         assert isinstance(document, RawDocument)
-        record = understood(kind, document)
+        record = understood(kind.parse, document)
         assert not isinstance(record, Rejected)
         if isinstance(record, OutOfScope | RegisteredInError):
             continue
@@ -85,8 +88,18 @@ def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
 
 
 def test_equal_documents_have_one_digest_and_different_ones_do_not() -> None:
-    assert digest_of(b'{"n":1}') == digest_of(b'{"n":1}')
-    assert digest_of(b'{"n":1}') != digest_of(b'{"n":2}')
+    code = DK_COMPANIES.code
+
+    assert digest_of(b'{"n":1}', code) == digest_of(b'{"n":1}', code)
+    assert digest_of(b'{"n":1}', code) != digest_of(b'{"n":2}', code)
+
+
+def test_a_change_of_one_register_s_code_leaves_the_digests_of_the_others(tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text("AS = 1")
+
+    assert digest_of(b"{}", tmp_path) != digest_of(b"{}", DK_COMPANIES.code)
+    assert digest_of(b"{}", DK_COMPANIES.code) != digest_of(b"{}", NO_ENTITIES.code)
+    assert NO_ENTITIES.code.name == "brreg"
 
 
 def test_a_change_of_the_code_that_reads_changes_every_digest(tmp_path: Path) -> None:

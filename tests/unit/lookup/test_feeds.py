@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from lookup.ingest.digests import Part
 from lookup.ingest.feeds import (
     BEGINNING,
     ChangeNotice,
@@ -22,7 +23,7 @@ from lookup.ingest.feeds import (
     sorted_out,
 )
 from lookup.ingest.planning.states import CompanyState, Known, UnitState
-from lookup.ingest.records import CompanyRecord, Kind, UnitRecord
+from lookup.ingest.records import CompanyRecord, UnitRecord
 from lookup.store.canonical_json import dump
 from tests.builders.companies import a_company, a_company_record, a_unit
 
@@ -67,7 +68,7 @@ def test_a_number_that_is_removed_is_not_fetched_whatever_else_is_told_of_it() -
 
 
 def test_an_ended_company_keeps_all_that_was_known() -> None:
-    record = ended_record(Kind.NO_ENTITIES, COMPANY, Ended("2026-11-01"), known())
+    record = ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), known())
 
     assert isinstance(record, CompanyRecord)
     before = a_company(country=Country.NO, vat="987654321")
@@ -83,8 +84,8 @@ def test_an_ended_company_keeps_all_that_was_known() -> None:
 def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> None:
     ended = Ended("2026-11-01")
 
-    open_until_then = ended_record(Kind.NO_UNITS, UNIT, ended, known())
-    closed_before = ended_record(Kind.NO_UNITS, UNIT, ended, known(unit_ended="2020-01-01"))
+    open_until_then = ended_record(Part.UNIT, UNIT, ended, known())
+    closed_before = ended_record(Part.UNIT, UNIT, ended, known(unit_ended="2020-01-01"))
 
     assert isinstance(open_until_then, UnitRecord)
     assert isinstance(closed_before, UnitRecord)
@@ -96,14 +97,14 @@ def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> Non
 def test_of_an_unknown_company_that_ended_there_is_what_the_register_still_tells() -> None:
     told = a_company_record()
 
-    assert ended_record(Kind.NO_ENTITIES, COMPANY, Ended("2026-11-01"), Known()) is None
-    assert ended_record(Kind.NO_ENTITIES, COMPANY, Ended("2026-11-01", told), Known()) == told
+    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), Known()) is None
+    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01", told), Known()) == told
 
 
 def test_owners_alone_are_not_a_company_that_could_end() -> None:
     stub = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
 
-    assert ended_record(Kind.NO_ENTITIES, COMPANY, Ended("2026-11-01"), stub) is None
+    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), stub) is None
 
 
 def test_what_has_ended_need_not_be_in_a_file() -> None:

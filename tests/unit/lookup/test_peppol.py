@@ -8,9 +8,10 @@ import orjson
 import pytest
 
 from common.contracts.company import EinvoicingEntry
-from lookup.ingest.records import Kind, OutOfScope, ParticipantRecord, RecordRejected, Rejected
+from lookup.ingest.reading import ReadRecord, parse, read
+from lookup.ingest.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
 from lookup.registers.peppol.business_cards import holder_on_card
-from lookup.registers.reading import ReadRecord, parse, read
+from lookup.registers.peppol.sources import PEPPOL
 from tests.builders.registers import a_business_card
 
 HEADER = (
@@ -21,7 +22,7 @@ HEADER = (
 
 
 def record(pid: str = "iso6523-actorid-upis::0192:310345679", **entity: Any) -> ParticipantRecord:
-    read_card = parse(Kind.PEPPOL, a_business_card(pid, **entity))
+    read_card = parse(PEPPOL.parse, a_business_card(pid, **entity))
     assert isinstance(read_card, ParticipantRecord)
     return read_card
 
@@ -88,7 +89,7 @@ def test_participants_of_other_countries_are_none_of_ours(country: str | None) -
     for pid in ("9930:de123456789", "0088:7300000000000"):
         card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
 
-        assert isinstance(parse(Kind.PEPPOL, card), OutOfScope)
+        assert isinstance(parse(PEPPOL.parse, card), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -117,8 +118,8 @@ def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
     national = {"pid": "iso6523-actorid-upis::0192:310345679"}
     international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
 
-    assert isinstance(parse(Kind.PEPPOL, national), ParticipantRecord)
-    assert isinstance(parse(Kind.PEPPOL, international), OutOfScope)
+    assert isinstance(parse(PEPPOL.parse, national), ParticipantRecord)
+    assert isinstance(parse(PEPPOL.parse, international), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_what_is_wrong_is_named_and_personal_numbers_are_not_repeated(
     card: Any, reason: str
 ) -> None:
     with pytest.raises(RecordRejected) as refused:
-        parse(Kind.PEPPOL, card)
+        parse(PEPPOL.parse, card)
 
     assert str(refused.value) == reason
 
@@ -151,8 +152,7 @@ def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
         path = tmp_path / "business-cards.csv"
         path.write_bytes((HEADER + rows).encode("iso-8859-1"))
         return [
-            one.reason if isinstance(one, Rejected) else one.record
-            for one in read(path, Kind.PEPPOL)
+            one.reason if isinstance(one, Rejected) else one.record for one in read(path, PEPPOL)
         ]
 
     return read_export
@@ -212,7 +212,7 @@ def test_cards_of_the_json_export_are_read_one_by_one(tmp_path: Path) -> None:
     path = tmp_path / "business-cards.json"
     path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))
 
-    found = list(read(path, Kind.PEPPOL))
+    found = list(read(path, PEPPOL))
 
     assert [one.number for one in found] == [1, 2]
     assert all(isinstance(one, ReadRecord) and one.record == record() for one in found)

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lookup.ingest.records import Kind
-from lookup.registers.reading import ReadRecord, read
+from lookup.ingest.reading import ReadRecord, read
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 
 SHARED_DATA = os.environ.get("SHARED_DATA")
 
@@ -19,15 +21,17 @@ SHARED_DATA = os.environ.get("SHARED_DATA")
 @pytest.mark.parametrize(
     "name,kind,records",
     [
-        ("no-enheter.json.gz", Kind.NO_ENTITIES, {"CompanyRecord": 3440}),
-        ("no-enhet-2026.json", Kind.NO_ENTITIES, {"CompanyRecord": 1}),
-        ("no-search-page.json", Kind.NO_ENTITIES, {"CompanyRecord": 5}),
-        ("no-roller.json", Kind.NO_ROLES, {"OwnersRecord": 1}),
-        ("dk-virksomhed.json", Kind.DK_COMPANIES, {"CompanyRecord": 1}),
-        ("dk-produktionsenhed.json", Kind.DK_UNITS, {"UnitRecord": 4}),
+        ("no-enheter.json.gz", NO_ENTITIES, {"CompanyRecord": 3440}),
+        ("no-enhet-2026.json", NO_ENTITIES, {"CompanyRecord": 1}),
+        ("no-search-page.json", NO_ENTITIES, {"CompanyRecord": 5}),
+        ("no-roller.json", NO_ROLES, {"OwnersRecord": 1}),
+        ("dk-virksomhed.json", DK_COMPANIES, {"CompanyRecord": 1}),
+        ("dk-produktionsenhed.json", DK_UNITS, {"UnitRecord": 4}),
     ],
 )
-def test_every_real_record_is_read(name: str, kind: Kind, records: dict[str, int]) -> None:
+def test_every_real_record_is_read(
+    name: str, kind: RegisterSource, records: dict[str, int]
+) -> None:
     found = read(Path(SHARED_DATA or ".") / name, kind)
 
     assert records == Counter(

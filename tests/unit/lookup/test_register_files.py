@@ -30,16 +30,16 @@ from lookup.ingest.files.csv_records import CsvRecords
 from lookup.ingest.files.json_records import JsonRecords
 from lookup.ingest.files.raw_records import raw_records
 from lookup.ingest.files.window import Window
+from lookup.ingest.reading import ReadRecord, parse, read
 from lookup.ingest.records import (
     CompanyRecord,
     FileBroken,
-    Kind,
     OwnersRecord,
     RecordRejected,
     Rejected,
 )
 from lookup.registers.brreg.documents import DIALECT
-from lookup.registers.reading import ReadRecord, parse, read
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from tests.builders.registers import a_role, an_entity, roles
 
 RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]
@@ -471,7 +471,7 @@ def test_reading_gives_records_and_refusals_with_their_places(file: Callable[...
     nameless = an_entity(navn=None)
     path = file(compact([an_entity(), nameless, an_entity(konkurs="perhaps")]))
 
-    first, second, third = read(path, Kind.NO_ENTITIES)
+    first, second, third = read(path, NO_ENTITIES)
 
     assert isinstance(first, ReadRecord)
     assert isinstance(first.record, CompanyRecord)
@@ -487,10 +487,9 @@ def test_the_roles_of_one_entity_take_its_number_from_the_files_name(
 ) -> None:
     answer = roles(a_role())
     del answer["organisasjonsnummer"]
-    path = file(compact(answer), "roller-310345679.json")
 
-    (named,) = read(path, Kind.NO_ROLES)
-    (unnamed,) = read(path, Kind.NO_ROLES, number_from_name=False)
+    (named,) = read(file(compact(answer), "roller-310345679.json"), NO_ROLES)
+    (unnamed,) = read(file(compact(answer), "roller.json"), NO_ROLES)
 
     assert isinstance(named, ReadRecord)
     assert isinstance(named.record, OwnersRecord)
@@ -503,7 +502,7 @@ def test_the_name_of_a_file_says_nothing_about_a_list_in_it(file: Callable[..., 
     answer = roles(a_role())
     del answer["organisasjonsnummer"]
 
-    (refused,) = read(file(compact([answer]), "roller-310345679.json"), Kind.NO_ROLES)
+    (refused,) = read(file(compact([answer]), "roller-310345679.json"), NO_ROLES)
 
     assert isinstance(refused, Rejected)
 
@@ -561,4 +560,4 @@ def test_a_record_without_an_end_breaks_the_file(monkeypatch: pytest.MonkeyPatch
 
 def test_a_record_that_the_store_could_not_hold_is_refused() -> None:
     with pytest.raises(RecordRejected, match="of what is stored"):
-        parse(Kind.NO_ENTITIES, an_entity(navn="x" * (3 << 20)))
+        parse(NO_ENTITIES.parse, an_entity(navn="x" * (3 << 20)))

@@ -12,10 +12,11 @@ from yarl import URL
 
 from lookup.ingest.feeds import Position
 from lookup.ingest.http_client import Answer, Call, RegisterClient, RetryPolicy
-from lookup.ingest.records import Kind
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments
+from lookup.registers.cvr.sources import DK_COMPANIES
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 
@@ -55,7 +56,7 @@ class Scroll:
 
 async def test_of_danish_documents_one_small_page_is_held_at_a_time() -> None:
     scroll = Scroll()
-    documents = CvrDocuments(ScriptedRegister(scroll), Kind.DK_COMPANIES, page_size=3000)
+    documents = CvrDocuments(ScriptedRegister(scroll), DK_COMPANIES, page_size=3000)
 
     pages = [page async for page in documents.changed_since(NOON)]
 
@@ -93,7 +94,7 @@ async def test_a_feed_of_nothing_but_unreadable_entries_is_a_fault_of_the_regist
         entries = [an_update(number) for number in range(1, int(asked[-1]) + 1)]
         return {"_embedded": {"oppdaterteEnheter": entries}}
 
-    feed = UpdateFeed(ScriptedRegister(content), Kind.NO_ENTITIES, page_size=100)
+    feed = UpdateFeed(ScriptedRegister(content), NO_ENTITIES.part, page_size=100)
 
     with pytest.raises(RegisterFault, match="10,000 entries in a row"):
         await feed.page(Position(NOON))

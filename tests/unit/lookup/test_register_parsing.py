@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 
 from common.contracts.contract import Contract
 from lookup.ingest.document_fields import Amount, Count, Document, Moment, read_document
-from lookup.ingest.records import CompanyRecord, Kind, OutOfScope, Record, RecordRejected
-from lookup.registers.reading import parse
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord, OutOfScope, Record, RecordRejected
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
+from lookup.registers.table import sources
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -27,17 +32,17 @@ from tests.builders.registers import (
     roles,
 )
 
-DOCUMENTS: dict[Kind, Any] = {
-    Kind.NO_ENTITIES: an_entity(
+DOCUMENTS: dict[RegisterSource, Any] = {
+    NO_ENTITIES: an_entity(
         telefon="22 33 44 55",
         historiskeNavn=[{"navn": "FØR AS", "fraDato": "1999-01-01"}],
         kapital={"belop": 30000.0, "valuta": "NOK"},
         vedtektsfestetFormaal=["Salg."],
         naeringskode1={"kode": "62.010", "beskrivelse": "Programmering"},
     ),
-    Kind.NO_UNITS: a_norwegian_unit(),
-    Kind.NO_ROLES: roles(a_role(), a_role(enhet={"navn": ["PRØVEN AS"]})),
-    Kind.DK_COMPANIES: a_cvr_company(
+    NO_UNITS: a_norwegian_unit(),
+    NO_ROLES: roles(a_role(), a_role(enhet={"navn": ["PRØVEN AS"]})),
+    DK_COMPANIES: a_cvr_company(
         telefonNummer=[a_contact("33333333")],
         attributter=[an_attribute("KAPITAL", held(None, vaerdi="125000.00"))],
         deltagerRelation=[a_relation(legal_ownership("0.5", votes="0.5"))],
@@ -45,8 +50,8 @@ DOCUMENTS: dict[Kind, Any] = {
             {"aar": 2016, "maaned": 12, "intervalKodeAntalAnsatte": "ANTAL_2_4"}
         ],
     ),
-    Kind.DK_UNITS: a_cvr_unit(),
-    Kind.PEPPOL: a_business_card(identifiers=[{"scheme": "0192", "value": "310345679"}]),
+    DK_UNITS: a_cvr_unit(),
+    PEPPOL: a_business_card(identifiers=[{"scheme": "0192", "value": "310345679"}]),
 }
 
 surprises = st.recursive(
@@ -89,16 +94,16 @@ def public_models(record: Record) -> list[Contract]:
     ] + list(getattr(record, "owners", None) or ())
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", sources().values())
 @given(data=st.data())
 def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
-    kind: Kind, data: st.DataObject
+    kind: RegisterSource, data: st.DataObject
 ) -> None:
     document = DOCUMENTS[kind]
     place = data.draw(st.sampled_from(places(document)))
 
     try:
-        record = parse(kind, with_surprise(document, place, data.draw(surprises)))
+        record = parse(kind.parse, with_surprise(document, place, data.draw(surprises)))
     except RecordRejected:
         return
 
@@ -106,17 +111,19 @@ def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
         assert model.model_dump_json()
 
 
-@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize("kind", sources().values())
 @given(surprise=st.dictionaries(st.text(max_size=5), surprises, max_size=3))
-def test_any_object_at_all_is_read_or_refused(kind: Kind, surprise: dict[str, Any]) -> None:
+def test_any_object_at_all_is_read_or_refused(
+    kind: RegisterSource, surprise: dict[str, Any]
+) -> None:
     with suppress(RecordRejected):
-        assert parse(kind, surprise) is not None
+        assert parse(kind.parse, surprise) is not None
 
 
 @given(st.text(st.characters(codec=None)))
 def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
     try:
-        record = parse(Kind.NO_ENTITIES, an_entity(navn=name))
+        record = parse(NO_ENTITIES.parse, an_entity(navn=name))
     except RecordRejected:
         return
 
@@ -128,9 +135,12 @@ def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
         assert letter not in "\ufffe\uffff"
 
 
-@pytest.mark.parametrize("kind", Kind)
-def test_the_same_document_is_always_the_same_record(kind: Kind) -> None:
-    once, again = parse(kind, DOCUMENTS[kind]), parse(kind, copy.deepcopy(DOCUMENTS[kind]))
+@pytest.mark.parametrize("kind", sources().values())
+def test_the_same_document_is_always_the_same_record(kind: RegisterSource) -> None:
+    once, again = (
+        parse(kind.parse, DOCUMENTS[kind]),
+        parse(kind.parse, copy.deepcopy(DOCUMENTS[kind])),
+    )
 
     assert once == again
     assert not isinstance(once, OutOfScope)

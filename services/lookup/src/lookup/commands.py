@@ -25,16 +25,17 @@ from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.app import build
 from lookup.ingest.apply import ApplyRecords
-from lookup.ingest.load import FileOrigin, LoadFile, NotThisKind, NotWhole, Summary
+from lookup.ingest.load import FileOrigin, LoadFile, NotWhole, Summary, WrongSource
 from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.outbox import StoredUnconfirmedEvents
+from lookup.ingest.processes import reading_processes
 from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import Kind, Rejected, SourceVersion
+from lookup.ingest.reading import documents, likely_source
+from lookup.ingest.records import Rejected, SourceVersion
 from lookup.ingest.remove import RemoveCompany
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.writes import StoredRegisterWriter
-from lookup.registers.processes import reading_processes
-from lookup.registers.reading import documents, likely_kind
+from lookup.registers.table import companies_of, sources
 from lookup.settings import Settings, StoreSettings
 from lookup.store.indexes import make_indexes
 from lookup.sync_commands import add_sync, run_sync
@@ -74,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
         "broke off (what is whole was loaded) or is too small to be whole (nothing was), 4 the "
         "database is away.",
     )
-    kinds = list(Kind)
-    load_files.add_argument("kind", type=Kind, choices=kinds, metavar="kind", help=", ".join(kinds))
+    names = list(sources())
+    load_files.add_argument("source", choices=names, metavar="source", help=", ".join(names))
     load_files.add_argument("files", type=Path, nargs="+", metavar="file")
     load_files.add_argument(
         "--last-modified",
@@ -99,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="publish_events",
         action="store_true",
         default=None,
-        help="tell every change as an event, although the kind is loaded for the first time",
+        help="tell every change as an event, although the source is loaded for the first time",
     )
     telling.add_argument(
         "--mute",
@@ -194,7 +195,9 @@ async def _remove(client: Client, register: Database, chosen: argparse.Namespace
         return MISUSED
     key = company_key(chosen.country, number)
     writer = StoredRegisterWriter(client, register)
-    was_known = await RemoveCompany(writer, StoredLoadStates(register), _now)(key)
+    companies = companies_of(chosen.country)
+    remove = RemoveCompany(companies.name, writer, StoredLoadStates(register), _now)
+    was_known = await remove(key)
     _say("removed" if was_known else "it was not known; it will stay out")
     return SOUND
 
@@ -229,7 +232,7 @@ async def _load(
     file: File,
     chosen: argparse.Namespace,
 ) -> int:
-    name, kind = file.path.name, chosen.kind
+    name, source = file.path.name, sources()[chosen.source]
     with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
         report = _Report(name, bar, limit=None if chosen.verbose else MAX_NAMED)
         load_file = LoadFile(
@@ -242,17 +245,18 @@ async def _load(
             stale=report.stale,
         )
         try:
-            await load_file.check(kind, partial(documents, file.path, kind), force=chosen.force)
-        except NotThisKind as fault:
-            likely = likely_kind(file.path)
-            _say(f"{name}: not a file of {kind}: {fault}" + (f"; try {likely}" if likely else ""))
+            await load_file.check(source, partial(documents, file.path, source), force=chosen.force)
+        except WrongSource as fault:
+            likely = likely_source(file.path, sources().values())
+            hint = f"; try {likely.name}" if likely else ""
+            _say(f"{name}: not a file of {source.name}: {fault}{hint}")
             return MISUSED
         except NotWhole as fault:
             _say(f"{name}: not loaded: {fault}; --force loads it all the same")
             return BROKEN
         summary = await load_file(
-            kind,
-            documents(file.path, kind, on_bytes=bar.update),
+            source,
+            documents(file.path, source, on_bytes=bar.update),
             file_version=SourceVersion(file.modified),
             publish_events=chosen.publish_events,
             force=chosen.force,

@@ -12,8 +12,6 @@ from random import Random
 from typing import Final
 from uuid import uuid4
 
-import structlog
-
 from common.mongo import ping
 from common.runtime import logs
 from common.runtime.backoff import delays
@@ -22,18 +20,15 @@ from common.runtime.service import run
 from common.runtime.settings import load
 from common.runtime.tasks import beside
 from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.records import Kind
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers import table
 from lookup.settings import SyncSettings
 from lookup.sync_app import connect
 
 ALL = "all"
 
-#: The sources of each register, companies before what belongs to them.
-LANES: Final = (
-    (Kind.NO_ENTITIES, Kind.NO_UNITS, Kind.NO_ROLES),
-    (Kind.DK_COMPANIES, Kind.DK_UNITS),
-    (Kind.PEPPOL,),
-)
+#: The chosen sources of each register.
+Lanes = Sequence[Sequence[RegisterSource]]
 
 #: How `sync` ends, the worse the higher: the order in which one of several outcomes is told.
 MISUSED: Final = 2
@@ -61,10 +56,8 @@ def add_sync(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         "could not be read, 4 the database is away, 5 another process follows the source, 6 a pass "
         "ended with an error of ours.",
     )
-    sources = [*Kind, ALL]
-    parser.add_argument(
-        "source", nargs="+", choices=sources, metavar="source", help=", ".join(sources)
-    )
+    names = [*table.sources(), ALL]
+    parser.add_argument("source", nargs="+", choices=names, metavar="source", help=", ".join(names))
     parser.add_argument(
         "--follow", action="store_true", help="stay, and make a pass every SYNC_INTERVAL"
     )
@@ -74,9 +67,10 @@ def run_sync(chosen: argparse.Namespace) -> int:
     """Runs the command; gives its exit status."""
     settings = load(SyncSettings)
     lanes = _lanes(chosen.source)
-    if _asks_denmark(lanes) and not settings.cvr_user:
-        sys.stderr.write("the Danish register needs CVR_USER and CVR_PASSWORD\n")
-        return MISUSED
+    for missing in {source.missing for lane in lanes for source in lane}:
+        if fault := missing(settings):
+            sys.stderr.write(f"{fault}\n")
+            return MISUSED
     if chosen.follow:
         run("lookup-sync", settings, partial(_follow, lanes))
         return 0
@@ -84,43 +78,38 @@ def run_sync(chosen: argparse.Namespace) -> int:
     return asyncio.run(_once(lanes, settings))
 
 
-def _lanes(sources: Sequence[str]) -> list[list[Kind]]:
-    """What was asked for, by register and in order."""
-    lanes = ([kind for kind in lane if kind in sources or ALL in sources] for lane in LANES)
+def _lanes(names: Sequence[str]) -> Lanes:
+    """The chosen sources, by register and in order."""
+    lanes = ([one for one in lane if one.name in names or ALL in names] for lane in table.REGISTERS)
     return [lane for lane in lanes if lane]
 
 
-async def _once(lanes: Sequence[Sequence[Kind]], settings: SyncSettings) -> int:
+async def _once(lanes: Lanes, settings: SyncSettings) -> int:
     _warn(lanes, settings)
     async with AsyncExitStack() as stack:
-        wiring = await connect(settings, stack, holder=_holder())
-        passes = [wiring.passes(kind) for lane in lanes for kind in lane]
+        dependencies = await connect(settings, stack, holder=_holder())
+        passes = [dependencies.passes(source) for lane in lanes for source in lane]
         return max([STATUS[(await each.once()).outcome] for each in passes])
 
 
 async def _follow(
-    lanes: Sequence[Sequence[Kind]], settings: SyncSettings, stack: AsyncExitStack, health: Health
+    lanes: Lanes, settings: SyncSettings, stack: AsyncExitStack, health: Health
 ) -> None:
     _warn(lanes, settings)
-    wiring = await connect(settings, stack, holder=_holder())
-    health.add("database", ping(wiring.client))
+    dependencies = await connect(settings, stack, holder=_holder())
+    health.add("database", ping(dependencies.client))
     random = Random()  # noqa: S311 (spreads rounds, guards nothing)
     waits = partial(delays, random, first=_FIRST_DELAY, most=_MOST_DELAY)
     loops = [
-        follow([wiring.passes(kind) for kind in lane], settings.sync_interval, waits)
+        follow([dependencies.passes(source) for source in lane], settings.sync_interval, waits)
         for lane in lanes
     ]
     await stack.enter_async_context(beside(*loops))
 
 
-def _asks_denmark(lanes: Sequence[Sequence[Kind]]) -> bool:
-    return any(kind in lane for lane in lanes for kind in (Kind.DK_COMPANIES, Kind.DK_UNITS))
-
-
-def _warn(lanes: Sequence[Sequence[Kind]], settings: SyncSettings) -> None:
-    """The password for the Danish register can be read by whoever carries it there."""
-    if _asks_denmark(lanes) and settings.cvr_url.scheme == "http":
-        structlog.get_logger().warning("cvr.plaintext", url=str(settings.cvr_url))
+def _warn(lanes: Lanes, settings: SyncSettings) -> None:
+    for warn in {source.warn for lane in lanes for source in lane}:
+        warn(settings)
 
 
 def _holder() -> str:

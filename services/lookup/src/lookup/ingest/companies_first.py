@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lookup.ingest.apply import Conflict, RegisterWriter
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, UnitRecord
+from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
 from lookup.ingest.sources import Cursors
 
 Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
@@ -20,7 +20,8 @@ class CompaniesFirst:
 
     #: One pass over the companies, with a report of its own.
     companies: Callable[[], Awaitable[None]]
-    kind: Kind
+    #: The name of their source.
+    source: str
     writer: RegisterWriter
     cursors: Cursors
 
@@ -34,7 +35,7 @@ class CompaniesFirst:
         wanted = {*owned, *(unit.company for unit in units if unit.key not in known.units)}
         missing = wanted - {None, *known.companies, *known.tombstones}
         # Companies that nobody follows are not begun with here.
-        if missing and await self.cursors.read(self.kind) is not None:
+        if missing and await self.cursors.read(self.source) is not None:
             # Whoever else has moved their cursor has read the feed on as well.
             with suppress(Conflict):
                 await self.companies()

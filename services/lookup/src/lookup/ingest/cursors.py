@@ -7,7 +7,6 @@ from pymongo.errors import DuplicateKeyError
 from common.mongo import Database, translated_errors
 from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor, Position
-from lookup.ingest.records import Kind
 from lookup.store.documents import CURSORS, Document
 
 
@@ -15,12 +14,12 @@ class StoredCursors:
     def __init__(self, database: Database) -> None:
         self._cursors = database[CURSORS]
 
-    async def read(self, source: Kind) -> Cursor | None:
+    async def read(self, source: str) -> Cursor | None:
         with translated_errors():
             document = await self._cursors.find_one({"_id": source})
         return None if document is None else _cursor(document)
 
-    async def move(self, source: Kind, cursor: Cursor) -> Cursor:
+    async def move(self, source: str, cursor: Cursor) -> Cursor:
         document = _document(cursor)
         try:
             with translated_errors():

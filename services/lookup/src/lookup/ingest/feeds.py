@@ -11,8 +11,9 @@ from common.contracts.company import (
     Status,
     UnitKey,
 )
+from lookup.ingest.digests import Part
 from lookup.ingest.planning.states import CompanyState, Known, UnitState
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, SourceVersion, UnitRecord
+from lookup.ingest.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
 from lookup.store.canonical_json import dump
 
 #: Before anything that a register has.
@@ -129,17 +130,17 @@ def sorted_out(notices: Iterable[ChangeNotice]) -> tuple[list[str], list[ChangeN
 
 
 def ended_record(
-    kind: Kind, key: CompanyKey | UnitKey, ended: Ended, known: Known
+    part: Part, key: CompanyKey | UnitKey, ended: Ended, known: Known
 ) -> CompanyRecord | UnitRecord | None:
     """What was known of it last, with its end; None where nothing is known.
 
     The answer itself has little more than the date, and a lookup wants the name and the address.
     """
-    if kind in (Kind.NO_ENTITIES, Kind.DK_COMPANIES):
+    if part is Part.COMPANY:
         company = known.companies.get(CompanyKey(key))
         if company is not None and company.core is not None:
             return _ended_company(company, company.core, ended)
-    elif kind in (Kind.NO_UNITS, Kind.DK_UNITS):
+    elif part is Part.UNIT:
         unit = known.units.get(UnitKey(key))
         if unit is not None:
             return _ended_unit(UnitKey(key), unit, ended.on)
@@ -147,14 +148,14 @@ def ended_record(
 
 
 def mistaken_record(
-    kind: Kind, key: CompanyKey | UnitKey, version: SourceVersion, known: Known
+    part: Part, key: CompanyKey | UnitKey, version: SourceVersion, known: Known
 ) -> CompanyRecord | UnitRecord | None:
     """Something that is stored has ended if the register calls it a mistake of its own.
 
     It is not purged: a mistake may be taken back, and its revisions have to go on then.
     """
     ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
-    record = ended_record(kind, key, ended, known)
+    record = ended_record(part, key, ended, known)
     return None if record is None else replace(record, version=version)
 
 

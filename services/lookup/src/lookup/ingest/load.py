@@ -16,7 +16,6 @@ from lookup.ingest.read import ReadDocuments, Same
 from lookup.ingest.records import (
     CompanyRecord,
     FileBroken,
-    Kind,
     OutOfScope,
     OwnersRecord,
     ParticipantRecord,
@@ -27,6 +26,7 @@ from lookup.ingest.records import (
     SourceVersion,
     UnitRecord,
 )
+from lookup.ingest.register_source import RegisterSource
 
 
 class FileOrigin(StrEnum):
@@ -37,26 +37,26 @@ class FileOrigin(StrEnum):
 
 
 class LoadStates(Protocol):
-    """How far each kind has been loaded."""
+    """How far each source has been loaded."""
 
-    async def begin(self, kind: Kind, *, at: datetime) -> None:
-        """Notes that a load runs; a kind never loaded to the end is `loading` from now on."""
+    async def begin(self, source: str, *, at: datetime) -> None:
+        """Notes that a load runs; a source never loaded to the end is `loading` from now on."""
 
-    async def is_loaded(self, kind: Kind) -> bool:
-        """Whether the kind has once been loaded to the end of a file."""
+    async def is_loaded(self, source: str) -> bool:
+        """Whether the source has once been loaded to the end of a file."""
 
-    async def records(self, kind: Kind, origin: FileOrigin) -> int:
+    async def records(self, source: str, origin: FileOrigin) -> int:
         """The number of records in the last whole file of that origin; 0 before the first."""
 
     async def finish(
         self,
-        kind: Kind,
+        source: str,
         *,
         at: datetime,
         counts: Mapping[str, int],
         whole: FileOrigin | None = None,
     ) -> None:
-        """Notes that a file was read to its end: the kind is `loaded` from now on.
+        """Notes that a file was read to its end: the source is `loaded` from now on.
 
         `whole` is the origin of a file that later ones of the same origin are compared with.
         """
@@ -105,7 +105,7 @@ class Summary:
         }
 
 
-class NotThisKind(Exception):
+class WrongSource(Exception):
     """A file of something else; the message tells why."""
 
 
@@ -134,9 +134,13 @@ class LoadFile:
     stale: Callable[[str], None] = _ignore
 
     async def check(
-        self, kind: Kind, documents: Callable[[], Iterator[Piece]], *, force: bool = False
+        self,
+        source: RegisterSource,
+        documents: Callable[[], Iterator[Piece]],
+        *,
+        force: bool = False,
     ) -> None:
-        """Raises NotThisKind and NotWhole before anything of a file is stored.
+        """Raises WrongSource and NotWhole before anything of a file is stored.
 
         `force` accepts a file however few records it has. A file that breaks off is left to
         loading, which tells how much of it is whole.
@@ -147,25 +151,25 @@ class LoadFile:
             await asyncio.to_thread(fill, first, items)
         except FileBroken as broken:
             if not first:
-                raise NotThisKind(str(broken)) from None
+                raise WrongSource(str(broken)) from None
             return
-        found = await self.read(kind, first)
+        found = await self.read(source, first)
         reasons = [one.reason for one in found if isinstance(one, Rejected)]
         if reasons and len(reasons) == len(found):
-            raise NotThisKind(f"none of its first {len(found):,} records is one ({reasons[0]})")
-        least = 1 if force else max((await self.states.records(kind, self.origin) + 1) // 2, 1)
+            raise WrongSource(f"none of its first {len(found):,} records is one ({reasons[0]})")
+        before = await self.states.records(source.name, self.origin)
+        least = 1 if force else max((before + 1) // 2, 1)
         try:
             more = islice(items, max(least - len(first), 0))
             count = len(first) + await asyncio.to_thread(_count, more)
         except FileBroken:
             return
         if count < least:
-            before = await self.states.records(kind, self.origin)
             raise NotWhole(f"it has {count:,} records, the last whole file had {before:,}")
 
     async def __call__(
         self,
-        kind: Kind,
+        source: RegisterSource,
         items: Iterator[Piece],
         *,
         file_version: SourceVersion,
@@ -174,16 +178,16 @@ class LoadFile:
     ) -> Summary:
         """Loads every whole document; a file that breaks off is loaded up to there and said to be.
 
-        `publish_events` tells whether changes become events; None means once the kind has been
+        `publish_events` tells whether changes become events; None means once the source has been
         loaded to the end of a file. A file loaded with `force` may be a part of the register, so
         later files are not compared with it. Raises `Unavailable`; what was written stays, and
         loading the same file again continues from there.
         """
         if publish_events is None:
-            publish_events = await self.states.is_loaded(kind)
-        await self.states.begin(kind, at=self.now())
+            publish_events = await self.states.is_loaded(source.name)
+        await self.states.begin(source.name, at=self.now())
         summary = Summary()
-        given = _Given(kind, file_version, publish_events=publish_events)
+        given = _Given(source, file_version, publish_events=publish_events)
         try:
             await self._load(_Lists(items, summary), given, summary)
         except ExceptionGroup as failures:
@@ -191,13 +195,15 @@ class LoadFile:
             raise failures.exceptions[0] from None
         if summary.is_complete:
             whole = None if force else self.origin
-            await self.states.finish(kind, at=self.now(), counts=summary.counts(), whole=whole)
+            await self.states.finish(
+                source.name, at=self.now(), counts=summary.counts(), whole=whole
+            )
         return summary
 
     async def _load(self, lists: "_Lists", given: "_Given", summary: Summary) -> None:
         async with (
             asyncio.TaskGroup() as group,
-            aclosing(self._found(given.kind, lists, group)) as found,
+            aclosing(self._found(given.source, lists, group)) as found,
         ):
             writing = _Writing(summary, self.stale)
             async for documents in found:
@@ -210,13 +216,13 @@ class LoadFile:
             await writing.end()
 
     async def _found(
-        self, kind: Kind, lists: "_Lists", group: asyncio.TaskGroup
+        self, source: RegisterSource, lists: "_Lists", group: asyncio.TaskGroup
     ) -> AsyncGenerator[Sequence[Found], None]:
         """What the lists hold, in their order; the next ones are read meanwhile."""
         reading: deque[asyncio.Task[Sequence[Found]]] = deque()
         while True:
             while len(reading) < _AHEAD and (documents := await asyncio.to_thread(lists.next)):
-                reading.append(group.create_task(self.read(kind, documents)))
+                reading.append(group.create_task(self.read(source, documents)))
             if not reading:
                 return
             yield await reading.popleft()
@@ -255,7 +261,7 @@ def fill(found: list[Piece], items: Iterator[Piece]) -> None:
 class _Given:
     """What holds for the whole file."""
 
-    kind: Kind
+    source: RegisterSource
     file_version: SourceVersion
     publish_events: bool
 

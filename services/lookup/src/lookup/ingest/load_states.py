@@ -1,31 +1,30 @@
-"""How far each kind has been loaded."""
+"""How far each source has been loaded."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
 from common.mongo import Database, translated_errors
 from lookup.ingest.load import FileOrigin
-from lookup.ingest.records import Kind
 from lookup.store.documents import LOADS, Document
 
 
 class StoredLoadStates:
-    """One document per kind: `state` is `loading` until a file was read whole, then `loaded`."""
+    """One document per source: `state` is `loading` until a file was read whole, then `loaded`."""
 
     def __init__(self, database: Database) -> None:
         self._loads = database[LOADS]
 
-    async def begin(self, kind: Kind, *, at: datetime) -> None:
+    async def begin(self, source: str, *, at: datetime) -> None:
         with translated_errors():
             await self._loads.update_one(
-                {"_id": kind},
+                {"_id": source},
                 {"$set": {"begun_at": at}, "$setOnInsert": {"state": "loading"}},
                 upsert=True,
             )
 
     async def finish(
         self,
-        kind: Kind,
+        source: str,
         *,
         at: datetime,
         counts: Mapping[str, int],
@@ -35,15 +34,15 @@ class StoredLoadStates:
         if whole is not None:
             loaded[f"records.{whole}"] = counts["read"]
         with translated_errors():
-            await self._loads.update_one({"_id": kind}, {"$set": loaded})
+            await self._loads.update_one({"_id": source}, {"$set": loaded})
 
-    async def records(self, kind: Kind, origin: FileOrigin) -> int:
+    async def records(self, source: str, origin: FileOrigin) -> int:
         with translated_errors():
-            found = await self._loads.find_one({"_id": kind}, {"records": 1})
+            found = await self._loads.find_one({"_id": source}, {"records": 1})
         return 0 if found is None else int(found.get("records", {}).get(origin, 0))
 
-    async def is_loaded(self, kind: Kind) -> bool:
-        """Whether the kind has once been loaded to the end of a file."""
+    async def is_loaded(self, source: str) -> bool:
+        """Whether the source has once been loaded to the end of a file."""
         with translated_errors():
-            found = await self._loads.find_one({"_id": kind, "state": "loaded"}, {"_id": 1})
+            found = await self._loads.find_one({"_id": source, "state": "loaded"}, {"_id": 1})
         return found is not None

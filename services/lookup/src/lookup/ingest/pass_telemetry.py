@@ -7,7 +7,7 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from lookup.ingest.feeds import Cursor
-from lookup.ingest.records import Kind, Rejected
+from lookup.ingest.records import Rejected
 from lookup.ingest.tally import Tally
 
 _AGE = Gauge(
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 class PassTelemetry:
     def __init__(
-        self, source: Kind, now: Callable[[], datetime], *, causes: Iterable[str] = ()
+        self, source: str, now: Callable[[], datetime], *, causes: Iterable[str] = ()
     ) -> None:
         """`causes` are counted from 0 on: Prometheus sees no increase in a counter's beginning."""
         self._source = source
@@ -60,7 +60,7 @@ class PassTelemetry:
             return
         log.warning(
             "sync.record_refused",
-            source=self._source.value,
+            source=self._source,
             number=refused.number,
             place=refused.place,
             reason=refused.reason,
@@ -99,7 +99,7 @@ class PassTelemetry:
         _STANDING.labels(self._source).set(0)
 
     def standby(self) -> None:
-        log.info("sync.standby", source=self._source.value, reason="another process follows it")
+        log.info("sync.standby", source=self._source, reason="another process follows it")
 
     def _count(self, tally: Tally) -> None:
         self._named = 0
@@ -108,7 +108,7 @@ class PassTelemetry:
 
     def _facts(self, tally: Tally, took: timedelta) -> dict[str, object]:
         return {
-            "source": self._source.value,
+            "source": self._source,
             "duration_ms": round(took.total_seconds() * 1000),
             "read": tally.read,
             "results": {result: count for result, count in tally.results.items() if count},

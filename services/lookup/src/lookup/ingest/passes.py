@@ -12,7 +12,6 @@ from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor
 from lookup.ingest.leases import Leases
 from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.records import Kind
 from lookup.ingest.sources import Cursors, RegisterAway, RegisterFault
 from lookup.ingest.tally import Tally
 
@@ -53,7 +52,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    source: Kind
+    source: str
     sync: Sync
     cursors: Cursors
     leases: Leases
@@ -157,7 +156,7 @@ async def follow(
     it for as long as it does that.
     """
     waits = delays()
-    busy: set[Kind] = set()
+    busy: set[str] = set()
     try:
         while True:
             results = {passes: await passes.again(wait=interval) for passes in lane}
@@ -173,7 +172,7 @@ async def follow(
             await passes.give_up()
 
 
-def _told_of(before: set[Kind], results: Mapping[Passes, Result]) -> set[Kind]:
+def _told_of(before: set[str], results: Mapping[Passes, Result]) -> set[str]:
     """The sources that another process has; one line is written when that begins."""
     busy = {passes.source for passes, result in results.items() if result.outcome is Outcome.BUSY}
     for passes in results:

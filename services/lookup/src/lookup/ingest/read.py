@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lookup.ingest.digests import PART_OF, Part
-from lookup.ingest.records import Kind, RawDocument, Record, Rejected
+from lookup.ingest.digests import Part
+from lookup.ingest.records import RawDocument, Record, Rejected
+from lookup.ingest.register_source import Parser, RegisterSource
 
 
 class StoredDigests(Protocol):
@@ -19,7 +20,7 @@ class Reader(Protocol):
     """Understands documents."""
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[RawDocument], /
+        self, parser: Parser, documents: Sequence[RawDocument], /
     ) -> Sequence[Record | Rejected]:
         """What each of them says, or why it cannot be used."""
 
@@ -37,19 +38,19 @@ class ReadDocuments:
     reader: Reader
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[RawDocument | Rejected]
+        self, source: RegisterSource, documents: Sequence[RawDocument | Rejected]
     ) -> Sequence[Record | Same | Rejected]:
         """What became of each, in their order. May raise `Unavailable`."""
         keys = [
             one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
         ]
-        stored = await self.digests.of(PART_OF[kind], keys) if keys else {}
+        stored = await self.digests.of(source.part, keys) if keys else {}
         found = [
             _known(one, stored.get(one.key or "")) if isinstance(one, RawDocument) else one
             for one in documents
         ]
         unread = [one for one in found if isinstance(one, RawDocument)]
-        read = iter(await self.reader(kind, unread) if unread else ())
+        read = iter(await self.reader(source.parse, unread) if unread else ())
         return [next(read) if isinstance(one, RawDocument) else one for one in found]
 
 

@@ -7,7 +7,6 @@ to hand from one process to another. The few who look inside read it back.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Self
 
 import orjson
@@ -27,17 +26,6 @@ from common.contracts.company import (
 )
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.ranking import sort_text
-
-
-class Kind(StrEnum):
-    """The files that can be loaded; each has a load state of its own."""
-
-    NO_ENTITIES = "no-enheter"
-    NO_UNITS = "no-underenheter"
-    NO_ROLES = "no-roller"
-    DK_COMPANIES = "dk-virksomhed"
-    DK_UNITS = "dk-produktionsenhed"
-    PEPPOL = "peppol"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,19 +4,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.load import LoadStates
 from lookup.ingest.planning.removals import plan_unit_removal
 from lookup.ingest.planning.states import ApplyContext, Plan
-from lookup.ingest.records import Kind, SourceVersion
-
-_KIND = {Country.DK: Kind.DK_COMPANIES, Country.NO: Kind.NO_ENTITIES}
-_UNIT_KIND = {Country.DK: Kind.DK_UNITS, Country.NO: Kind.NO_UNITS}
+from lookup.ingest.records import SourceVersion
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveCompany:
+    #: The name of the source that companies of its register come from.
+    source: str
     writer: RegisterWriter
     states: LoadStates
     now: Callable[[], datetime]
@@ -26,12 +25,13 @@ class RemoveCompany:
 
         Subscribers are told, unless the register is still being loaded for the first time.
         """
-        publish_events = await self.states.is_loaded(_KIND[_country(key)])
+        publish_events = await self.states.is_loaded(self.source)
         return await self.writer.remove(key, at=self.now(), publish_events=publish_events)
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveUnit:
+    source: str
     apply: ApplyRecords
     writer: RegisterWriter
     states: LoadStates
@@ -42,7 +42,7 @@ class RemoveUnit:
 
         Those who hear of its company are told that it ended, and nothing else about it.
         """
-        publish_events = await self.states.is_loaded(_UNIT_KIND[_country(key)])
+        publish_events = await self.states.is_loaded(self.source)
         now = self.now()
         given = ApplyContext(SourceVersion(now), now, publish_events)
 
@@ -57,7 +57,3 @@ class RemoveUnit:
 
         done = await self.apply.through(plan)
         return any(removal.expected is not None for removal in done.removals)
-
-
-def _country(key: CompanyKey | UnitKey) -> Country:
-    return Country(key.partition(":")[0])

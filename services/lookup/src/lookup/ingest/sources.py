@@ -8,7 +8,8 @@ from typing import Protocol
 
 from lookup.ingest.feeds import Answer, Cursor, FeedPage, Position
 from lookup.ingest.load import Item, Piece
-from lookup.ingest.records import Kind, SourceVersion
+from lookup.ingest.records import SourceVersion
+from lookup.ingest.register_source import RegisterSource
 
 
 class RegisterAway(Exception):
@@ -74,9 +75,9 @@ class Documents(Protocol):
 class Cursors(Protocol):
     """How far each source was read. Every method may raise `Unavailable`."""
 
-    async def read(self, source: Kind) -> Cursor | None: ...
+    async def read(self, source: str) -> Cursor | None: ...
 
-    async def move(self, source: Kind, cursor: Cursor) -> Cursor:
+    async def move(self, source: str, cursor: Cursor) -> Cursor:
         """Stores the successor of the cursor of the same revision, and gives it as stored.
 
         Raises Conflict when somebody else has moved it since it was read.
@@ -86,7 +87,7 @@ class Cursors(Protocol):
 class StoredKeys(Protocol):
     """The keys of what is stored. Every method may raise `Unavailable`."""
 
-    def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
+    def of(self, source: RegisterSource, *, until: datetime) -> AsyncIterator[Sequence[str]]:
         """Lists of keys, of what was stored from versions not newer than `until`.
 
         Of roles, the companies that have owners by them; of e-invoicing, the identifiers.

@@ -2,27 +2,22 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from common.mongo import Database, translated_errors
-from lookup.ingest.records import Kind
+from lookup.ingest.digests import Part
+from lookup.ingest.register_source import RegisterSource
 from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 
 #: Keys in a list.
 _LIST = 10_000
 
-_NORWEGIAN = {"_id": {"$gte": "no:", "$lt": "no;"}}
-
-#: The collection of each kind with whole files, its version's time, and which of it are meant.
-_STORED: dict[Kind, tuple[str, str, dict[str, Any]]] = {
-    Kind.NO_ENTITIES: (COMPANIES, "version.0", _NORWEGIAN),
-    Kind.NO_UNITS: (UNITS, "version.0", _NORWEGIAN),
-    Kind.NO_ROLES: (
-        COMPANIES,
-        "owners_version.0",
-        {**_NORWEGIAN, "owners": {"$nin": [None, b"[]"]}},
-    ),
-    Kind.PEPPOL: (PARTICIPANTS, "version.0", {}),
+#: The collection of each part, its version's time, and the condition that it is there at all.
+_STORED: Final[dict[Part, tuple[str, str, dict[str, Any]]]] = {
+    Part.COMPANY: (COMPANIES, "version.0", {}),
+    Part.OWNERS: (COMPANIES, "owners_version.0", {"owners": {"$nin": [None, b"[]"]}}),
+    Part.UNIT: (UNITS, "version.0", {}),
+    Part.PARTICIPANT: (PARTICIPANTS, "version.0", {}),
 }
 
 
@@ -32,9 +27,11 @@ class MongoKeys:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def of(self, kind: Kind, *, until: datetime) -> AsyncIterator[Sequence[str]]:
-        name, version, condition = _STORED[kind]
-        query = {version: {"$lte": until}, **condition}
+    async def of(self, source: RegisterSource, *, until: datetime) -> AsyncIterator[Sequence[str]]:
+        name, version, condition = _STORED[source.part]
+        query: dict[str, Any] = {version: {"$lte": until}, **condition}
+        if source.country is not None:
+            query["_id"] = {"$gte": f"{source.country}:", "$lt": f"{source.country};"}
         with translated_errors():
             found = self._database[name].find(query, {"_id": 1}, batch_size=_LIST)
             while documents := await found.to_list(_LIST):

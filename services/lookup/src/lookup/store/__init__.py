@@ -7,6 +7,6 @@
 | `participants` | `0192:923609016` | the public JSON of the identifier, and whose it is |
 | `tombstones` | `dk:25052943` | companies that the register ordered removed |
 | `outbox` | the event's id | events, until they have a receipt and for some time after |
-| `loads` | `no-enheter` | how far each kind was loaded |
+| `loads` | `no-enheter` | how far each source was loaded |
 | `cursors` | `no-enheter` | how far each source's feed was read |
 """

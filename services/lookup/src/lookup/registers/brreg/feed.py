@@ -5,20 +5,22 @@ from typing import Any, Final
 
 from lookup.ingest import feeds
 from lookup.ingest.bodies import PAGE
+from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import Day, Document, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Answer, Call, RegisterClient
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, RecordRejected, UnitRecord
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.documents import OrganisationNumber
-from lookup.registers.reading import parse
 
-#: What each kind is called in the addresses, and its whole file.
-RESOURCES: Final = {Kind.NO_ENTITIES: "enheter", Kind.NO_UNITS: "underenheter"}
+#: The name of each part in the addresses, and its whole file.
+RESOURCES: Final = {Part.COMPANY: "enheter", Part.UNIT: "underenheter"}
 FILES: Final = {
-    Kind.NO_ENTITIES: "enheter/lastned",
-    Kind.NO_UNITS: "underenheter/lastned",
-    Kind.NO_ROLES: "roller/totalbestand",
+    Part.COMPANY: "enheter/lastned",
+    Part.UNIT: "underenheter/lastned",
+    Part.OWNERS: "roller/totalbestand",
 }
 
 _NUMBER = "organisasjonsnummer"
@@ -39,15 +41,15 @@ class Subject(Document):
 class BrregEntities:
     """`Entities` for entities and units: in lists, and one by one what a list leaves out."""
 
-    def __init__(self, client: RegisterClient, kind: Kind) -> None:
+    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
         self._client = client
-        self._kind = kind
-        self._resource = RESOURCES[kind]
+        self._source = source
+        self._resource = RESOURCES[source.part]
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, feeds.Answer]:
         documents = await self._list(numbers)
         return {
-            number: _meaning(self._kind, documents[number])
+            number: _meaning(self._source, documents[number])
             if number in documents
             else await self._one(number)
             for number in numbers
@@ -76,16 +78,17 @@ class BrregEntities:
             case 410 if not raw.get("slettedato"):
                 return feeds.Gone()
             case 410:
-                return _end(self._kind, {**raw, _NUMBER: number})
+                return _end(self._source, {**raw, _NUMBER: number})
             case _:
-                return _meaning(self._kind, {**raw, _NUMBER: number})
+                return _meaning(self._source, {**raw, _NUMBER: number})
 
 
 class BrregRoles:
     """`Entities` for roles, which are told of one company at a time."""
 
-    def __init__(self, client: RegisterClient) -> None:
+    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
         self._client = client
+        self._source = source
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, feeds.Answer]:
         return {number: await self._one(number) for number in numbers}
@@ -98,14 +101,14 @@ class BrregRoles:
         # Whether a company is gone is for the feed of the companies to tell.
         if answer.status != 200 or not isinstance(answer.content, dict):
             return feeds.Unknown()
-        return _meaning(Kind.NO_ROLES, {**answer.content, _NUMBER: number})
+        return _meaning(self._source, {**answer.content, _NUMBER: number})
 
 
-def _meaning(kind: Kind, raw: Raw) -> feeds.Answer:
+def _meaning(source: RegisterSource, raw: Raw) -> feeds.Answer:
     """What a document says of its subject, which may have ended."""
     try:
         end = read_document(End, raw).slettedato
-        record = parse(kind, raw)
+        record = parse(source.parse, raw)
     except RecordRejected as refusal:
         return feeds.Unusable(str(refusal))
     match record:
@@ -114,12 +117,12 @@ def _meaning(kind: Kind, raw: Raw) -> feeds.Answer:
         case OwnersRecord():
             return feeds.Present(record)
         case _:
-            return feeds.Unusable(f"it is no record of {kind}")
+            return feeds.Unusable(f"it is no record of {source.name}")
 
 
-def _end(kind: Kind, raw: Raw) -> feeds.Answer:
+def _end(source: RegisterSource, raw: Raw) -> feeds.Answer:
     """What is told of one that has ended: its last day, and perhaps no more."""
-    told = _meaning(kind, raw)
+    told = _meaning(source, raw)
     if not isinstance(told, feeds.Unusable):
         return told
     try:

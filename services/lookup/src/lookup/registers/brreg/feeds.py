@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from lookup.ingest.bodies import PAGE
+from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import (
     MAX_INT64,
     AnyDocument,
@@ -20,7 +21,7 @@ from lookup.ingest.document_fields import (
 from lookup.ingest.feeds import ChangeNotice, FeedPage, Position
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
-from lookup.ingest.records import Kind, RecordRejected
+from lookup.ingest.records import RecordRejected
 from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.documents import OrganisationNumber
 from lookup.registers.brreg.feed import RESOURCES, Subject, embedded, listed
@@ -62,9 +63,9 @@ class _Unreadable:
 class UpdateFeed:
     """`Feed` of the entities or of the units."""
 
-    def __init__(self, client: RegisterClient, kind: Kind, *, page_size: int) -> None:
+    def __init__(self, client: RegisterClient, part: Part, *, page_size: int) -> None:
         self._client = client
-        self._resource = RESOURCES[kind]
+        self._resource = RESOURCES[part]
         self._size = page_size
 
     async def page(self, after: Position) -> FeedPage:

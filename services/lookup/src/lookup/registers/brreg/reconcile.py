@@ -15,7 +15,8 @@ from lookup.ingest.feeds import ChangeNotice, is_over
 from lookup.ingest.load import BATCH, Found, Piece, fill
 from lookup.ingest.planning.states import WRITTEN, ApplyContext, Plan
 from lookup.ingest.read import ReadDocuments, Same
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, Rejected, UnitRecord
+from lookup.ingest.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.seen_keys import holds
 from lookup.ingest.sources import Download, StoredKeys
 from lookup.ingest.tally import Tally
@@ -24,7 +25,7 @@ from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
-    kind: Kind
+    source: RegisterSource
     bring: RefreshEntities
     read: ReadDocuments
     apply: ApplyRecords
@@ -38,7 +39,7 @@ class Reconcile:
         given = ApplyContext(file.version, self.now())
         items = file.documents()
         while documents := await asyncio.to_thread(_next, items):
-            found = await self.read(self.kind, documents)
+            found = await self.read(self.source, documents)
             sound = list(_sound(found, tally))
             in_file.extend(int(_number(one)) for one in sound)
             batch = [one for one in sound if not isinstance(one, Same)]
@@ -60,7 +61,7 @@ class Reconcile:
     async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
         """What is stored, was stored before the file was made, and is not in it."""
         missing: list[str] = []
-        async for keys in self.keys.of(self.kind, until=until):
+        async for keys in self.keys.of(self.source, until=until):
             numbers = [key.partition(":")[2] for key in keys]
             missing += [number for number in numbers if not holds(in_file, int(number))]
         return [number for some in _lists(missing) for number in await self._standing(some)]

@@ -9,6 +9,7 @@ from typing import assert_never
 from common.contracts.company import CompanyKey, Country, UnitKey, company_key, unit_key
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.companies_first import Records
+from lookup.ingest.digests import Part
 from lookup.ingest.feeds import (
     Answer,
     ChangeNotice,
@@ -21,7 +22,8 @@ from lookup.ingest.feeds import (
 )
 from lookup.ingest.load import LoadStates
 from lookup.ingest.planning.states import Known
-from lookup.ingest.records import CompanyRecord, Kind, OwnersRecord, SourceVersion, UnitRecord
+from lookup.ingest.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Entities
 from lookup.ingest.tally import Tally
 
@@ -33,7 +35,7 @@ Versioned = CompanyRecord | UnitRecord | OwnersRecord
 
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
-    kind: Kind
+    source: RegisterSource
     entities: Entities
     writer: RegisterWriter
     apply: ApplyRecords
@@ -46,7 +48,7 @@ class RefreshEntities:
 
     async def __call__(self, changed: Sequence[ChangeNotice], tally: Tally) -> None:
         """Stores what the register now has of each of them, no number twice."""
-        publish_events = await self.states.is_loaded(self.kind)
+        publish_events = await self.states.is_loaded(self.source.name)
         lists = (changed[start : start + LIST] for start in range(0, len(changed), LIST))
         try:
             async with asyncio.TaskGroup() as group:
@@ -97,7 +99,7 @@ class RefreshEntities:
                 case Present(present):
                     record = present
                 case Ended() as end:
-                    record = ended_record(self.kind, self.key(number), end, known)
+                    record = ended_record(self.source.part, self.key(number), end, known)
                     if record is None:
                         tally.results["unknown"] += 1
                 case Gone():
@@ -113,13 +115,13 @@ class RefreshEntities:
         return found
 
     def key(self, number: str) -> CompanyKey | UnitKey:
-        if self.kind is Kind.NO_UNITS:
+        if self.source.part is Part.UNIT:
             return unit_key(Country.NO, number)
         return company_key(Country.NO, number)
 
     async def known(self, numbers: Sequence[str]) -> Known:
         """What is stored of them."""
-        if self.kind is Kind.NO_UNITS:
+        if self.source.part is Part.UNIT:
             return await self.writer.known(units=[unit_key(Country.NO, n) for n in numbers])
         return await self.writer.known(companies=[company_key(Country.NO, n) for n in numbers])
 

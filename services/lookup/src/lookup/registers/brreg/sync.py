@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lookup.ingest.feeds import Cursor, Position, after_page, is_due, sorted_out
-from lookup.ingest.load import LoadFile, NotThisKind, NotWhole
-from lookup.ingest.records import FileBroken, Kind
+from lookup.ingest.load import LoadFile, NotWhole, WrongSource
+from lookup.ingest.records import FileBroken
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Cursors, Download, Feed, RegisterFault, WholeFile
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.reconcile import Reconcile
@@ -20,7 +21,7 @@ BEFORE_FILE = timedelta(days=1)
 class SyncNorway:
     """Entities, units or roles."""
 
-    kind: Kind
+    source: RegisterSource
     feed: Feed
     whole: WholeFile
     bring: RefreshEntities
@@ -35,7 +36,7 @@ class SyncNorway:
 
         Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
-        cursor = await self.cursors.read(self.kind)
+        cursor = await self.cursors.read(self.source.name)
         if cursor is None:
             cursor = await self._begin(tally)
         cursor = await self._read_feed(cursor, tally)
@@ -49,13 +50,13 @@ class SyncNorway:
             if file is None:
                 raise RegisterFault("the whole file is said to be unchanged, and none was read")
             await self._check(file)
-            summary = await self.load(self.kind, file.documents(), file_version=file.version)
+            summary = await self.load(self.source, file.documents(), file_version=file.version)
             tally.loaded(summary)
             if summary.broken is not None:
                 raise RegisterFault(f"the whole file is broken: {summary.broken}")
             start = file.version.at - BEFORE_FILE
             cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
-        return await self.cursors.move(self.kind, cursor)
+        return await self.cursors.move(self.source.name, cursor)
 
     async def _read_feed(self, cursor: Cursor, tally: Tally) -> Cursor:
         while True:
@@ -69,14 +70,14 @@ class SyncNorway:
             for number in removed:
                 await self.bring.remove(number, tally)
             await self.bring(changed, tally)
-            cursor = await self.cursors.move(self.kind, after_page(cursor, page, asked_at))
+            cursor = await self.cursors.move(self.source.name, after_page(cursor, page, asked_at))
             if page.is_last:
                 return cursor
 
     async def _check(self, file: Download) -> None:
         try:
-            await self.load.check(self.kind, file.documents)
-        except (NotThisKind, NotWhole) as unfit:
+            await self.load.check(self.source, file.documents)
+        except (WrongSource, NotWhole) as unfit:
             raise RegisterFault(f"the whole file is none: {unfit}") from None
 
     async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
@@ -89,4 +90,4 @@ class SyncNorway:
                 except FileBroken as broken:
                     raise RegisterFault(f"the whole file is broken: {broken}") from None
                 cursor = replace(cursor, etag=file.etag)
-        return await self.cursors.move(self.kind, replace(cursor, reconciled_at=begun_at))
+        return await self.cursors.move(self.source.name, replace(cursor, reconciled_at=begun_at))

@@ -5,17 +5,19 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from lookup.ingest.bodies import SCROLL
+from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import Document, Moment, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
 from lookup.ingest.load import Item
-from lookup.ingest.records import Kind, RecordRejected, Rejected
+from lookup.ingest.reading import parse
+from lookup.ingest.records import RecordRejected, Rejected
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import DocumentPage, RegisterAway, RegisterFault
-from lookup.registers.reading import parse
 
-#: What each kind is called in the address, and in the documents.
-INDEXES: Final = {Kind.DK_COMPANIES: "virksomhed", Kind.DK_UNITS: "produktionsenhed"}
-WRAPPINGS: Final = {Kind.DK_COMPANIES: "Vrvirksomhed", Kind.DK_UNITS: "VrproduktionsEnhed"}
+#: The name of each part in the address, and in the documents.
+INDEXES: Final = {Part.COMPANY: "virksomhed", Part.UNIT: "produktionsenhed"}
+WRAPPINGS: Final = {Part.COMPANY: "Vrvirksomhed", Part.UNIT: "VrproduktionsEnhed"}
 
 #: The most documents of a page. One has 60 kB and takes several times that once it is parsed.
 MAX_DOCUMENTS: Final = 100
@@ -32,10 +34,10 @@ class Dated(Document):
 class CvrDocuments:
     """`Documents` of the companies or of the production units."""
 
-    def __init__(self, client: RegisterClient, kind: Kind, *, page_size: int) -> None:
+    def __init__(self, client: RegisterClient, source: RegisterSource, *, page_size: int) -> None:
         self._client = client
-        self._kind = kind
-        self._field = f"{WRAPPINGS[kind]}.sidstOpdateret"
+        self._source = source
+        self._field = f"{WRAPPINGS[source.part]}.sidstOpdateret"
         self._size = min(page_size, MAX_DOCUMENTS)
 
     async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
@@ -50,7 +52,7 @@ class CvrDocuments:
             page, rest = await self._page(rest, number)
 
     def _search(self, at: datetime) -> Call:
-        index = INDEXES[self._kind]
+        index = INDEXES[self._source.part]
         body = {
             "query": {"range": {self._field: {"gte": at.astimezone(UTC).isoformat()}}},
             "sort": [{self._field: "asc"}],
@@ -88,13 +90,13 @@ class CvrDocuments:
 
     def _read(self, number: int, hit: Raw) -> Item:
         try:
-            return parse(self._kind, hit)
+            return parse(self._source.parse, hit)
         except RecordRejected as refusal:
             return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
 
     def _time(self, hit: Raw) -> datetime | None:
-        source = hit.get("_source")
-        document = source.get(WRAPPINGS[self._kind]) if isinstance(source, dict) else None
+        content = hit.get("_source")
+        document = content.get(WRAPPINGS[self._source.part]) if isinstance(content, dict) else None
         try:
             return read_document(Dated, document or {}).sidst_opdateret
         except RecordRejected:

@@ -11,12 +11,12 @@ from lookup.ingest.feeds import BEGINNING, Cursor, Position, mistaken_record
 from lookup.ingest.load import Item, LoadStates
 from lookup.ingest.records import (
     CompanyRecord,
-    Kind,
     RegisteredInError,
     Rejected,
     SourceVersion,
     UnitRecord,
 )
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Cursors, Documents, RegisterFault
 from lookup.ingest.tally import Tally
 
@@ -28,7 +28,7 @@ Documented = CompanyRecord | UnitRecord | RegisteredInError
 class SyncDenmark:
     """Companies or production units."""
 
-    kind: Kind
+    source: RegisterSource
     documents: Documents
     writer: RegisterWriter
     apply: ApplyRecords
@@ -45,11 +45,11 @@ class SyncDenmark:
 
         Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
-        cursor = await self.cursors.read(self.kind)
+        cursor = await self.cursors.read(self.source.name)
         if cursor is None:
-            await self.states.begin(self.kind, at=self.now())
+            await self.states.begin(self.source.name, at=self.now())
             cursor = Cursor(Position(BEGINNING), until=BEGINNING)
-        publish_events = await self.states.is_loaded(self.kind)
+        publish_events = await self.states.is_loaded(self.source.name)
         asked_at = self.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
         async for page in self.documents.changed_since(since):
@@ -66,16 +66,18 @@ class SyncDenmark:
                 reached = max(*times, cursor.position.at)
                 until = max(cursor.until, reached)
                 moved = replace(cursor, position=Position(reached), until=until)
-                cursor = await self.cursors.move(self.kind, moved)
-        return await self.cursors.move(self.kind, await self._ended_pass(cursor, asked_at, tally))
+                cursor = await self.cursors.move(self.source.name, moved)
+        return await self.cursors.move(
+            self.source.name, await self._ended_pass(cursor, asked_at, tally)
+        )
 
     async def _ended_pass(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
         """Raises RegisterFault for a register without a document, which is none that was loaded."""
-        if not await self.states.is_loaded(self.kind):
+        if not await self.states.is_loaded(self.source.name):
             if cursor.position.at == BEGINNING:
                 raise RegisterFault("the register gave no document that can be read")
             counts = {"read": tally.read, **tally.results}
-            await self.states.finish(self.kind, at=self.now(), counts=counts)
+            await self.states.finish(self.source.name, at=self.now(), counts=counts)
         return cursor if tally.standing else replace(cursor, until=asked_at)
 
     async def _records(
@@ -98,7 +100,7 @@ class SyncDenmark:
             units=[UnitKey(mistake.key) for mistake in mistakes],
         )
         found = [
-            mistaken_record(self.kind, mistake.key, mistake.version or version, known)
+            mistaken_record(self.source.part, mistake.key, mistake.version or version, known)
             for mistake in mistakes
         ]
         tally.results["elsewhere"] += found.count(None)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lookup.ingest.feeds import BEGINNING, Cursor, Position, download_is_due, recent
-from lookup.ingest.load import LoadFile, NotThisKind, NotWhole
-from lookup.ingest.records import Kind
+from lookup.ingest.load import LoadFile, NotWhole, WrongSource
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Cursors, RegisterFault, WholeFile
 from lookup.ingest.tally import Tally
 from lookup.registers.peppol.vanished import DropVanished, Roll
@@ -14,6 +14,7 @@ from lookup.registers.peppol.vanished import DropVanished, Roll
 
 @dataclass(frozen=True, slots=True)
 class SyncPeppol:
+    source: RegisterSource
     export: WholeFile
     load: LoadFile
     drop: DropVanished
@@ -29,28 +30,28 @@ class SyncPeppol:
         Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         now = self.now()
-        cursor = await self.cursors.read(Kind.PEPPOL)
+        cursor = await self.cursors.read(self.source.name)
         cursor = cursor or Cursor(Position(BEGINNING), until=BEGINNING)
         if not download_is_due(cursor, now, every=self.every, most=self.most_a_day):
             return cursor
         # Counted before it is made: a download that is killed was a download all the same.
         asked = replace(cursor, downloads=(*recent(cursor.downloads, now), now))
-        return await self._load(await self.cursors.move(Kind.PEPPOL, asked), now, tally)
+        return await self._load(await self.cursors.move(self.source.name, asked), now, tally)
 
     async def _load(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
                 try:
-                    await self.load.check(Kind.PEPPOL, file.documents)
-                except (NotThisKind, NotWhole) as unfit:
+                    await self.load.check(self.source, file.documents)
+                except (WrongSource, NotWhole) as unfit:
                     raise RegisterFault(f"the export is none: {unfit}") from None
                 roll = Roll()
                 documents = roll.called(file.documents())
-                summary = await self.load(Kind.PEPPOL, documents, file_version=file.version)
+                summary = await self.load(self.source, documents, file_version=file.version)
                 tally.loaded(summary)
                 if summary.broken is not None:
                     raise RegisterFault(f"the export is broken: {summary.broken}")
                 await self.drop(roll, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
         read = replace(cursor, until=asked_at, reconciled_at=asked_at)
-        return await self.cursors.move(Kind.PEPPOL, read)
+        return await self.cursors.move(self.source.name, read)

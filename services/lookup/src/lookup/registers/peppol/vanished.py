@@ -10,7 +10,8 @@ from lookup.ingest.feeds import are_credible
 from lookup.ingest.load import BATCH, LoadStates, Piece
 from lookup.ingest.planning.participants import plan_vanished
 from lookup.ingest.planning.states import ApplyContext, Plan
-from lookup.ingest.records import Kind, RawDocument, SourceVersion
+from lookup.ingest.records import RawDocument, SourceVersion
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.seen_keys import SeenKeys
 from lookup.ingest.sources import RegisterFault, StoredKeys
 from lookup.ingest.tally import Tally
@@ -35,6 +36,7 @@ class Roll:
 
 @dataclass(frozen=True, slots=True)
 class DropVanished:
+    source: RegisterSource
     apply: ApplyRecords
     writer: RegisterWriter
     keys: StoredKeys
@@ -49,12 +51,12 @@ class DropVanished:
         if not roll.is_complete:
             return
         missing, stored = [], 0
-        async for keys in self.keys.of(Kind.PEPPOL, until=version.at):
+        async for keys in self.keys.of(self.source, until=version.at):
             stored += len(keys)
             missing += [key for key in keys if key not in roll.present]
         if not are_credible(missing=len(missing), stored=stored):
             raise RegisterFault(f"the export lacks {len(missing)} of {stored} identifiers")
-        publish_events = await self.states.is_loaded(Kind.PEPPOL)
+        publish_events = await self.states.is_loaded(self.source.name)
         given = ApplyContext(version, self.now(), publish_events)
         for start in range(0, len(missing), BATCH):
             some = missing[start : start + BATCH]

@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from common.runtime.processes import Workers, processors, workers
-from lookup.ingest.records import Kind, RawDocument, Record, Rejected
-from lookup.registers.reading import understood
+from lookup.ingest.reading import understood
+from lookup.ingest.records import RawDocument, Record, Rejected
+from lookup.ingest.register_source import Parser
 
 #: Fewer documents than a process could read while it is started are read here.
 _WORTH_IT: Final = 200
@@ -21,11 +22,11 @@ class ReadInProcesses:
         self._workers = workers
 
     async def __call__(
-        self, kind: Kind, documents: Sequence[RawDocument], /
+        self, parser: Parser, documents: Sequence[RawDocument], /
     ) -> Sequence[Record | Rejected]:
         if len(documents) < _WORTH_IT:
-            return _all_understood(kind, documents)
-        return await self._workers.run(_all_understood, kind, documents)
+            return _all_understood(parser, documents)
+        return await self._workers.run(_all_understood, parser, documents)
 
 
 @asynccontextmanager
@@ -35,5 +36,7 @@ async def reading_processes() -> AsyncIterator[ReadInProcesses]:
         yield ReadInProcesses(processes)
 
 
-def _all_understood(kind: Kind, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
-    return [understood(kind, document) for document in documents]
+def _all_understood(
+    parser: Parser, documents: Sequence[RawDocument]
+) -> Sequence[Record | Rejected]:
+    return [understood(parser, document) for document in documents]

@@ -10,9 +10,10 @@ from tempfile import TemporaryFile
 
 from lookup.ingest.feeds import BEGINNING
 from lookup.ingest.http_client import Answer, Call, RegisterClient
-from lookup.ingest.records import Kind, SourceVersion
+from lookup.ingest.reading import documents
+from lookup.ingest.records import SourceVersion
+from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Download, RegisterFault
-from lookup.registers.reading import documents
 
 
 class DownloadedFile:
@@ -24,14 +25,14 @@ class DownloadedFile:
     def __init__(
         self,
         client: RegisterClient,
-        kind: Kind,
+        source: RegisterSource,
         path: str,
         *,
         folder: Path | None,
         now: Callable[[], datetime],
     ) -> None:
         self._client = client
-        self._kind = kind
+        self._source = source
         self._path = path
         self._folder = folder
         self._now = now
@@ -51,7 +52,7 @@ class DownloadedFile:
             yield Download(
                 SourceVersion(_modified(answer, asked_at)),
                 answer.headers.get("ETag"),
-                partial(documents, file, self._kind, number_from_name=False),
+                partial(documents, file, self._source),
             )
 
 

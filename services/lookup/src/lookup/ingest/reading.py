@@ -1,0 +1,113 @@
+"""A register's file or document read as our records: what importers and feeds call."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, assert_never
+
+from lookup.ingest.digests import digest_of
+from lookup.ingest.files.json_records import decode, encode
+from lookup.ingest.files.raw_records import Raw, RawRecord, raw_records
+from lookup.ingest.files.streams import OnBytes, ignore_progress
+from lookup.ingest.records import (
+    CompanyRecord,
+    FileBroken,
+    OutOfScope,
+    OwnersRecord,
+    ParticipantRecord,
+    RawDocument,
+    Record,
+    RecordRejected,
+    RegisteredInError,
+    Rejected,
+    UnitRecord,
+)
+from lookup.ingest.register_source import Parser, RegisterSource
+
+#: MongoDB refuses a document of 16 MB, and with it the whole list that it is written in.
+MAX_STORED: Final = 2 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRecord:
+    """A record that was understood, and where it stands in its file (see `Rejected`)."""
+
+    number: int
+    place: str
+    record: Record
+
+
+def parse(parser: Parser, raw: Raw) -> Record:
+    """The record of one document; raises RecordRejected, naming the field at fault."""
+    record = parser(raw)
+    if _size(record) > MAX_STORED:
+        raise RecordRejected(f"it has more than {MAX_STORED:,} bytes of what is stored")
+    return record
+
+
+def _size(record: Record) -> int:
+    match record:
+        case CompanyRecord():
+            return len(record.core) + len(record.owner_list or b"")
+        case OwnersRecord():
+            return len(record.owner_list)
+        case UnitRecord() | ParticipantRecord():
+            return len(record.core)
+        case OutOfScope() | RegisteredInError():
+            return 0
+        case _:
+            assert_never(record)
+
+
+def documents(
+    path: Path, source: RegisterSource, *, on_bytes: OnBytes = ignore_progress
+) -> Iterator[RawDocument | Rejected]:
+    """Yields every document of a file in its order, one that is broken as `Rejected`.
+
+    The file may be of any size, plain or gzip; JSON in each wrapping that the registers use, or
+    CSV where they offer it. `on_bytes` is told how many bytes of the file, packed as they are,
+    have been read since it was last called.
+
+    Raises FileBroken, after all that is whole, for a file that is truncated or corrupt.
+    """
+    for one in source.documents(raw_records(path, source.dialect, on_bytes), path.name):
+        yield one if isinstance(one, Rejected) else _unread(source, one)
+
+
+def _unread(source: RegisterSource, one: RawRecord) -> RawDocument:
+    text = encode(one.raw) if one.text is None else one.text
+    digest = digest_of(text, source.code)
+    return RawDocument(one.number, one.place, text, source.key(one.raw), digest)
+
+
+def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
+    """The record of a document, or why it cannot be used."""
+    raw = decode(document.text)
+    try:
+        record = parse(parser, raw if isinstance(raw, dict) else {})
+    except RecordRejected as refusal:
+        return Rejected(document.number, document.place, str(refusal))
+    match record:
+        case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
+            return replace(record, digest=document.digest)
+        case OutOfScope() | RegisteredInError():
+            return record
+        case _:
+            assert_never(record)
+
+
+def read(path: Path, source: RegisterSource) -> Iterator[ReadRecord | Rejected]:
+    """Yields the record of every document of a file; see `documents`."""
+    for one in documents(path, source):
+        record = one if isinstance(one, Rejected) else understood(source.parse, one)
+        yield record if isinstance(record, Rejected) else ReadRecord(one.number, one.place, record)
+
+
+def likely_source(path: Path, sources: Iterable[RegisterSource]) -> RegisterSource | None:
+    """The source whose record a file begins with."""
+    for source in sources:
+        with suppress(FileBroken):
+            if isinstance(next(read(path, source), None), ReadRecord):
+                return source
+    return None

@@ -1,0 +1,133 @@
+"""What a pass over a source is made of: one database and one set of connections for all sources."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Final
+
+from aiohttp import ClientSession
+from pydantic import AnyHttpUrl
+from yarl import URL
+
+from common.mongo import Client, Database
+from common.runtime.backoff import delays
+from lookup.ingest.apply import ApplyRecords, RegisterWriter
+from lookup.ingest.companies_first import CompaniesFirst, Records, nothing_first
+from lookup.ingest.cursors import StoredCursors
+from lookup.ingest.downloads import DownloadedFile
+from lookup.ingest.http_client import RegisterClient, RetryPolicy
+from lookup.ingest.leases import Leases
+from lookup.ingest.load import FileOrigin, LoadFile, LoadStates
+from lookup.ingest.load_states import StoredLoadStates
+from lookup.ingest.pass_telemetry import PassTelemetry
+from lookup.ingest.passes import FAILURES, Passes
+from lookup.ingest.read import ReadDocuments, Reader
+from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.sources import Cursors
+from lookup.ingest.stored_digests import MongoDigests
+from lookup.ingest.stored_keys import MongoKeys
+from lookup.ingest.tally import Tally
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.settings import SyncSettings
+
+#: How long a process that died keeps others from its sources.
+LEASE: Final = timedelta(seconds=30)
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncDependencies:
+    """Makes the passes over each source, and the parts that registers make them of."""
+
+    settings: SyncSettings
+    client: Client
+    register: Database
+    session: ClientSession
+    reader: Reader
+    retry_policy: RetryPolicy
+    random: Random
+    holder: str
+    now: Clock
+
+    def passes(self, source: RegisterSource) -> Passes:
+        causes = [failure.value for failure in FAILURES]
+        journal = PassTelemetry(source.name, self.now, causes=causes)
+        return Passes(
+            source=source.name,
+            sync=source.follow(source, self, journal),
+            cursors=self.cursors,
+            leases=self.leases,
+            journal=journal,
+            span=LEASE,
+            now=self.now,
+        )
+
+    def companies_first(
+        self, source: RegisterSource, companies: RegisterSource
+    ) -> Callable[[Records], Awaitable[None]]:
+        """Sees to it that the companies of a source's new records are there."""
+        if source is companies:
+            return nothing_first
+        journal = PassTelemetry(companies.name, self.now)
+        sync = companies.follow(companies, self, journal)
+
+        async def read_on() -> None:
+            tally, begun_at = Tally(), self.now()
+            cursor = await sync(tally)
+            journal.done(tally, cursor, self.now() - begun_at, moved=True)
+
+        return CompaniesFirst(read_on, companies.name, self.writer, self.cursors)
+
+    def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+        url = URL(str(base).rstrip("/"))
+        return RegisterClient(
+            self.session, url, register=register, retry_policy=self.retry_policy, headers=headers
+        )
+
+    def file(self, client: RegisterClient, source: RegisterSource, path: str) -> DownloadedFile:
+        folder = self.settings.download_dir
+        return DownloadedFile(client, source, path, folder=folder, now=self.now)
+
+    def load(self, journal: PassTelemetry) -> LoadFile:
+        return LoadFile(
+            self.read,
+            self.apply,
+            self.states,
+            now=self.now,
+            origin=FileOrigin.DOWNLOADED,
+            refuse=journal.refused,
+        )
+
+    @property
+    def read(self) -> ReadDocuments:
+        return ReadDocuments(MongoDigests(self.register), self.reader)
+
+    @property
+    def apply(self) -> ApplyRecords:
+        waits = partial(delays, self.random, first=0.02, most=1.0)
+        return ApplyRecords(self.writer, self.now, waits)
+
+    @property
+    def keys(self) -> MongoKeys:
+        return MongoKeys(self.register)
+
+    # What the passes write through; a test puts its own in between.
+
+    @property
+    def leases(self) -> Leases:
+        return Leases(self.register, holder=self.holder)
+
+    @property
+    def writer(self) -> RegisterWriter:
+        return StoredRegisterWriter(self.client, self.register)
+
+    @property
+    def states(self) -> LoadStates:
+        return StoredLoadStates(self.register)
+
+    @property
+    def cursors(self) -> Cursors:
+        return StoredCursors(self.register)

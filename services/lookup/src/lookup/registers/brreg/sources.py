@@ -1,0 +1,163 @@
+"""The Norwegian register's sources: entities, units and roles."""
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from common.contracts.company import Country, company_key, unit_key
+from common.domain.numbers import registration_number_checks
+from lookup.ingest.digests import Part
+from lookup.ingest.files.raw_records import Raw, RawRecord
+from lookup.ingest.http_client import RegisterClient
+from lookup.ingest.pass_telemetry import PassTelemetry
+from lookup.ingest.records import RecordRejected, Rejected
+from lookup.ingest.register_source import RawRecords, RegisterSource
+from lookup.ingest.remove import RemoveCompany, RemoveUnit
+from lookup.ingest.sources import Entities, Feed
+from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.registers.brreg.documents import DIALECT, from_row
+from lookup.registers.brreg.entities import company_record
+from lookup.registers.brreg.feed import FILES, BrregEntities, BrregRoles
+from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.brreg.reconcile import Reconcile
+from lookup.registers.brreg.refresh import RefreshEntities
+from lookup.registers.brreg.roles import owners_record
+from lookup.registers.brreg.sync import SyncNorway
+from lookup.registers.brreg.units import unit_record
+
+_NUMBER: Final = "organisasjonsnummer"
+#: The fields that tell whose roles an answer holds.
+_TELLING: Final = {_NUMBER, "_links"}
+#: The place of a record that is not in a list.
+_WHOLE_FILE: Final = "byte 0"
+_NINE_DIGITS: Final = re.compile(r"(?<!\d)\d{9}(?!\d)")
+
+
+def _key(raw: Raw) -> str | None:
+    number = raw.get(_NUMBER)
+    return f"{Country.NO}:{number}" if isinstance(number, str | int) else None
+
+
+def _rows_as_documents(found: RawRecords, _file_name: str) -> RawRecords:
+    for one in found:
+        if isinstance(one, Rejected) or not one.is_row:
+            yield one
+            continue
+        try:
+            yield replace(one, raw=from_row(one.raw), is_row=False)
+        except RecordRejected as refusal:
+            yield Rejected(one.number, one.place, str(refusal))
+
+
+def _with_number_of_file(found: RawRecords, file_name: str) -> RawRecords:
+    """An answer with the roles of one entity may lack its number, which the file's name tells."""
+    number = _number_in(file_name)
+    for one in found:
+        if number and isinstance(one, RawRecord) and _lacks_number(one):
+            yield replace(one, raw={_NUMBER: number, **one.raw}, text=None)
+        else:
+            yield one
+
+
+def _lacks_number(one: RawRecord) -> bool:
+    return one.place == _WHOLE_FILE and not one.raw.keys() & _TELLING
+
+
+def _number_in(name: str) -> str | None:
+    """The one organisation number that a file's name contains."""
+    numbers = [n for n in _NINE_DIGITS.findall(name) if registration_number_checks(n, Country.NO)]
+    return numbers[0] if len(numbers) == 1 else None
+
+
+def _follow(
+    source: RegisterSource, dependencies: SyncDependencies, journal: PassTelemetry
+) -> SyncNorway:
+    client = dependencies.way_to(dependencies.settings.brreg_url, "brreg")
+    bring = _refresh(source, client, dependencies)
+    return SyncNorway(
+        source=source,
+        feed=_feed(source, client, dependencies),
+        whole=dependencies.file(client, source, FILES[source.part]),
+        bring=bring,
+        load=dependencies.load(journal),
+        reconcile=Reconcile(
+            source,
+            bring,
+            dependencies.read,
+            dependencies.apply,
+            dependencies.keys,
+            dependencies.now,
+        ),
+        cursors=dependencies.cursors,
+        reconcile_every=dependencies.settings.reconcile_interval,
+        now=dependencies.now,
+    )
+
+
+def _feed(source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies) -> Feed:
+    size = dependencies.settings.sync_page_size
+    if source.part is Part.OWNERS:
+        return RoleFeed(client, page_size=size, now=dependencies.now)
+    return UpdateFeed(client, source.part, page_size=size)
+
+
+def _refresh(
+    source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies
+) -> RefreshEntities:
+    is_roles = source.part is Part.OWNERS
+    entities: Entities = BrregRoles(client, source) if is_roles else BrregEntities(client, source)
+    return RefreshEntities(
+        source=source,
+        entities=entities,
+        writer=dependencies.writer,
+        apply=dependencies.apply,
+        states=dependencies.states,
+        prepare=dependencies.companies_first(source, NO_ENTITIES),
+        purge=_purge(source, dependencies),
+        now=dependencies.now,
+    )
+
+
+def _purge(
+    source: RegisterSource, dependencies: SyncDependencies
+) -> Callable[[str], Awaitable[bool]]:
+    writer, states, now = dependencies.writer, dependencies.states, dependencies.now
+
+    async def purge(number: str) -> bool:
+        if source.part is Part.UNIT:
+            remove_unit = RemoveUnit(source.name, dependencies.apply, writer, states, now)
+            return await remove_unit(unit_key(Country.NO, number))
+        remove = RemoveCompany(NO_ENTITIES.name, writer, states, now)
+        return await remove(company_key(Country.NO, number))
+
+    return purge
+
+
+_CODE: Final = Path(__file__).parent
+
+NO_ENTITIES: Final = RegisterSource(
+    name="no-enheter",
+    part=Part.COMPANY,
+    country=Country.NO,
+    parse=company_record,
+    key=_key,
+    code=_CODE,
+    follow=_follow,
+    dialect=DIALECT,
+    documents=_rows_as_documents,
+)
+NO_UNITS: Final = replace(NO_ENTITIES, name="no-underenheter", part=Part.UNIT, parse=unit_record)
+NO_ROLES: Final = RegisterSource(
+    name="no-roller",
+    part=Part.OWNERS,
+    country=Country.NO,
+    parse=owners_record,
+    key=_key,
+    code=_CODE,
+    follow=_follow,
+    documents=_with_number_of_file,
+)
+
+SOURCES: Final = (NO_ENTITIES, NO_UNITS, NO_ROLES)

@@ -1,0 +1,1 @@
+"""A register that exists only here: associations of Denmark, with three fields each."""

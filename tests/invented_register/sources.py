@@ -1,0 +1,58 @@
+"""The invented register's only source, as `docs/adding-a-register.md` describes it."""
+
+from pathlib import Path
+from typing import Final
+
+from common.contracts.company import Company, Country, Status
+from lookup.ingest.digests import Part
+from lookup.ingest.feeds import Cursor, Position
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.pass_telemetry import PassTelemetry
+from lookup.ingest.passes import Sync
+from lookup.ingest.records import CompanyRecord, RecordRejected, SourceVersion
+from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.ingest.tally import Tally
+
+NEWCOMER: Final = {"number": "20000001", "name": "Ny Roklub"}
+
+
+def company_record(raw: Raw) -> CompanyRecord:
+    """Raises RecordRejected."""
+    number, name = raw.get("number"), raw.get("name")
+    if not isinstance(number, str) or not isinstance(name, str):
+        raise RecordRejected("number, name: one is missing")
+    status = Status.ENDED if raw.get("dissolved") else Status.ACTIVE
+    company = Company(country=Country.DK, vat=number, name=name, status=status)
+    return CompanyRecord.of(company, phones=(), units=(), owners=None, version=None)
+
+
+def key(raw: Raw) -> str | None:
+    return f"{Country.DK}:{raw.get('number')}"
+
+
+def follow(source: RegisterSource, dependencies: SyncDependencies, _journal: PassTelemetry) -> Sync:
+    """Finds one association in every pass."""
+
+    async def one_pass(tally: Tally) -> Cursor:
+        now = dependencies.now()
+        found = [company_record(NEWCOMER)]
+        tally.judged(await dependencies.apply(found, SourceVersion(now), publish_events=True))
+        cursor = await dependencies.cursors.read(source.name)
+        cursor = cursor or Cursor(Position(now), until=now)
+        return await dependencies.cursors.move(source.name, cursor)
+
+    return one_pass
+
+
+ASSOCIATIONS: Final = RegisterSource(
+    name="dk-forening",
+    part=Part.COMPANY,
+    country=Country.DK,
+    parse=company_record,
+    key=key,
+    code=Path(__file__).parent,
+    follow=follow,
+)
+
+SOURCES: Final = (ASSOCIATIONS,)
