@@ -230,7 +230,7 @@ class Promises:
         await store.rows.insert([a_new_delivery()])
         store.time.pass_by(GRACE)
         now = store.time.now()
-        await store.overdue.leave_alone([a_delivery_id()], at=now, until=now + MINUTE)
+        await store.overdue.postpone([a_delivery_id()], at=now, until=now + MINUTE)
         before = await store.found()
         store.time.pass_by(MINUTE)
 

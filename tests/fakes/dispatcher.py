@@ -161,7 +161,7 @@ class FakeRows:
     #: Claims of these end in an error that is nobody's outage.
     crashing: set[DeliveryId] = field(default_factory=set)
     #: So does reading what these have due.
-    crashing_lanes: set[WebhookId] = field(default_factory=set)
+    crashing_backlogs: set[WebhookId] = field(default_factory=set)
     _claims: int = 0
 
     def __post_init__(self) -> None:
@@ -186,7 +186,7 @@ class FakeRows:
         return self._claimed(row)
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
-        if webhook_id in self.crashing_lanes:
+        if webhook_id in self.crashing_backlogs:
             raise ValueError("crashed")
         due = [
             row
@@ -229,9 +229,7 @@ class FakeRows:
         waiting.sort(key=lambda row: (row.retries, row.wake_at))
         return [Due(_task(row), is_retry=row.retries > 0) for row in waiting[:limit]]
 
-    async def leave_alone(
-        self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
-    ) -> None:
+    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
         for delivery_id in ids:
             row = self.rows[delivery_id]
             if self._is_free(row) and row.wake_at <= at:
@@ -267,21 +265,21 @@ def _task(row: FakeRow) -> DeliveryTask:
 
 
 @dataclass
-class FakeWakes:
-    """`Wakes`: notes what it was given."""
+class FakeDeliveryQueue:
+    """`DeliveryQueue`: notes what it was given."""
 
-    at_once: list[tuple[DeliveryTask, bool]] = field(default_factory=list)
-    delayed: list[tuple[DeliveryTask, timedelta]] = field(default_factory=list)
+    enqueued: list[tuple[DeliveryTask, bool]] = field(default_factory=list)
+    scheduled: list[tuple[DeliveryTask, timedelta]] = field(default_factory=list)
     depth: int = 0
     broker: Switch = field(default_factory=Switch)
 
-    async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
         self.broker.check()
-        self.at_once += [(task, retries) for task in tasks]
+        self.enqueued += [(task, retries) for task in tasks]
 
-    async def later(self, task: DeliveryTask, *, after: timedelta) -> None:
+    async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
         self.broker.check()
-        self.delayed.append((task, after))
+        self.scheduled.append((task, after))
 
     async def waiting(self) -> int:
         self.broker.check()
@@ -321,16 +319,16 @@ class FakeSender:
 
 
 @dataclass
-class FakeJournal:
+class FakeTelemetry:
     """`Telemetry`: notes what it was told."""
 
     reports: list[AttemptReport] = field(default_factory=list)
     cancellations: list[Cancelled] = field(default_factory=list)
-    left_alone: list[tuple[DeliveryId, DeferReason]] = field(default_factory=list)
+    deferrals: list[tuple[DeliveryId, DeferReason]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
     failures: list[tuple[DeliveryId, WebhookId]] = field(default_factory=list)
-    failed_lanes: list[WebhookId] = field(default_factory=list)
+    failed_backlogs: list[WebhookId] = field(default_factory=list)
 
     def attempted(self, report: AttemptReport) -> None:
         self.reports.append(report)
@@ -338,8 +336,8 @@ class FakeJournal:
     def cancelled(self, cancelled: Cancelled) -> None:
         self.cancellations.append(cancelled)
 
-    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
-        self.left_alone.append((delivery_id, reason))
+    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
+        self.deferrals.append((delivery_id, reason))
         self.details.append(detail)
 
     def not_published(self, task: DeliveryTask) -> None:
@@ -348,5 +346,5 @@ class FakeJournal:
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         self.failures.append((delivery_id, webhook_id))
 
-    def lane_failed(self, webhook_id: WebhookId) -> None:
-        self.failed_lanes.append(webhook_id)
+    def backlog_failed(self, webhook_id: WebhookId) -> None:
+        self.failed_backlogs.append(webhook_id)

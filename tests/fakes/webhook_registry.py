@@ -200,7 +200,7 @@ class World:
 
     def __post_init__(self) -> None:
         numbers = count(1)
-        around = Dependencies(
+        dependencies = Dependencies(
             registrations=self.registrations,
             keys=self.keys,
             deliveries=self.deliveries,
@@ -215,7 +215,7 @@ class World:
             key_lifetime=timedelta(hours=24),
             allowed_networks=self.allowed_networks,
         )
-        self._operations = operations(around, policy)
+        self._operations = operations(dependencies, policy)
 
     async def ask(self, request: WebhookRequest) -> WebhookReply | Failure:
         """What the request is answered."""

@@ -65,7 +65,7 @@ class Inbox:
 @dataclass
 class Broker:
     url: str
-    wakes: DelayQueues
+    delivery_queue: DelayQueues
     publisher: Publisher
     depths: QueueDepths
     link: SupervisedConnection
@@ -100,16 +100,16 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         await link.add(publisher)
         await link.add(depths)
         await link.until_ready(SOON)
-        wakes = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
-        await stack.enter_async_context(wakes.running())
-        yield Broker(amqp_url, wakes, publisher, depths, link, stack)
+        delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
+        await stack.enter_async_context(delivery_queue.running())
+        yield Broker(amqp_url, delivery_queue, publisher, depths, link, stack)
 
 
 async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: Broker) -> None:
     first, retries = await own.inbox(DELIVERIES_QUEUE), await own.inbox(RETRIES_QUEUE)
 
-    await own.wakes.now([a_task(1)], retries=False)
-    await own.wakes.now([a_task(2, attempt=2)], retries=True)
+    await own.delivery_queue.enqueue([a_task(1)], retries=False)
+    await own.delivery_queue.enqueue([a_task(2, attempt=2)], retries=True)
 
     assert [task for task, _ in await first.until(1)] == [a_task(1)]
     assert [task for task, _ in await retries.until(1)] == [a_task(2, attempt=2)]
@@ -118,7 +118,9 @@ async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: 
 async def test_many_at_once_share_messages(own: Broker) -> None:
     inbox = await own.inbox(DELIVERIES_QUEUE)
 
-    await own.wakes.now([a_task(number) for number in range(MAX_BATCH_SIZE + 1)], retries=False)
+    await own.delivery_queue.enqueue(
+        [a_task(number) for number in range(MAX_BATCH_SIZE + 1)], retries=False
+    )
 
     assert len(await inbox.until(MAX_BATCH_SIZE + 1)) == MAX_BATCH_SIZE + 1
     assert inbox.messages == 2
@@ -129,8 +131,8 @@ async def test_a_retry_comes_after_its_delay_whatever_waits_beside_it(own: Broke
     started = time.monotonic()
 
     # The long one is first in line: in one queue the short one would wait behind it.
-    await own.wakes.later(a_task(1), after=LONG)
-    await own.wakes.later(a_task(2), after=SHORT)
+    await own.delivery_queue.schedule(a_task(1), after=LONG)
+    await own.delivery_queue.schedule(a_task(2), after=SHORT)
 
     (short, short_at), (long, long_at) = await inbox.until(2)
     assert (short, long) == (a_task(2), a_task(1))
@@ -141,17 +143,19 @@ async def test_a_retry_comes_after_its_delay_whatever_waits_beside_it(own: Broke
 async def test_retries_that_begin_to_wait_together_share_messages(own: Broker) -> None:
     inbox = await own.inbox(RETRIES_QUEUE)
 
-    await asyncio.gather(*(own.wakes.later(a_task(n), after=SHORT) for n in range(50)))
+    await asyncio.gather(*(own.delivery_queue.schedule(a_task(n), after=SHORT) for n in range(50)))
 
     await inbox.until(50)
     assert inbox.messages < 50
 
 
 async def test_what_nobody_took_is_counted(own: Broker) -> None:
-    await own.wakes.now([a_task(number) for number in range(3 * MAX_BATCH_SIZE)], retries=False)
-    await own.wakes.now([a_task(0)], retries=True)
+    await own.delivery_queue.enqueue(
+        [a_task(number) for number in range(3 * MAX_BATCH_SIZE)], retries=False
+    )
+    await own.delivery_queue.enqueue([a_task(0)], retries=True)
 
-    assert await eventually(own.wakes.waiting, lambda waiting: waiting == 4) == 4
+    assert await eventually(own.delivery_queue.waiting, lambda waiting: waiting == 4) == 4
 
 
 async def test_a_queue_that_was_deleted_is_made_again(own: Broker) -> None:
@@ -159,10 +163,10 @@ async def test_a_queue_that_was_deleted_is_made_again(own: Broker) -> None:
         await (await connection.channel()).queue_delete(delay_queue(SHORT))
 
     with pytest.raises(Unavailable):
-        await own.wakes.later(a_task(), after=SHORT)
+        await own.delivery_queue.schedule(a_task(), after=SHORT)
     await eventually(own.link.health, lambda word: word is None)
     inbox = await own.inbox(RETRIES_QUEUE)
-    await own.wakes.later(a_task(), after=SHORT)
+    await own.delivery_queue.schedule(a_task(), after=SHORT)
 
     assert [task for task, _ in await inbox.until(1)] == [a_task()]
 

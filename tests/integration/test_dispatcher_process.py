@@ -19,8 +19,8 @@ from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
+from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.recovering import Recovering
-from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.domain.changes import enabled
 from webhook_store.recoveries import Recoveries, Recovery
 
@@ -122,7 +122,7 @@ async def test_all_that_is_recovered_is_sent_at_once(pipe: Pipeline) -> None:
     )
     assert again is not None
     recovering = Recovering(
-        Recoveries(pipe.webhooks_db), Wakes(pipe.publisher), now=lambda: datetime.now(UTC)
+        Recoveries(pipe.webhooks_db), DeliveryQueue(pipe.publisher), now=lambda: datetime.now(UTC)
     )
     count = await recovering.ask(
         Recovery(a_call(1), again.id, again.generation, now - timedelta(days=1), now)

@@ -13,18 +13,18 @@ from dispatcher.usecases.deliver import Deliver
 from dispatcher.usecases.slots import Slots
 from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from tests.fakes.dispatcher import (
+    FakeDeliveryQueue,
     FakeEvents,
-    FakeJournal,
     FakeRows,
     FakeSender,
-    FakeWakes,
+    FakeTelemetry,
     FakeWebhooks,
     Time,
 )
 from webhook_store.delivery_models import NewDelivery
 
 DELAYS = (timedelta(minutes=1), timedelta(minutes=5))
-LONGEST = timedelta(seconds=10)
+POST_TIMEOUT = timedelta(seconds=10)
 
 
 @dataclass
@@ -36,8 +36,8 @@ class Dispatching:
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     sender: FakeSender = field(default_factory=FakeSender)
-    wakes: FakeWakes = field(default_factory=FakeWakes)
-    telemetry: FakeJournal = field(default_factory=FakeJournal)
+    delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
+    telemetry: FakeTelemetry = field(default_factory=FakeTelemetry)
 
     def __post_init__(self) -> None:
         self.rows = FakeRows(self.time)
@@ -45,14 +45,14 @@ class Dispatching:
             events=self.events,
             rows=self.rows,
             sender=self.sender,
-            wakes=self.wakes,
+            delivery_queue=self.delivery_queue,
             telemetry=self.telemetry,
             delays=DELAYS,
-            longest=LONGEST,
+            post_timeout=POST_TIMEOUT,
             now=self.time.now,
         )
-        slots = Slots(self.caps, longest=LONGEST)
-        self.lanes = ThrottledWebhooks(
+        slots = Slots(self.caps, post_timeout=POST_TIMEOUT)
+        self.throttled = ThrottledWebhooks(
             webhooks=self.webhooks,
             rows=self.rows,
             attempt=self.attempt,
@@ -64,7 +64,7 @@ class Dispatching:
             rows=self.rows,
             attempt=self.attempt,
             slots=slots,
-            lanes=self.lanes,
+            throttled=self.throttled,
             telemetry=self.telemetry,
         )
 
@@ -76,7 +76,7 @@ class Dispatching:
         """Handles a message, and returns when every attempt is recorded."""
         async with self.working():
             [error] = await asyncio.gather(self.wake(*tasks), return_exceptions=True)
-            await self.lanes.finish(2)
+            await self.throttled.drain(2)
         if error is not None:
             raise error
 
@@ -85,8 +85,8 @@ class Dispatching:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """With lanes."""
-        async with self.lanes.running():
+        """With throttled."""
+        async with self.throttled.running():
             yield
 
 

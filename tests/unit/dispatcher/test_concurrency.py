@@ -5,15 +5,15 @@ import asyncio
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey, PostsInFlight
 from dispatcher.usecases.slots import Slots
-from tests.unit.dispatcher.conftest import LONGEST
+from tests.unit.dispatcher.conftest import POST_TIMEOUT
 
 
 def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> LimitKey:
     return LimitKey(WebhookId(webhook), host, owner)
 
 
-def taken(in_flight: PostsInFlight, *places: LimitKey) -> int:
-    return sum(in_flight.take(place) for place in places)
+def taken(in_flight: PostsInFlight, *limit_keys: LimitKey) -> int:
+    return sum(in_flight.acquire(limit_key) for limit_key in limit_keys)
 
 
 def test_a_webhook_has_four_at_most() -> None:
@@ -21,39 +21,39 @@ def test_a_webhook_has_four_at_most() -> None:
 
 
 def test_one_owner_has_eight_of_a_host() -> None:
-    places = [a_place(f"wh_{number}") for number in range(9)]
+    limit_keys = [a_place(f"wh_{number}") for number in range(9)]
 
-    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 8
+    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 8
 
 
 def test_a_host_has_64_at_most_whoever_calls_it() -> None:
-    places = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
+    limit_keys = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
 
-    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 64
+    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 64
 
 
 def test_a_full_host_leaves_others_alone() -> None:
     in_flight = PostsInFlight(ConcurrencyLimits(host=1))
-    in_flight.take(a_place())
+    in_flight.acquire(a_place())
 
-    assert not in_flight.take(a_place("wh_2", owner="other"))
-    assert in_flight.take(a_place("wh_2", host="b.example", owner="other"))
+    assert not in_flight.acquire(a_place("wh_2", owner="other"))
+    assert in_flight.acquire(a_place("wh_2", host="b.example", owner="other"))
 
 
 def test_one_owner_has_a_hundred_at_most_over_all_hosts() -> None:
-    places = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
+    limit_keys = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
 
-    assert taken(PostsInFlight(ConcurrencyLimits()), *places) == 100
+    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 100
 
 
-def places_of(owner: str) -> list[LimitKey]:
+def limit_keys_of(owner: str) -> list[LimitKey]:
     return [a_place(f"{owner} {number}", f"{number}.{owner}", owner) for number in range(50)]
 
 
 def test_an_owner_has_no_more_than_are_left_for_others() -> None:
     in_flight = PostsInFlight(ConcurrencyLimits(posts=12, owner=12))
 
-    taken_by_owner = [taken(in_flight, *places_of(owner)) for owner in ("a", "b", "c", "d")]
+    taken_by_owner = [taken(in_flight, *limit_keys_of(owner)) for owner in ("a", "b", "c", "d")]
 
     assert taken_by_owner == [6, 3, 2, 1]
 
@@ -66,18 +66,23 @@ def test_the_process_has_no_more_posts_than_its_maximum() -> None:
 
 
 async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
-    slots = Slots(ConcurrencyLimits(posts=12, owner=12), longest=LONGEST)
-    held = {owner: [one for one in places_of(owner) if slots.take(one)] for owner in ("a", "b")}
+    slots = Slots(ConcurrencyLimits(posts=12, owner=12), post_timeout=POST_TIMEOUT)
+    held = {
+        owner: [one for one in limit_keys_of(owner) if slots.acquire(one)] for owner in ("a", "b")
+    }
     got: list[str] = []
 
-    async def wait(place: LimitKey) -> None:
-        await slots.wait(place)
-        got.append(place.owner)
+    async def wait(limit_key: LimitKey) -> None:
+        await slots.wait(limit_key)
+        got.append(limit_key.owner)
 
-    tasks = [asyncio.create_task(wait(place)) for place in places_of("c") + places_of("a")[20:]]
+    tasks = [
+        asyncio.create_task(wait(limit_key))
+        for limit_key in limit_keys_of("c") + limit_keys_of("a")[20:]
+    ]
     await asyncio.sleep(0)
-    for place in held["a"][:4]:
-        slots.free(place)
+    for limit_key in held["a"][:4]:
+        slots.release(limit_key)
         await asyncio.sleep(0)
 
     shares = {"a": len(held["a"]) - 4 + got.count("a"), "b": len(held["b"]), "c": got.count("c")}
@@ -88,48 +93,48 @@ async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
 
 
 async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
-    slots = Slots(ConcurrencyLimits(owner=1, host=1), longest=LONGEST)
-    slots.take(a_place("wh_1", "a.example", "owner"))
+    slots = Slots(ConcurrencyLimits(owner=1, host=1), post_timeout=POST_TIMEOUT)
+    slots.acquire(a_place("wh_1", "a.example", "owner"))
     waiting = [
         asyncio.create_task(slots.wait(a_place("wh_2", "a.example", "other"))),  # for the host
         asyncio.create_task(slots.wait(a_place("wh_3", "b.example", "owner"))),  # for the owner
     ]
     await asyncio.sleep(0)
 
-    slots.free(a_place("wh_1", "a.example", "owner"))
+    slots.release(a_place("wh_1", "a.example", "owner"))
 
     await asyncio.wait_for(asyncio.gather(*waiting), 1)
 
 
 def test_what_is_freed_can_be_taken_again() -> None:
     in_flight = PostsInFlight(ConcurrencyLimits(webhook=1))
-    in_flight.take(a_place())
-    in_flight.free(a_place())
+    in_flight.acquire(a_place())
+    in_flight.release(a_place())
 
-    assert in_flight.take(a_place())
+    assert in_flight.acquire(a_place())
 
 
 async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
-    slots.take(a_place())
+    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
+    slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
 
-    slots.free(a_place())
+    slots.release(a_place())
 
-    assert not slots.take(a_place())
+    assert not slots.acquire(a_place())
     await waiting
 
 
 async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1, host=2), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=1, host=2), post_timeout=POST_TIMEOUT)
     busy, other = a_place("wh_1"), a_place("wh_2")
-    assert slots.take(busy)
-    assert slots.take(other)
+    assert slots.acquire(busy)
+    assert slots.acquire(other)
     order: list[str] = []
 
-    async def wait(place: LimitKey, name: str) -> None:
-        await slots.wait(place)
+    async def wait(limit_key: LimitKey, name: str) -> None:
+        await slots.wait(limit_key)
         order.append(name)
 
     # The first cannot have it: its own webhook is still full.
@@ -137,63 +142,63 @@ async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None
     await asyncio.sleep(0)
     tasks.append(asyncio.create_task(wait(a_place("wh_3", owner="third"), "second")))
     await asyncio.sleep(0)
-    slots.free(other)
+    slots.release(other)
     await asyncio.wait_for(tasks[1], 1)
-    slots.free(busy)
+    slots.release(busy)
     await asyncio.wait_for(tasks[0], 1)
 
     assert order == ["second", "first"]
 
 
 async def test_who_gives_up_waiting_takes_no_slot() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
-    slots.take(a_place())
+    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
+    slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
 
-    slots.free(a_place())
+    slots.release(a_place())
 
-    assert slots.take(a_place())
+    assert slots.acquire(a_place())
 
 
 async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
-    slots.take(a_place())
+    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
+    slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
-    slots.free(a_place())
+    slots.release(a_place())
     waiting.cancel()
     await asyncio.wait([waiting])
 
-    assert slots.take(a_place())
+    assert slots.acquire(a_place())
 
 
 async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), longest=LONGEST)
-    slots.take(a_place())
+    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
+    slots.acquire(a_place())
     gave_up = asyncio.create_task(slots.wait(a_place()))
     next_one = asyncio.create_task(slots.wait(a_place()))
     await asyncio.sleep(0)
 
     gave_up.cancel()
-    slots.free(a_place())
+    slots.release(a_place())
 
     await asyncio.wait([gave_up, next_one])
     assert gave_up.cancelled()
-    assert not slots.take(a_place())
+    assert not slots.acquire(a_place())
 
 
 async def test_the_slot_of_a_post_that_timed_out_is_free_later() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=2, owner=2), longest=LONGEST)
+    slots = Slots(ConcurrencyLimits(webhook=2, owner=2), post_timeout=POST_TIMEOUT)
     for _ in range(2):
-        slots.take(a_place())
+        slots.acquire(a_place())
     for _ in range(2):
-        slots.free_after_timeout(a_place())
+        slots.release_after_timeout(a_place())
 
-    at_once = slots.take(a_place())
+    enqueued = slots.acquire(a_place())
     await asyncio.wait_for(slots.wait(a_place()), 1)
 
-    assert not at_once
-    assert not slots.take(a_place())  # the second is free half a time limit later
+    assert not enqueued
+    assert not slots.acquire(a_place())  # the second is free half a time limit later

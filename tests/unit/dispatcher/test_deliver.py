@@ -59,7 +59,7 @@ async def test_a_failed_attempt_is_recorded_and_its_retry_waits_for_its_delay() 
     result = attempted(dispatching)
     assert (result.error, result.response_code) == ("timeout", None)
     assert result.next_attempt_at == dispatching.time.at + DELAYS[0]
-    assert dispatching.wakes.delayed == [(a_task(attempt=2), DELAYS[0])]
+    assert dispatching.delivery_queue.scheduled == [(a_task(attempt=2), DELAYS[0])]
 
 
 async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
@@ -73,7 +73,7 @@ async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
     assert last.disable is DisabledReason.DELIVERY_FAILED
     assert last.next_attempt_at is None
     assert dispatching.rows.rows[ROW].state is DeliveryState.FAILED
-    assert len(dispatching.wakes.delayed) == 2
+    assert len(dispatching.delivery_queue.scheduled) == 2
 
 
 async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
@@ -84,7 +84,7 @@ async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
 
         assert dispatching.rows.rows[ROW].claim is not None
         dispatching.sender.gate.set()
-        await dispatching.lanes.finish(2)
+        await dispatching.throttled.drain(2)
 
     assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
 
@@ -177,7 +177,7 @@ async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
-    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.UNSEALABLE)]
+    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.UNSEALABLE)]
 
 
 async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
@@ -187,7 +187,7 @@ async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
-    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.OUTAGE)]
+    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.OUTAGE)]
 
 
 async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
@@ -197,7 +197,7 @@ async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
-    assert dispatching.telemetry.left_alone == [(ROW, DeferReason.LEASE)]
+    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.LEASE)]
 
 
 async def test_while_the_database_is_away_the_message_is_not_done() -> None:
@@ -225,7 +225,7 @@ async def test_one_that_must_wait_does_not_cut_off_another_of_its_message() -> N
 async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Answered(500))
-    dispatching.wakes.broker.away = True
+    dispatching.delivery_queue.broker.away = True
 
     await dispatching.wake_and_finish(a_task())
 
@@ -247,4 +247,4 @@ async def test_a_result_after_the_lease_counts_for_nothing() -> None:
 
     [report] = dispatching.telemetry.reports
     assert not report.written.held
-    assert dispatching.wakes.delayed == []
+    assert dispatching.delivery_queue.scheduled == []

@@ -9,7 +9,13 @@ from common.contracts.webhooks import WebhookId, encode_for
 from common.runtime.outage import Unavailable
 from dispatcher.usecases.fan_out import FanOut, NotAnEvent
 from tests.builders.deliveries import VAT, a_match, an_event
-from tests.fakes.dispatcher import FakeEvents, FakeMatches, FakeReceipts, FakeRows, FakeWakes
+from tests.fakes.dispatcher import (
+    FakeDeliveryQueue,
+    FakeEvents,
+    FakeMatches,
+    FakeReceipts,
+    FakeRows,
+)
 from webhook_store.delivery_models import CancelReason, DeliveryState
 from webhook_store.models import Match, delivery_id
 
@@ -23,16 +29,18 @@ class Fanning:
         self.matches = FakeMatches([a_match(WH1), a_match(WH2)])
         self.events = FakeEvents()
         self.rows = FakeRows()
-        self.wakes = FakeWakes()
+        self.delivery_queue = FakeDeliveryQueue()
         self.receipts = FakeReceipts()
-        self.fan_out = FanOut(self.matches, self.events, self.receipts, self.rows, self.wakes)
+        self.fan_out = FanOut(
+            self.matches, self.events, self.receipts, self.rows, self.delivery_queue
+        )
 
     async def happens(self, event: RegistryEvent) -> None:
         await self.fan_out(encode_event(event))
 
     @property
     def woken(self) -> list[str]:
-        return [task.delivery_id for task, _ in self.wakes.at_once]
+        return [task.delivery_id for task, _ in self.delivery_queue.enqueued]
 
 
 async def test_an_event_is_stored_once_with_a_row_and_a_wake_up_for_each_webhook() -> None:
@@ -44,7 +52,7 @@ async def test_an_event_is_stored_once_with_a_row_and_a_wake_up_for_each_webhook
     assert fanning.events.stored[event.id].body == encode_event(event)
     assert set(fanning.rows.rows) == {delivery_id(event.id, WH1), delivery_id(event.id, WH2)}
     assert fanning.woken == list(fanning.rows.rows)
-    assert not any(retries for _, retries in fanning.wakes.at_once)
+    assert not any(retries for _, retries in fanning.delivery_queue.enqueued)
 
 
 async def test_an_event_that_comes_again_makes_nothing_twice() -> None:
@@ -80,7 +88,7 @@ async def test_every_event_gets_a_receipt(matches: list[Match]) -> None:
 
 async def test_an_event_whose_deliveries_could_not_be_woken_has_no_receipt() -> None:
     fanning = Fanning()
-    fanning.wakes.broker.away = True
+    fanning.delivery_queue.broker.away = True
 
     with pytest.raises(Unavailable):
         await fanning.happens(an_event())
@@ -90,7 +98,7 @@ async def test_an_event_whose_deliveries_could_not_be_woken_has_no_receipt() -> 
 
 async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept() -> None:
     fanning = Fanning()
-    fanning.wakes.broker.away = True
+    fanning.delivery_queue.broker.away = True
 
     with pytest.raises(Unavailable):
         await fanning.happens(an_event())

@@ -8,7 +8,7 @@ from common.contracts.webhooks import WebhookId
 from common.runtime.outage import Unavailable
 from dispatcher.usecases.overdue import LIMIT, LONG_QUEUE, OverdueRequeuer, Swept
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
-from tests.fakes.dispatcher import FakeRows, FakeWakes, Time
+from tests.fakes.dispatcher import FakeDeliveryQueue, FakeRows, Time
 
 PAUSE = timedelta(minutes=10)
 
@@ -19,20 +19,20 @@ class Sweeping:
     def __init__(self) -> None:
         self.time = Time()
         self.rows = FakeRows(self.time)
-        self.wakes = FakeWakes()
-        self.lanes: set[WebhookId] = set()
+        self.delivery_queue = FakeDeliveryQueue()
+        self.throttled: set[WebhookId] = set()
         self.looked_at: list[WebhookId] = []
         self.sweep = OverdueRequeuer(
             self.rows,
-            self.wakes,
+            self.delivery_queue,
             pause=PAUSE,
-            look_again=self.look_again,
+            rescan=self.rescan,
             now=self.time.now,
         )
 
-    def look_again(self, webhook_id: WebhookId) -> bool:
+    def rescan(self, webhook_id: WebhookId) -> bool:
         self.looked_at.append(webhook_id)
-        return webhook_id in self.lanes
+        return webhook_id in self.throttled
 
     async def with_overdue(self, count: int) -> None:
         await self.rows.insert([a_new_delivery(number) for number in range(count)])
@@ -55,7 +55,7 @@ async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alon
     later = await sweeping.sweep()
 
     assert (first, again, later) == (Swept(lost=1), Swept(), Swept(lost=1))
-    assert sweeping.wakes.at_once == [(a_task(0), False)] * 2
+    assert sweeping.delivery_queue.enqueued == [(a_task(0), False)] * 2
 
 
 async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_over() -> None:
@@ -75,12 +75,12 @@ async def test_what_waits_for_a_slot_is_found_by_its_lane_and_not_woken() -> Non
     over_cap = [a_new_delivery(number, webhook_id=slow) for number in range(50)]
     await sweeping.rows.insert([*over_cap, a_new_delivery(50)])
     sweeping.time.pass_by(sweeping.rows.grace)
-    sweeping.lanes.add(slow)
+    sweeping.throttled.add(slow)
 
     found, again = await sweeping.sweep(), await sweeping.sweep()
 
     assert (found, again) == (Swept(lost=1, over_cap=50), Swept())
-    assert sweeping.wakes.at_once == [(a_task(50), False)]
+    assert sweeping.delivery_queue.enqueued == [(a_task(50), False)]
     assert sweeping.looked_at.count(slow) == 1
 
 
@@ -96,7 +96,7 @@ async def test_retries_are_woken_in_the_queue_of_retries() -> None:
 
     await sweeping.sweep()
 
-    assert sweeping.wakes.at_once == [(a_task(1), False), (a_task(0, attempt=2), True)]
+    assert sweeping.delivery_queue.enqueued == [(a_task(1), False), (a_task(0, attempt=2), True)]
 
 
 async def test_a_pass_wakes_a_thousand_at_most() -> None:
@@ -112,7 +112,7 @@ async def test_a_pass_wakes_a_thousand_at_most() -> None:
 async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
-    sweeping.wakes.depth = LONG_QUEUE
+    sweeping.delivery_queue.depth = LONG_QUEUE
 
     assert await sweeping.sweep() == Swept()
 
@@ -120,9 +120,9 @@ async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
 async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
-    sweeping.wakes.broker.away = True
+    sweeping.delivery_queue.broker.away = True
     with pytest.raises(Unavailable):
         await sweeping.sweep()
-    sweeping.wakes.broker.away = False
+    sweeping.delivery_queue.broker.away = False
 
     assert await sweeping.sweep() == Swept(lost=1)

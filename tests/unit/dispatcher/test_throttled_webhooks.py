@@ -18,7 +18,7 @@ from tests.builders.deliveries import (
 from tests.unit.dispatcher.conftest import Dispatching, until
 from webhook_store.delivery_models import DeliveryState
 
-PLACE = LimitKey(WEBHOOK, "hooks.example.com", "prøvefirma")
+LIMIT_KEY = LimitKey(WEBHOOK, "hooks.example.com", "prøvefirma")
 
 
 def done(dispatching: Dispatching) -> int:
@@ -28,7 +28,7 @@ def done(dispatching: Dispatching) -> int:
 def crowd(dispatching: Dispatching, *tasks: DeliveryTask) -> None:
     """Over the cap, all of them."""
     for task in tasks:
-        dispatching.lanes.add(PLACE, task)
+        dispatching.throttled.add(LIMIT_KEY, task)
 
 
 async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> None:
@@ -40,7 +40,7 @@ async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> No
         await until(lambda: dispatching.sender.in_flight == 4)
         dispatching.sender.gate.set()
         await until(lambda: done(dispatching) == 20)
-        await until(lambda: dispatching.lanes.count == 0)
+        await until(lambda: dispatching.throttled.count == 0)
 
     assert dispatching.sender.most_in_flight == 4
 
@@ -53,7 +53,7 @@ async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
         await dispatching.wake(a_task(1))
         await dispatching.wake(a_task(2))
 
-        assert dispatching.telemetry.left_alone == [(a_delivery_id(2), DeferReason.CAP)]
+        assert dispatching.telemetry.deferrals == [(a_delivery_id(2), DeferReason.CAP)]
         assert dispatching.rows.rows[a_delivery_id(2)].claim is None
         dispatching.sender.gate.set()
 
@@ -67,7 +67,7 @@ async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_f
     async with dispatching.working():
         crowd(dispatching, a_task(0, attempt=2), *(a_task(number) for number in many[1:]))
         await until(lambda: done(dispatching) == len(many))
-        await until(lambda: dispatching.lanes.count == 0)
+        await until(lambda: dispatching.throttled.count == 0)
 
     assert dispatching.rows.results[-1].delivery.id == retry
 
@@ -85,14 +85,14 @@ async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_ag
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.sender.gate.clear()
     async with dispatching.working():
-        without = dispatching.lanes.look_again(WEBHOOK)
+        without = dispatching.throttled.rescan(WEBHOOK)
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: dispatching.sender.in_flight == 1)
-        with_lane = dispatching.lanes.look_again(WEBHOOK)
+        with_backlog = dispatching.throttled.rescan(WEBHOOK)
         dispatching.sender.gate.set()
         await until(lambda: done(dispatching) == 3)
 
-    assert (without, with_lane) == (False, True)
+    assert (without, with_backlog) == (False, True)
 
 
 async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
@@ -115,7 +115,7 @@ async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
     await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
     dispatching.rows.writing.clear()
     async with dispatching.working():
-        dispatching.lanes.look(PLACE)
+        dispatching.throttled.scan(LIMIT_KEY)
         await until(lambda: len(dispatching.sender.posts) == RECORDING + 1)
         for _ in range(20):
             await asyncio.sleep(0)
@@ -214,22 +214,24 @@ async def test_a_lane_that_crashes_ends_alone() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
-    dispatching.rows.crashing_lanes.add(WEBHOOK)
+    dispatching.rows.crashing_backlogs.add(WEBHOOK)
     dispatching.sender.gate.clear()
     async with dispatching.working():
-        dispatching.lanes.add(LimitKey(other, PLACE.host, PLACE.owner), a_task(2, webhook_id=other))
+        dispatching.throttled.add(
+            LimitKey(other, LIMIT_KEY.host, LIMIT_KEY.owner), a_task(2, webhook_id=other)
+        )
         await until(lambda: dispatching.sender.in_flight == 1)
-        dispatching.lanes.look(PLACE)
-        assert dispatching.lanes.look_again(WEBHOOK)
-        await until(lambda: not dispatching.lanes.look_again(WEBHOOK))
+        dispatching.throttled.scan(LIMIT_KEY)
+        assert dispatching.throttled.rescan(WEBHOOK)
+        await until(lambda: not dispatching.throttled.rescan(WEBHOOK))
         dispatching.sender.gate.set()
         await until(lambda: done(dispatching) == 1)
 
-        dispatching.rows.crashing_lanes.clear()
-        dispatching.lanes.look(PLACE)  # as a wake-up of the sweeper does
+        dispatching.rows.crashing_backlogs.clear()
+        dispatching.throttled.scan(LIMIT_KEY)  # as a wake-up of the sweeper does
         await until(lambda: done(dispatching) == 2)
 
-    assert dispatching.telemetry.failed_lanes == [WEBHOOK]
+    assert dispatching.telemetry.failed_backlogs == [WEBHOOK]
 
 
 async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
@@ -250,7 +252,7 @@ async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
     async with dispatching.working():
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: dispatching.sender.in_flight == 1)
-        stopping = asyncio.create_task(dispatching.lanes.finish(2))
+        stopping = asyncio.create_task(dispatching.throttled.drain(2))
         await asyncio.sleep(0)
         dispatching.sender.gate.set()
         await stopping
@@ -265,9 +267,9 @@ async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> Non
     dispatching.webhooks.database.away = True
     async with dispatching.working():
         crowd(dispatching, a_task(1))
-        await until(lambda: dispatching.telemetry.left_alone != [])
+        await until(lambda: dispatching.telemetry.deferrals != [])
 
-    assert dispatching.telemetry.left_alone == [(a_delivery_id(1), DeferReason.OUTAGE)]
+    assert dispatching.telemetry.deferrals == [(a_delivery_id(1), DeferReason.OUTAGE)]
     assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
 
 
@@ -279,7 +281,7 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
         crowd(dispatching, *(a_task(number) for number in range(8)))
         await until(lambda: dispatching.sender.in_flight == 4)
 
-        await dispatching.lanes.finish(0)
+        await dispatching.throttled.drain(0)
 
     # Neither what was in flight nor what waited for a slot is lost: both are still waiting rows.
     assert dispatching.sender.in_flight == 0
@@ -290,9 +292,9 @@ async def test_after_a_stop_nothing_is_begun() -> None:
     dispatching = Dispatching()
     await dispatching.keep(a_new_delivery(1))
     async with dispatching.working():
-        await dispatching.lanes.finish(1)
+        await dispatching.throttled.drain(1)
         crowd(dispatching, a_task(1))
         await asyncio.sleep(0)
 
-    assert dispatching.lanes.count == 0
+    assert dispatching.throttled.count == 0
     assert dispatching.sender.posts == []

@@ -123,9 +123,7 @@ class Deliveries:
             found = self._rows.find(passed, _DUE, sort=order, limit=limit)
             return [due_of(document) async for document in found]
 
-    async def leave_alone(
-        self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
-    ) -> None:
+    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
         """Notes that these were woken: `overdue` gives none of them before `until`."""
         # One that was claimed meanwhile is looked at when its lease is over.
         waiting = {
@@ -137,11 +135,11 @@ class Deliveries:
         with translated_errors():
             await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
 
-    async def waiting(self, *, retries: int, most: int) -> int:
-        """How many wait for the attempt after so many retries, counted up to `most`."""
+    async def waiting(self, *, retries: int, limit: int) -> int:
+        """How many wait for the attempt after so many retries, counted up to `limit`."""
         wanted = {"state": WAITING, "retries": retries}
         with translated_errors():
-            return await self._rows.count_documents(wanted, limit=most)
+            return await self._rows.count_documents(wanted, limit=limit)
 
     async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
         """Cancels what waits of events whose company was removed; none is ever sent again."""

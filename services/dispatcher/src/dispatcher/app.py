@@ -76,10 +76,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             ca_file=settings.webhook_extra_ca_file,
         )
     )
-    work, lanes = _use_cases(settings, store, broker.wakes, sender, now)
-    OVER_CAP.set_function(lambda: lanes.count)
-    await stack.enter_async_context(lanes.running())
-    await stack.enter_async_context(beside(*_chores(settings, store, broker, lanes, now)))
+    work, throttled = _use_cases(settings, store, broker.delivery_queue, sender, now)
+    OVER_CAP.set_function(lambda: throttled.count)
+    await stack.enter_async_context(throttled.running())
+    await stack.enter_async_context(beside(*_chores(settings, store, broker, throttled, now)))
     await stack.enter_async_context(
         consumers(
             broker.consuming,
@@ -103,7 +103,7 @@ class _Store:
 
 
 async def _store(
-    settings: Settings, mongo: Client, around: Dependencies, stack: AsyncExitStack
+    settings: Settings, mongo: Client, dependencies: Dependencies, stack: AsyncExitStack
 ) -> _Store:
     keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
     webhooks_db = database(mongo, settings.webhooks_db)
@@ -121,10 +121,10 @@ async def _store(
         deliveries=deliveries,
         old_events=events,
         matches=StoredMatches(webhooks),
-        webhooks=StoredWebhooks(webhooks, around),
-        events=StoredEvents(events, around),
-        receipts=StoredReceipts(receipts, around),
-        rows=StoredRows(deliveries, recorder, around),
+        webhooks=StoredWebhooks(webhooks, dependencies),
+        events=StoredEvents(events, dependencies),
+        receipts=StoredReceipts(receipts, dependencies),
+        rows=StoredRows(deliveries, recorder, dependencies),
     )
     for part in (store.matches, store.webhooks, store.events, store.receipts, store.rows):
         await stack.enter_async_context(part.running())
@@ -136,7 +136,7 @@ class _Broker:
     consuming: SupervisedConnection
     topology: Topology
     depths: QueueDepths
-    wakes: DelayQueues
+    delivery_queue: DelayQueues
 
 
 async def _broker(
@@ -157,13 +157,17 @@ async def _broker(
     depths = QueueDepths(publishing, topology=topology)
     await publishing.add(publisher)
     await publishing.add(depths)
-    wakes = DelayQueues(publisher, depths, delays, renew=publishing.lost)
-    await stack.enter_async_context(wakes.running())
-    return _Broker(consuming, topology, depths, wakes)
+    delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
+    await stack.enter_async_context(delivery_queue.running())
+    return _Broker(consuming, topology, depths, delivery_queue)
 
 
 def _use_cases(
-    settings: Settings, store: _Store, wakes: DelayQueues, sender: Sender, now: DatabaseClock
+    settings: Settings,
+    store: _Store,
+    delivery_queue: DelayQueues,
+    sender: Sender,
+    now: DatabaseClock,
 ) -> tuple[Work, ThrottledWebhooks]:
     telemetry = LoggingTelemetry()
     slots = Slots(
@@ -174,19 +178,19 @@ def _use_cases(
             owner_on_host=settings.webhook_posts_per_owner_and_host,
             webhook=settings.webhook_posts_per_webhook,
         ),
-        longest=settings.webhook_post_limit,
+        post_timeout=settings.webhook_post_limit,
     )
     attempt = Attempt(
         events=store.events,
         rows=store.rows,
         sender=sender,
-        wakes=wakes,
+        delivery_queue=delivery_queue,
         telemetry=telemetry,
         delays=settings.webhook_retry_delays,
-        longest=settings.webhook_post_limit,
+        post_timeout=settings.webhook_post_limit,
         now=now,
     )
-    lanes = ThrottledWebhooks(
+    throttled = ThrottledWebhooks(
         webhooks=store.webhooks,
         rows=store.rows,
         attempt=attempt,
@@ -198,7 +202,7 @@ def _use_cases(
         rows=store.rows,
         attempt=attempt,
         slots=slots,
-        lanes=lanes,
+        throttled=throttled,
         telemetry=telemetry,
     )
     fan_out = FanOut(
@@ -206,19 +210,23 @@ def _use_cases(
         events=store.events,
         receipts=store.receipts,
         rows=store.rows,
-        wakes=wakes,
+        delivery_queue=delivery_queue,
     )
-    return Work(fan_out, deliver, lanes.finish), lanes
+    return Work(fan_out, deliver, throttled.drain), throttled
 
 
 def _chores(
-    settings: Settings, store: _Store, broker: _Broker, lanes: ThrottledWebhooks, now: DatabaseClock
+    settings: Settings,
+    store: _Store,
+    broker: _Broker,
+    throttled: ThrottledWebhooks,
+    now: DatabaseClock,
 ) -> list[Coroutine[Any, Any, None]]:
     sweep = OverdueRequeuer(
         store.deliveries,
-        broker.wakes,
+        broker.delivery_queue,
         pause=settings.webhook_sweep_pause,
-        look_again=lanes.look_again,
+        rescan=throttled.rescan,
         now=now,
     )
     sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)

@@ -94,20 +94,18 @@ class OverdueRows(Protocol):
     async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
         """Those whose time has passed unattempted, first attempts before retries."""
 
-    async def leave_alone(
-        self, ids: Collection[DeliveryId], *, at: datetime, until: datetime
-    ) -> None:
+    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
         """Notes that these were woken: they are not overdue again before `until`."""
 
 
-class Wakes(Protocol):
+class DeliveryQueue(Protocol):
     """Messages that say that a delivery is due. Every method may raise `Unavailable`."""
 
-    async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
-        """Wakes deliveries for their first attempts, or for retries."""
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+        """DeliveryQueue deliveries for their first attempts, or for retries."""
 
-    async def later(self, task: DeliveryTask, *, after: timedelta) -> None:
-        """Wakes a delivery after one of the delays of the schedule."""
+    async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
+        """DeliveryQueue a delivery after one of the delays of the schedule."""
 
     async def waiting(self) -> int:
         """Messages that nobody has taken yet."""
@@ -160,7 +158,7 @@ class Telemetry(Protocol):
 
     def cancelled(self, cancelled: Cancelled) -> None: ...
 
-    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
+    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
 
     def not_published(self, task: DeliveryTask) -> None:
         """A retry's message could not be published: the sweeper wakes its row."""
@@ -168,5 +166,5 @@ class Telemetry(Protocol):
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         """An attempt ended in an error of ours, which is being handled."""
 
-    def lane_failed(self, webhook_id: WebhookId) -> None:
-        """A lane ended in an error of ours, which is being handled: the sweeper wakes its rows."""
+    def backlog_failed(self, webhook_id: WebhookId) -> None:
+        """Reports the exception that ended a backlog; the sweeper requeues its rows."""

@@ -16,11 +16,11 @@ from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health
 from common.runtime.tasks import beside
 from webhook_registry.adapters.deliveries import StoredDeliveries
+from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents
 from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.adapters.resolver import system_resolver
 from webhook_registry.adapters.rpc import Operations
-from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.settings import Settings
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.attempts import Attempts
@@ -64,20 +64,22 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=False)
 
-    wakes = Wakes(publisher)
-    recovering = Recovering(Recoveries(webhooks), wakes, now=now)
+    delivery_queue = DeliveryQueue(publisher)
+    recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
     await stack.enter_async_context(beside(recovering.run()))
 
-    around = Dependencies(
+    dependencies = Dependencies(
         registrations=Registrations(webhooks, keys, random),
         keys=IdempotencyKeys(webhooks),
-        deliveries=StoredDeliveries(Attempts(webhooks), Redelivery(webhooks), recovering, wakes),
+        deliveries=StoredDeliveries(
+            Attempts(webhooks), Redelivery(webhooks), recovering, delivery_queue
+        ),
         events=BrokerEvents(publisher),
         resolver=resolver,
         new_secret=partial(new_secret, secrets.token_bytes),
         now=now,
     )
-    use_cases = operations(around, _policy(settings))
+    use_cases = operations(dependencies, _policy(settings))
     server = RpcServer(
         consuming, WEBHOOKS_QUEUE, WebhookRequest, Operations(use_cases), prefetch=PREFETCH
     )

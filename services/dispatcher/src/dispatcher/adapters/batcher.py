@@ -23,9 +23,9 @@ class Batcher(Generic[Q, A]):
     themselves as the load does.
     """
 
-    def __init__(self, work: Work[Q, A], *, longest: int) -> None:
+    def __init__(self, work: Work[Q, A], *, max_batch_size: int) -> None:
         self._work = work
-        self._longest = longest
+        self._max_batch_size = max_batch_size
         self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
         self._some = asyncio.Event()
 
@@ -40,7 +40,10 @@ class Batcher(Generic[Q, A]):
         """Works lists off until cancelled."""
         while True:
             await self._some.wait()
-            batch = [self._waiting.popleft() for _ in range(min(self._longest, len(self._waiting)))]
+            batch = [
+                self._waiting.popleft()
+                for _ in range(min(self._max_batch_size, len(self._waiting)))
+            ]
             if not self._waiting:
                 self._some.clear()
             if batch:
@@ -65,10 +68,10 @@ class Batcher(Generic[Q, A]):
 
 
 @asynccontextmanager
-async def running(*lists: Batcher[Q, A]) -> AsyncIterator[None]:
+async def running(*batchers: Batcher[Q, A]) -> AsyncIterator[None]:
     """Works all of them off while the body runs, each one list after the other.
 
     Two of the same at a time are no faster: each is half as long, and costs nearly as much.
     """
-    async with beside(*(one.run() for one in lists)):
+    async with beside(*(one.run() for one in batchers)):
         yield

@@ -26,7 +26,7 @@ class Work:
     fan_out: Callable[[bytes], Awaitable[None]]
     deliver: Callable[[DeliveryTasks], Awaitable[None]]
     #: Ends the posts in flight, within so many seconds.
-    finish: Callable[[float], Awaitable[None]]
+    drain: Callable[[float], Awaitable[None]]
 
     async def deliver_message(self, body: bytes) -> None:
         await self.deliver(DeliveryTasks.model_validate_json(body))
@@ -56,6 +56,6 @@ async def consumers(
         # All at once: while one waits for its work, the others must not take any more.
         await asyncio.gather(*(consumer.drain(stop_limit) for consumer in running))
         # Only now: until then a message may still begin posts.
-        await work.finish(max(0.0, stop_at - clock()))
+        await work.drain(max(0.0, stop_at - clock()))
         for consumer in running:
             link.remove(consumer)

@@ -13,11 +13,11 @@ from common.messaging.publisher import Publisher, Unroutable
 from dispatcher.adapters.batcher import Batcher, running
 
 #: Wake-ups asked for at the same moment that are published together.
-_AT_ONCE = 64
+_MAX_BATCH_SIZE = 64
 
 
 class DelayQueues:
-    """`Wakes`."""
+    """`DeliveryQueue`."""
 
     def __init__(
         self,
@@ -31,15 +31,15 @@ class DelayQueues:
         self._publisher = publisher
         self._depths = depths
         self._renew = renew
-        self._first = self._lists(DELIVERIES_QUEUE)
-        self._retries = self._lists(RETRIES_QUEUE)
+        self._first = self._batcher(DELIVERIES_QUEUE)
+        self._retries = self._batcher(RETRIES_QUEUE)
         # Retries that begin to wait at the same moment also become due at the same moment.
-        self._later = {delay: self._lists(delay_queue(delay)) for delay in dict.fromkeys(delays)}
+        self._later = {delay: self._batcher(delay_queue(delay)) for delay in dict.fromkeys(delays)}
 
-    async def now(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
         await (self._retries if retries else self._first)(tasks)
 
-    async def later(self, task: DeliveryTask, *, after: timedelta) -> None:
+    async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
         await self._later[after]([task])
 
     async def waiting(self) -> int:
@@ -51,13 +51,13 @@ class DelayQueues:
         async with running(self._first, self._retries, *self._later.values()):
             yield
 
-    def _lists(self, queue: str) -> Batcher[Sequence[DeliveryTask], None]:
+    def _batcher(self, queue: str) -> Batcher[Sequence[DeliveryTask], None]:
         async def publish(asked: Sequence[Sequence[DeliveryTask]]) -> Sequence[None]:
             messages = encode_tasks([task for tasks in asked for task in tasks])
             await asyncio.gather(*(self._publish(queue, message) for message in messages))
             return [None] * len(asked)
 
-        return Batcher(publish, longest=_AT_ONCE)
+        return Batcher(publish, max_batch_size=_MAX_BATCH_SIZE)
 
     async def _publish(self, queue: str, message: bytes) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The ports of the use cases over the webhook store, in lists."""
+"""The ports of the use cases over the webhook store, in batches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -29,9 +29,9 @@ from webhook_store.webhooks import Webhooks
 T = TypeVar("T")
 
 #: Questions in one list; further ones take the next.
-LONGEST = 200
+MAX_BATCH_SIZE = 200
 #: Questions that are lists themselves, of up to 200 rows: the answer must come within its limit.
-LONGEST_OF_CHUNKS = 32
+MAX_CHUNKS = 32
 #: Seconds between two tries during an outage. Soon after it a result has to be recorded before
 #: the sweeper takes its row for abandoned.
 MAX_WAIT = 1.0
@@ -47,7 +47,7 @@ class Dependencies:
     new_id: Callable[[], str]
     random: Random
 
-    async def waited_out(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
+    async def retry_while_unavailable(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
         """The action's result, tried again for as long as the database is away."""
         said = False
         waits = delays(self.random, most=MAX_WAIT)
@@ -66,7 +66,7 @@ class StoredMatches:
 
     def __init__(self, webhooks: Webhooks) -> None:
         self._webhooks = webhooks
-        self._matching = Batcher(webhooks.matching, longest=LONGEST)
+        self._matching = Batcher(webhooks.matching, max_batch_size=MAX_BATCH_SIZE)
 
     async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
         return await self._matching(Subject(kind, country, vat))
@@ -83,16 +83,16 @@ class StoredMatches:
 class StoredWebhooks:
     """`Webhooks`."""
 
-    def __init__(self, webhooks: Webhooks, around: Dependencies) -> None:
+    def __init__(self, webhooks: Webhooks, dependencies: Dependencies) -> None:
         self._webhooks = webhooks
-        self._around = around
-        self._sendable = Batcher(self._sendable_all, longest=LONGEST)
+        self._dependencies = dependencies
+        self._sendable = Batcher(self._sendable_all, max_batch_size=MAX_BATCH_SIZE)
 
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
         return await self._sendable(webhook_id)
 
     async def _sendable_all(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
-        found = await self._webhooks.sendable(set(ids), at=self._around.now())
+        found = await self._webhooks.sendable(set(ids), at=self._dependencies.now())
         return [found.get(webhook_id) for webhook_id in ids]
 
     @asynccontextmanager
@@ -104,12 +104,12 @@ class StoredWebhooks:
 class StoredEvents:
     """`Events`."""
 
-    def __init__(self, events: Events, around: Dependencies) -> None:
+    def __init__(self, events: Events, dependencies: Dependencies) -> None:
         self._events = events
-        self._around = around
-        self._new = Batcher(self._store_all, longest=LONGEST)
-        self._removed = Batcher(self._removed_all, longest=LONGEST)
-        self._bodies = Batcher(self._bodies_all, longest=LONGEST)
+        self._dependencies = dependencies
+        self._new = Batcher(self._store_all, max_batch_size=MAX_BATCH_SIZE)
+        self._removed = Batcher(self._removed_all, max_batch_size=MAX_BATCH_SIZE)
+        self._bodies = Batcher(self._bodies_all, max_batch_size=MAX_BATCH_SIZE)
 
     async def store(self, event: StoredEvent) -> None:
         await self._new(event)
@@ -124,10 +124,12 @@ class StoredEvents:
         await self._events.forget(event_ids)
 
     async def body(self, event_id: str) -> bytes | None:
-        return await self._around.waited_out(lambda: self._bodies(event_id), what="body")
+        return await self._dependencies.retry_while_unavailable(
+            lambda: self._bodies(event_id), what="body"
+        )
 
     async def _store_all(self, events: Sequence[StoredEvent]) -> Sequence[None]:
-        await self._events.store(events, at=self._around.now())
+        await self._events.store(events, at=self._dependencies.now())
         return [None] * len(events)
 
     async def _removed_all(self, companies: Sequence[CompanyKey]) -> Sequence[bool]:
@@ -147,11 +149,11 @@ class StoredEvents:
 class StoredReceipts:
     """`Receipts`."""
 
-    def __init__(self, receipts: Receipts, around: Dependencies) -> None:
+    def __init__(self, receipts: Receipts, dependencies: Dependencies) -> None:
         self._receipts = receipts
-        self._around = around
-        self._looked_up = Batcher(self._has_all, longest=LONGEST)
-        self._new = Batcher(self._add_all, longest=LONGEST)
+        self._dependencies = dependencies
+        self._looked_up = Batcher(self._has_all, max_batch_size=MAX_BATCH_SIZE)
+        self._new = Batcher(self._add_all, max_batch_size=MAX_BATCH_SIZE)
 
     async def has(self, event_id: str) -> bool:
         return await self._looked_up(event_id)
@@ -164,7 +166,7 @@ class StoredReceipts:
         return [event_id in received for event_id in ids]
 
     async def _add_all(self, ids: Sequence[str]) -> Sequence[None]:
-        await self._receipts.add(ids, at=self._around.now())
+        await self._receipts.add(ids, at=self._dependencies.now())
         return [None] * len(ids)
 
     @asynccontextmanager
@@ -176,13 +178,13 @@ class StoredReceipts:
 class StoredRows:
     """`Rows`."""
 
-    def __init__(self, rows: Deliveries, recorder: Recorder, around: Dependencies) -> None:
+    def __init__(self, rows: Deliveries, recorder: Recorder, dependencies: Dependencies) -> None:
         self._rows = rows
         self._recorder = recorder
-        self._around = around
-        self._new = Batcher(self._insert_all, longest=LONGEST_OF_CHUNKS)
-        self._claims = Batcher(self._claim_all, longest=LONGEST)
-        self._results = Batcher(self._record_all, longest=LONGEST)
+        self._dependencies = dependencies
+        self._new = Batcher(self._insert_all, max_batch_size=MAX_CHUNKS)
+        self._claims = Batcher(self._claim_all, max_batch_size=MAX_BATCH_SIZE)
+        self._results = Batcher(self._record_all, max_batch_size=MAX_BATCH_SIZE)
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         await self._new(new)
@@ -191,28 +193,32 @@ class StoredRows:
         return await self._claims(task)
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
-        return await self._around.waited_out(
-            lambda: self._rows.due(webhook_id, limit=limit, at=self._around.now()), what="due"
+        return await self._dependencies.retry_while_unavailable(
+            lambda: self._rows.due(webhook_id, limit=limit, at=self._dependencies.now()), what="due"
         )
 
     async def record(self, result: Result) -> Written:
-        return await self._around.waited_out(lambda: self._results(result), what="record")
+        return await self._dependencies.retry_while_unavailable(
+            lambda: self._results(result), what="record"
+        )
 
     async def purge(self, event_ids: Collection[str]) -> None:
-        await self._rows.purge(event_ids, at=self._around.now())
+        await self._rows.purge(event_ids, at=self._dependencies.now())
 
     async def _insert_all(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[None]:
-        await self._rows.insert([one for new in chunks for one in new], at=self._around.now())
+        await self._rows.insert([one for new in chunks for one in new], at=self._dependencies.now())
         return [None] * len(chunks)
 
     async def _claim_all(self, tasks: Sequence[DeliveryTask]) -> Sequence[Claimed | None]:
-        claimed = await self._rows.claim(tasks, token=self._around.new_id(), at=self._around.now())
+        claimed = await self._rows.claim(
+            tasks, token=self._dependencies.new_id(), at=self._dependencies.now()
+        )
         found = {one.id: one for one in claimed}
         # Of two wake-ups of one delivery in a list only the first has it.
         return [found.pop(task.delivery_id, None) for task in tasks]
 
     async def _record_all(self, results: Sequence[Result]) -> Sequence[Written]:
-        return await self._recorder.record(results, at=self._around.now())
+        return await self._recorder.record(results, at=self._dependencies.now())
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

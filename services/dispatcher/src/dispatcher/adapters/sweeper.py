@@ -19,7 +19,7 @@ from webhook_store.events import Events
 #: Seconds between two looks at what waits and what is old.
 _SURVEY_SECONDS = 15.0
 #: Deliveries counted of one delay: beyond that, how many there are does not matter.
-_MOST_COUNTED = 100_000
+_MAX_COUNTED = 100_000
 #: Events deleted at a time.
 _EXPIRED_AT_ONCE = 1000
 
@@ -85,7 +85,7 @@ class Survey:
 
     async def _once(self) -> None:
         for retries, delay in enumerate((timedelta(0), *self.delays)):
-            count = await self.rows.waiting(retries=retries, most=_MOST_COUNTED)
+            count = await self.rows.waiting(retries=retries, limit=_MAX_COUNTED)
             WAITING.labels(f"{delay.total_seconds():g}s").set(count)
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
         while await self.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):

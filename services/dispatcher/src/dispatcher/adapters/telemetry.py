@@ -23,7 +23,7 @@ RECEIPT_SECONDS = Histogram(
 )
 DISABLED = Counter("webhooks_disabled_total", "Webhooks that were disabled here", ["reason"])
 CANCELLED = Counter("webhook_deliveries_cancelled_total", "Deliveries that were ended", ["reason"])
-LEFT = Counter(
+DEFERRED = Counter(
     "webhook_deliveries_left_total", "Due deliveries that stayed in their rows for now", ["reason"]
 )
 LATE_RETRIES = Counter(
@@ -86,8 +86,8 @@ class LoggingTelemetry:
             reason=cancelled.reason,
         )
 
-    def left(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
-        LEFT.labels(reason).inc()
+    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
+        DEFERRED.labels(reason).inc()
         say = log.warning if reason is DeferReason.OUTAGE else log.debug
         say("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
 
@@ -99,7 +99,7 @@ class LoggingTelemetry:
         FAILED.inc()
         log.exception("delivery.crashed", delivery_id=delivery_id, webhook_id=webhook_id)
 
-    def lane_failed(self, webhook_id: WebhookId) -> None:
+    def backlog_failed(self, webhook_id: WebhookId) -> None:
         FAILED.inc()
         log.exception("lane.crashed", webhook_id=webhook_id)
 

@@ -52,33 +52,33 @@ class PostsInFlight:
         free = self._caps.posts - self._posts
         return self.of_owner(owner) < min(self._caps.owner, free)
 
-    def take(self, place: LimitKey) -> bool:
+    def acquire(self, limit_key: LimitKey) -> bool:
         """Counts one more, if every limit leaves room for it."""
-        keys = _keys(place)
+        keys = _keys(limit_key)
         full = any(self._count[key] >= limit for key, limit in zip(keys, self._limits, strict=True))
-        if full or not self.has_share_left(place.owner):
+        if full or not self.has_share_left(limit_key.owner):
             return False
         self._posts += 1
-        self._of_owners[place.owner] += 1
+        self._of_owners[limit_key.owner] += 1
         self._count.update(keys)
         return True
 
-    def free(self, place: LimitKey) -> None:
+    def release(self, limit_key: LimitKey) -> None:
         """Counts one less."""
         self._posts -= 1
-        self._of_owners[place.owner] -= 1
-        self._count.subtract(_keys(place))
+        self._of_owners[limit_key.owner] -= 1
+        self._count.subtract(_keys(limit_key))
         # Owners and hosts come and go while the process stays.
-        if self._of_owners[place.owner] == 0:
-            del self._of_owners[place.owner]
-        for key in _keys(place):
+        if self._of_owners[limit_key.owner] == 0:
+            del self._of_owners[limit_key.owner]
+        for key in _keys(limit_key):
             if self._count[key] == 0:
                 del self._count[key]
 
 
-def _keys(place: LimitKey) -> tuple[tuple[str, ...], ...]:
+def _keys(limit_key: LimitKey) -> tuple[tuple[str, ...], ...]:
     return (
-        ("webhook", place.webhook_id),
-        ("host", place.host),
-        ("owner on host", place.host, place.owner),
+        ("webhook", limit_key.webhook_id),
+        ("host", limit_key.host),
+        ("owner on host", limit_key.host, limit_key.owner),
     )

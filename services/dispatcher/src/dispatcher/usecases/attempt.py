@@ -15,12 +15,12 @@ from dispatcher.domain.signature import signature_headers
 from dispatcher.ports import (
     AttemptReport,
     DeferReason,
+    DeliveryQueue,
     Events,
     Post,
     Rows,
     Sender,
     Telemetry,
-    Wakes,
 )
 from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed
 from webhook_store.models import Sendable, SigningSecrets
@@ -52,11 +52,11 @@ class Attempt:
     events: Events
     rows: Rows
     sender: Sender
-    wakes: Wakes
+    delivery_queue: DeliveryQueue
     telemetry: Telemetry
     delays: Sequence[timedelta]
     #: The longest that a post takes.
-    longest: timedelta
+    post_timeout: timedelta
     now: Clock
 
     async def post(self, webhook: Sendable | None, delivery: Claimed) -> Posted | None:
@@ -73,7 +73,7 @@ class Attempt:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
             return None
         if webhook.secrets is None:
-            self.telemetry.left(delivery.id, DeferReason.UNSEALABLE)
+            self.telemetry.deferred(delivery.id, DeferReason.UNSEALABLE)
             return None
         return await self._post(webhook, webhook.secrets, delivery, body)
 
@@ -81,16 +81,16 @@ class Attempt:
         self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: bytes
     ) -> Posted | None:
         at = self.now()
-        if at + self.longest > delivery.lease_until:
+        if at + self.post_timeout > delivery.lease_until:
             # Somebody else could have it before the answer is here: let them.
-            self.telemetry.left(delivery.id, DeferReason.LEASE)
+            self.telemetry.deferred(delivery.id, DeferReason.LEASE)
             return None
         try:
             outcome = await self.sender.send(
                 Post(webhook.url, _headers(secrets, delivery, body, at), body)
             )
         except Unavailable as outage:
-            self.telemetry.left(delivery.id, DeferReason.OUTAGE, str(outage))
+            self.telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
             return None
         return Posted(webhook, delivery, outcome, at=at, ended_at=self.now())
 
@@ -116,7 +116,7 @@ class Attempt:
 
     async def _retry(self, task: DeliveryTask, after: timedelta) -> None:
         try:
-            await self.wakes.later(task, after=after)
+            await self.delivery_queue.schedule(task, after=after)
         except Unavailable:
             self.telemetry.not_published(task)
 

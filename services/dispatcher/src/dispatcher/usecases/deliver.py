@@ -25,7 +25,7 @@ class Deliver:
     rows: Rows
     attempt: Attempt
     slots: Slots
-    lanes: ThrottledWebhooks
+    throttled: ThrottledWebhooks
     telemetry: Telemetry
 
     async def __call__(self, message: DeliveryTasks) -> None:
@@ -45,21 +45,21 @@ class Deliver:
         if webhook is None:
             await self._cancel(task)
             return
-        place = _place(webhook)
+        limit_key = _limit_key(webhook)
         if more:
-            self.lanes.look(place)
-        if not self.slots.take(place):
-            self.telemetry.left(task.delivery_id, DeferReason.CAP)
-            self.lanes.add(place, task)
+            self.throttled.scan(limit_key)
+        if not self.slots.acquire(limit_key):
+            self.telemetry.deferred(task.delivery_id, DeferReason.CAP)
+            self.throttled.add(limit_key, task)
             return
         delivery = None
         try:
             delivery = await self.rows.claim(task)
         finally:
             if delivery is None:
-                self.slots.free(place)
+                self.slots.release(limit_key)
         if delivery is not None:
-            self.lanes.start(place, webhook, delivery)
+            self.throttled.start(limit_key, webhook, delivery)
 
     async def _cancel(self, task: DeliveryTask) -> None:
         delivery = await self.rows.claim(task)
@@ -67,5 +67,5 @@ class Deliver:
             await self.attempt.post(None, delivery)
 
 
-def _place(webhook: Sendable) -> LimitKey:
+def _limit_key(webhook: Sendable) -> LimitKey:
     return LimitKey(webhook.webhook_id, webhook.host, webhook.owner)

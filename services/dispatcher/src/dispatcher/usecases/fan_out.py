@@ -9,7 +9,7 @@ from common.contracts.company import CompanyKey, company_key
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
-from dispatcher.ports import Events, Matches, Receipts, Rows, Wakes
+from dispatcher.ports import DeliveryQueue, Events, Matches, Receipts, Rows
 from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.models import Match, delivery_id
 
@@ -29,7 +29,7 @@ class FanOut:
     events: Events
     receipts: Receipts
     rows: Rows
-    wakes: Wakes
+    delivery_queue: DeliveryQueue
 
     async def __call__(self, message: bytes) -> None:
         """Raises NotAnEvent, or `Unavailable` when it has to be done again."""
@@ -75,7 +75,7 @@ class FanOut:
     async def _deliver(self, event: AddressedEvent, matches: Sequence[Match]) -> None:
         new = [_delivery(event, match) for match in matches]
         await self.rows.insert(new)
-        await self.wakes.now(
+        await self.delivery_queue.enqueue(
             [
                 DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=1)
                 for one in new

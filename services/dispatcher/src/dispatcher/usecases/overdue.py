@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from common.contracts.webhooks import WebhookId
-from dispatcher.ports import OverdueRows, Wakes
+from dispatcher.ports import DeliveryQueue, OverdueRows
 from webhook_store.delivery_models import Due
 
 #: Rows woken in one pass.
@@ -34,29 +34,29 @@ class OverdueRequeuer:
     """Heals a purged queue, a lost message and a dead process: they delay, and lose nothing."""
 
     rows: OverdueRows
-    wakes: Wakes
+    delivery_queue: DeliveryQueue
     #: How long a row that was woken is left alone.
     pause: timedelta
     #: Has the lane of a webhook look into the store, if the webhook has one in this process.
-    look_again: Callable[[WebhookId], bool]
+    rescan: Callable[[WebhookId], bool]
     now: Callable[[], datetime]
 
     async def __call__(self) -> Swept:
         """Raises `Unavailable`."""
-        if await self.wakes.waiting() >= LONG_QUEUE:
+        if await self.delivery_queue.waiting() >= LONG_QUEUE:
             return Swept()
         at = self.now()
         due = await self.rows.overdue(at=at, limit=LIMIT)
-        has_lane = {one: self.look_again(one) for one in {one.task.webhook_id for one in due}}
-        lost = [one for one in due if not has_lane[one.task.webhook_id]]
+        has_backlog = {one: self.rescan(one) for one in {one.task.webhook_id for one in due}}
+        lost = [one for one in due if not has_backlog[one.task.webhook_id]]
         await self._wake([one for one in lost if not one.is_retry], retries=False)
         await self._wake([one for one in lost if one.is_retry], retries=True)
         # Only now: whatever fails before this is done again by the next pass.
-        await self.rows.leave_alone(
+        await self.rows.postpone(
             [one.task.delivery_id for one in due], at=at, until=at + self.pause
         )
         return Swept(lost=len(lost), over_cap=len(due) - len(lost))
 
     async def _wake(self, due: Sequence[Due], *, retries: bool) -> None:
         if due:
-            await self.wakes.now([one.task for one in due], retries=retries)
+            await self.delivery_queue.enqueue([one.task for one in due], retries=retries)

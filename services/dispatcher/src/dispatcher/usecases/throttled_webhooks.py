@@ -30,10 +30,10 @@ RECORDING = 200
 
 
 @dataclass(slots=True)
-class _RouteQueue:
+class _Backlog:
     """What a webhook has due besides the deliveries that already have their slots."""
 
-    place: LimitKey
+    limit_key: LimitKey
     first_attempts: deque[DeliveryTask] = field(default_factory=deque)
     retries: deque[DeliveryTask] = field(default_factory=deque)
     #: Whether the store may have first attempts that are not remembered here.
@@ -69,9 +69,9 @@ class ThrottledWebhooks:
         self._rows = rows
         self._attempt = attempt
         self._slots = slots
-        self._journal = telemetry
+        self._telemetry = telemetry
         self._group: asyncio.TaskGroup | None = None
-        self._lanes: dict[WebhookId, _RouteQueue] = {}
+        self._backlogs: dict[WebhookId, _Backlog] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
         self._recording = asyncio.Semaphore(RECORDING)
@@ -79,26 +79,26 @@ class ThrottledWebhooks:
     @property
     def count(self) -> int:
         """Webhooks with due deliveries that wait for a slot."""
-        return len(self._lanes)
+        return len(self._backlogs)
 
-    def look_again(self, webhook_id: WebhookId) -> bool:
+    def rescan(self, webhook_id: WebhookId) -> bool:
         """Has the webhook's lane look into the store; False if the webhook has none."""
-        lane = self._lanes.get(webhook_id)
-        if lane is not None:
-            lane.more = True
-        return lane is not None
+        backlog = self._backlogs.get(webhook_id)
+        if backlog is not None:
+            backlog.more = True
+        return backlog is not None
 
-    def add(self, place: LimitKey, task: DeliveryTask) -> None:
+    def add(self, limit_key: LimitKey, task: DeliveryTask) -> None:
         """Takes over a due delivery for which there is no slot now."""
-        lane = self._lane(place)
-        if lane is not None:
-            lane.remember(task)
+        backlog = self._backlog(limit_key)
+        if backlog is not None:
+            backlog.remember(task)
 
-    def look(self, place: LimitKey) -> None:
+    def scan(self, limit_key: LimitKey) -> None:
         """Has the store looked into: there are due deliveries for which no wake-up comes."""
-        lane = self._lane(place)
-        if lane is not None:
-            lane.more = True
+        backlog = self._backlog(limit_key)
+        if backlog is not None:
+            backlog.more = True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -107,63 +107,63 @@ class ThrottledWebhooks:
             try:
                 yield
             finally:
-                await self.finish(0)
+                await self.drain(0)
 
-    async def finish(self, limit: float) -> None:
+    async def drain(self, limit: float) -> None:
         """Takes no more, and lets posts in flight end, at most `limit` seconds."""
         self._group = None
-        for lane in self._tasks:
-            lane.cancel()
+        for backlog in self._tasks:
+            backlog.cancel()
         if self._attempts:
             await asyncio.wait(self._attempts, timeout=limit)
         for attempt in self._attempts:
             attempt.cancel()
 
-    def _lane(self, place: LimitKey) -> _RouteQueue | None:
+    def _backlog(self, limit_key: LimitKey) -> _Backlog | None:
         """The webhook's, which begins its work after this turn of the loop; None while stopping."""
-        lane = self._lanes.get(place.webhook_id)
-        if lane is not None:
-            lane.place = place
+        backlog = self._backlogs.get(limit_key.webhook_id)
+        if backlog is not None:
+            backlog.limit_key = limit_key
         elif self._group is not None:
-            lane = self._lanes[place.webhook_id] = _RouteQueue(place)
-            working = self._group.create_task(self._work_off(lane))
+            backlog = self._backlogs[limit_key.webhook_id] = _Backlog(limit_key)
+            working = self._group.create_task(self._work_off(backlog))
             self._tasks.add(working)
             working.add_done_callback(self._tasks.discard)
-        return lane
+        return backlog
 
-    async def _work_off(self, lane: _RouteQueue) -> None:
+    async def _work_off(self, backlog: _Backlog) -> None:
         try:
-            while self._group is not None and lane:
-                if lane.first_attempts:
-                    await self._take(lane, lane.first_attempts.popleft())
-                elif lane.retries and not lane.more:
-                    await self._take(lane, lane.retries.popleft())
+            while self._group is not None and backlog:
+                if backlog.first_attempts:
+                    await self._start_attempt(backlog, backlog.first_attempts.popleft())
+                elif backlog.retries and not backlog.more:
+                    await self._start_attempt(backlog, backlog.retries.popleft())
                 else:
-                    await self._read_store(lane)
+                    await self._read_store(backlog)
         except Exception:  # noqa: BLE001 (other lanes go on; the sweeper finds what waits here)
-            self._journal.lane_failed(lane.place.webhook_id)
+            self._telemetry.backlog_failed(backlog.limit_key.webhook_id)
         finally:
-            del self._lanes[lane.place.webhook_id]
+            del self._backlogs[backlog.limit_key.webhook_id]
 
-    async def _take(self, lane: _RouteQueue, task: DeliveryTask) -> None:
-        place = lane.place
-        await self._slots.wait(place)
-        self._run(self._claim_and_attempt(place, task))
+    async def _start_attempt(self, backlog: _Backlog, task: DeliveryTask) -> None:
+        limit_key = backlog.limit_key
+        await self._slots.wait(limit_key)
+        self._run(self._claim_and_attempt(limit_key, task))
 
-    async def _read_store(self, lane: _RouteQueue) -> None:
+    async def _read_store(self, backlog: _Backlog) -> None:
         # What is remembered is in the store as well. Nothing is claimed before it has its slot:
         # a lease that runs while its delivery waits would be over before the post.
-        lane.more = False
-        due = await self._rows.due(lane.place.webhook_id, limit=REMEMBERED)
-        lane.first_attempts.clear()
-        lane.retries.clear()
+        backlog.more = False
+        due = await self._rows.due(backlog.limit_key.webhook_id, limit=REMEMBERED)
+        backlog.first_attempts.clear()
+        backlog.retries.clear()
         for task in due:
-            lane.remember(task)
-        lane.rest = len(due) == REMEMBERED
+            backlog.remember(task)
+        backlog.rest = len(due) == REMEMBERED
 
-    def start(self, place: LimitKey, webhook: Sendable, delivery: Claimed) -> None:
+    def start(self, limit_key: LimitKey, webhook: Sendable, delivery: Claimed) -> None:
         """Attempts a claimed delivery in the slot that was taken for it, and gives that back."""
-        self._run(self._attempt_in_slot(place, webhook, delivery))
+        self._run(self._attempt_in_slot(limit_key, webhook, delivery))
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
         if self._group is None:  # stopping; the row is woken again when its lease is over
@@ -173,37 +173,37 @@ class ThrottledWebhooks:
         self._attempts.add(task)
         task.add_done_callback(self._attempts.discard)
 
-    async def _claim_and_attempt(self, place: LimitKey, task: DeliveryTask) -> None:
+    async def _claim_and_attempt(self, limit_key: LimitKey, task: DeliveryTask) -> None:
         webhook, delivery = None, None
         try:
             webhook, delivery = await asyncio.gather(
                 self._webhooks.sendable(task.webhook_id), self._rows.claim(task)
             )
         except Unavailable as outage:
-            self._journal.left(task.delivery_id, DeferReason.OUTAGE, str(outage))
+            self._telemetry.deferred(task.delivery_id, DeferReason.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
-            self._journal.failed(task.delivery_id, task.webhook_id)
+            self._telemetry.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
-            self._slots.free(place)
+            self._slots.release(limit_key)
         else:
-            await self._attempt_in_slot(place, webhook, delivery)
+            await self._attempt_in_slot(limit_key, webhook, delivery)
 
     async def _attempt_in_slot(
-        self, place: LimitKey, webhook: Sendable | None, delivery: Claimed
+        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
     ) -> None:
         try:
-            posted = await self._post_in_slot(place, webhook, delivery)
+            posted = await self._post_in_slot(limit_key, webhook, delivery)
             if posted is not None:
                 await self._record(posted)
         except Unavailable as outage:
-            self._journal.left(delivery.id, DeferReason.OUTAGE, str(outage))
+            self._telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
         except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
-            self._journal.failed(delivery.id, delivery.webhook_id)
+            self._telemetry.failed(delivery.id, delivery.webhook_id)
 
     async def _post_in_slot(
-        self, place: LimitKey, webhook: Sendable | None, delivery: Claimed
+        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
     ) -> Posted | None:
-        """Gives the slot back before the post is recorded, and holds a place to record it.
+        """Gives the slot back before the post is recorded, and holds a limit_key to record it.
 
         A slot kept until then would let a receiver have no more than the database can write.
         """
@@ -214,9 +214,9 @@ class ThrottledWebhooks:
                 await self._recording.acquire()
         finally:
             if posted is not None and posted.timed_out:
-                self._slots.free_after_timeout(place)
+                self._slots.release_after_timeout(limit_key)
             else:
-                self._slots.free(place)
+                self._slots.release(limit_key)
         return posted
 
     async def _record(self, posted: Posted) -> None:

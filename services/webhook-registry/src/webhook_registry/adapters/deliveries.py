@@ -8,8 +8,8 @@ from uuid import UUID
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import AttemptStatus, DeliveryId, PublicAttempt
+from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.recovering import Recovering
-from webhook_registry.adapters.wakes import Wakes
 from webhook_registry.domain.answers import rfc3339
 from webhook_registry.domain.bodies import Window
 from webhook_registry.ports import Retried
@@ -27,7 +27,7 @@ class StoredDeliveries:
     made: Attempts
     redelivery: Redelivery
     recovering: Recovering
-    wakes: Wakes
+    delivery_queue: DeliveryQueue
 
     async def attempts(
         self, webhook: Webhook, status: AttemptStatus | None
@@ -44,7 +44,7 @@ class StoredDeliveries:
         )
         match result:
             case DeliveryTask():
-                await self.wakes([result])
+                await self.delivery_queue.enqueue([result])
                 return Retried.ACCEPTED
             case NotRepeated.NOT_FOUND:
                 return Retried.NOT_FOUND

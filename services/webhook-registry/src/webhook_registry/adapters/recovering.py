@@ -13,7 +13,7 @@ import structlog
 
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
 from common.contracts.failures import Unavailable
-from webhook_registry.adapters.wakes import Wakes
+from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_store.recoveries import Recoveries, Recovery
 
 #: Seconds between two looks at what is unfinished: rows in flight, or what another process left.
@@ -28,13 +28,13 @@ class Recovering:
     def __init__(
         self,
         stored: Recoveries,
-        wakes: Wakes,
+        delivery_queue: DeliveryQueue,
         *,
         now: Callable[[], datetime],
         look_again: float = LOOK_AGAIN,
     ) -> None:
         self._stored = stored
-        self._wakes = wakes
+        self._delivery_queue = delivery_queue
         self._now = now
         self._look_again = look_again
         self._asked = asyncio.Event()
@@ -83,6 +83,6 @@ class Recovering:
             )
         # Only now: before, the dispatcher would come upon rows whose turn is about to be, and
         # cancel them. Whatever the count: the process that began them anew may have died silently.
-        await self._wakes(
+        await self._delivery_queue.enqueue(
             last[:MAX_BATCH_SIZE] or await self._stored.due(recovery, at=self._now()), more=True
         )

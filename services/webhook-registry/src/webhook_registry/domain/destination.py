@@ -27,7 +27,7 @@ _REST = re.compile(r"(?:[^\[\]%]|%[0-9A-Fa-f]{2})*")
 _MAX_PORT = 65_535
 
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_LONGEST_HOST = 253
+_MAX_HOST_LENGTH = 253
 
 #: A host whose last label looks like this is an address to many programs: `127.1`, `0x7f000001`.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -126,7 +126,7 @@ def _host(written: str) -> tuple[str, Address | None]:
     labels = host.split(".")
     if _NUMBER.fullmatch(labels[-1]):
         return written, _literal(IPv4Address, written)
-    if len(host) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in labels):
+    if len(host) > _MAX_HOST_LENGTH or not all(_LABEL.fullmatch(label) for label in labels):
         raise Wrong("give a host name, such as example.com")
     return host, None
 

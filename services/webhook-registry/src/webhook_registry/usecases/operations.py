@@ -57,23 +57,27 @@ class Policy:
     allowed_networks: Sequence[Network]
 
 
-def operations(around: Dependencies, policy: Policy) -> Mapping[Operation, UseCase]:
+def operations(dependencies: Dependencies, policy: Policy) -> Mapping[Operation, UseCase]:
     """All of them: a client can do these and nothing else."""
-    registrations, deliveries, now = around.registrations, around.deliveries, around.now
-    destinations = Destinations(around.resolver, policy.allowed_networks)
-    idempotency = Idempotency(around.keys, now, policy.key_lifetime)
+    registrations, deliveries, now = (
+        dependencies.registrations,
+        dependencies.deliveries,
+        dependencies.now,
+    )
+    destinations = Destinations(dependencies.resolver, policy.allowed_networks)
+    idempotency = Idempotency(dependencies.keys, now, policy.key_lifetime)
     return {
         Operation.CREATE: CreateWebhook(
-            registrations, destinations, idempotency, around.new_secret, now, policy.limit
+            registrations, destinations, idempotency, dependencies.new_secret, now, policy.limit
         ),
         Operation.LIST: ListWebhooks(registrations),
         Operation.GET: ShowWebhook(registrations),
         Operation.CHANGE: ChangeWebhook(registrations, destinations, now),
         Operation.DELETE: DeleteWebhook(registrations, now),
         Operation.ROTATE_SECRET: RotateSecret(
-            registrations, around.new_secret, now, policy.overlap
+            registrations, dependencies.new_secret, now, policy.overlap
         ),
-        Operation.TEST: SendTest(registrations, around.events, idempotency, now),
+        Operation.TEST: SendTest(registrations, dependencies.events, idempotency, now),
         Operation.DELIVERIES: ListDeliveries(registrations, deliveries),
         Operation.RETRY: RetryDelivery(registrations, deliveries, now),
         Operation.RECOVER: RecoverDeliveries(registrations, deliveries, now),

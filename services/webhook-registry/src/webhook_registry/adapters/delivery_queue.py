@@ -14,12 +14,12 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Wakes:
+class DeliveryQueue:
     """Tells the dispatcher at once; what it does not hear of, its sweeper finds."""
 
     publisher: Publisher
 
-    async def __call__(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
         """`more` says that others of the same webhooks are due, too; raises nothing."""
         try:
             for message in encode_tasks(tasks, more=more):
