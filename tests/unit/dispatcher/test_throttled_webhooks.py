@@ -7,7 +7,7 @@ from common.contracts.webhooks import WebhookId
 from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
 from dispatcher.ports import DeferReason
-from dispatcher.usecases.throttled_webhooks import RECORDING, REMEMBERED
+from dispatcher.usecases.throttled_webhooks import MAX_BUFFERED, MAX_RECORDING
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -60,7 +60,7 @@ async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
 
 async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_first() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
-    many = range(2 * REMEMBERED + 1)
+    many = range(2 * MAX_BUFFERED + 1)
     await dispatching.keep(*(a_new_delivery(number) for number in many))
     retry = a_delivery_id(0)
     dispatching.rows.rows[retry].retries = dispatching.rows.rows[retry].attempts = 1
@@ -111,19 +111,19 @@ async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
 
 async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
-    many = RECORDING + 10
+    many = MAX_RECORDING + 10
     await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
     dispatching.rows.writing.clear()
     async with dispatching.working():
         dispatching.throttled.scan(LIMIT_KEY)
-        await until(lambda: len(dispatching.sender.posts) == RECORDING + 1)
+        await until(lambda: len(dispatching.sender.posts) == MAX_RECORDING + 1)
         for _ in range(20):
             await asyncio.sleep(0)
         posted = len(dispatching.sender.posts)
         dispatching.rows.writing.set()
         await until(lambda: done(dispatching) == many)
 
-    assert posted == RECORDING + 1
+    assert posted == MAX_RECORDING + 1
 
 
 async def test_posts_that_time_out_together_are_not_followed_by_as_many_together() -> None:

@@ -1,4 +1,4 @@
-"""Settings of whoever works with webhooks: what two services read is defined once."""
+"""Settings shared by the services that use the webhook store."""
 
 import secrets
 from ipaddress import IPv4Network, IPv6Network
@@ -26,31 +26,30 @@ Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeVali
 
 
 class _Part(BaseSettings):
-    """A part of a process' settings, which has others beside it."""
+    """Base of settings that a service combines with others."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
 
 class StoreSettings(_Part):
-    """Where the webhooks are."""
+    """Settings of the store's database."""
 
     webhooks_db: str = Field(default=DATABASE, description="database of the webhooks")
 
 
 class SealedStoreSettings(StoreSettings):
-    """Where they are, and what opens their secrets."""
+    """Settings of the store with the keys of its secrets."""
 
     webhook_secret_keys: SealingKeys = Field(
-        description="keys that seal and open secrets, `<id>:<base64 of 32 bytes>,…`, the newest "
-        "first"
+        description="keys that encrypt secrets, `<id>:<base64 of 32 bytes>,…`, the newest first"
     )
 
 
 class DestinationSettings(_Part):
-    """Where webhooks may be."""
+    """Settings of permitted destinations."""
 
     webhook_extra_allowed_networks: Networks = Field(
         default=(),
-        description="networks that may be called although they are private, comma-separated: "
-        "for tests and trials, since anybody with a key can then reach what is in them",
+        description="private networks that may be called, comma-separated: for tests and trials, "
+        "since every client with a key can then reach them",
     )

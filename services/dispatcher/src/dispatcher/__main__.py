@@ -1,4 +1,4 @@
-"""`python -m dispatcher <command>`: `serve`, or a command that does one thing and ends."""
+"""`python -m dispatcher <command>`: `serve`, or a one-off command."""
 
 from dispatcher.commands import main
 

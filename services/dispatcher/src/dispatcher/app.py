@@ -1,4 +1,4 @@
-"""The dispatcher put together; read from top to bottom it is the order of the start."""
+"""Composition of the dispatcher, in the order of its start."""
 
 import secrets
 from collections.abc import Coroutine
@@ -47,14 +47,14 @@ from webhook_store.recording import Recorder
 from webhook_store.secrets import SecretKeys
 from webhook_store.webhooks import Webhooks
 
-#: How long the broker may take for one message.
+#: Timeout of one publish.
 PUBLISH_LIMIT = timedelta(seconds=5)
-#: How long the database may take for one list.
+#: Timeout of one database operation.
 DATABASE_LIMIT = timedelta(seconds=5)
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
-    """Starts the dispatcher onto `stack`; leaving stops the intake, then waits for posts."""
+    """Starts the dispatcher on `stack`; on exit it stops consuming, then drains posts."""
     raise_file_limit()
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     mongo = await stack.enter_async_context(

@@ -1,4 +1,4 @@
-"""`python -m dispatcher serve` runs the service; other commands do one thing and end."""
+"""`python -m dispatcher serve` runs the service; other commands are one-off jobs."""
 
 import argparse
 import asyncio
@@ -15,18 +15,18 @@ from common.runtime.settings import load
 from dispatcher.app import build
 from dispatcher.settings import BrokerSettings, Settings
 
-#: Characters of a letter's body that are listed: ids, and the beginning of an event.
+#: Maximum characters of a message body in the list.
 _SHOWN = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    """Serves or runs a command; exits with 1 on failure and 2 on misuse."""
     chosen = chosen_command(_parser(), arguments)
     if chosen.command == "serve":
         run("dispatcher", load(Settings), build)
         return
     settings = load(BrokerSettings)
-    # Standard output is for the letters; an outage is one sentence below.
+    # Standard output carries the messages only; an outage is reported as one sentence.
     logs.configure("ERROR", service="dispatcher")
     try:
         asyncio.run(_dead_letters(chosen, settings))
@@ -39,19 +39,22 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     letters = commands.add_parser(
-        "dead-letters", help="messages that failed again and again: list, requeue, drop"
+        "dead-letters", help="messages that failed repeatedly: list, requeue, drop"
     )
     actions = letters.add_subparsers(dest="action", metavar="action", required=True)
-    actions.add_parser("list", help="show the oldest; they stay where they are")
-    requeue = actions.add_parser("requeue", help="put them back into the queues they failed in")
-    drop = actions.add_parser("drop", help="throw them away")
+    actions.add_parser("list", help="list the oldest messages without removing them")
+    requeue = actions.add_parser("requeue", help="return messages to the queues they failed in")
+    drop = actions.add_parser("drop", help="delete messages")
     for action in (requeue, drop):
         which = action.add_mutually_exclusive_group(required=True)
-        which.add_argument("--id", help="the message id of one of them, as `list` shows it")
-        which.add_argument("--all", action="store_true", help="every one of them")
+        which.add_argument("--id", help="one message, by the id that `list` shows")
+        which.add_argument("--all", action="store_true", help="all messages")
     for action in actions.choices.values():
         action.add_argument(
-            "--most", type=int, default=1000, help="look at no more than these (default 1000)"
+            "--most",
+            type=int,
+            default=1000,
+            help="maximum number of messages to read (default 1000)",
         )
     return parser
 

@@ -1,4 +1,4 @@
-"""What the use cases need of the outside, in their own words."""
+"""Ports of the use cases."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,89 +26,89 @@ from webhook_store.models import Match, Sendable
 
 
 class Matches(Protocol):
-    """Whom an event is for. Every method may raise `Unavailable`."""
+    """Webhooks that match an event. Every method may raise `Unavailable`."""
 
     async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
-        """The webhooks that subscribe to it, disabled ones too."""
+        """Returns the webhooks that subscribe to the event, including disabled ones."""
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
-        """One webhook, whatever it subscribes to; None when it is gone."""
+        """Returns one webhook, whatever it subscribes to; None when it is deleted."""
 
 
 class Webhooks(Protocol):
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
-        """A webhook as it is now; None when it is gone. May raise `Unavailable`."""
+        """Returns a webhook's present state; None when deleted. May raise `Unavailable`."""
 
 
 class Events(Protocol):
-    """The bodies that are posted. Every method but `body` may raise `Unavailable`."""
+    """Stored event bodies. Every method but `body` may raise `Unavailable`."""
 
     async def store(self, event: StoredEvent) -> None:
-        """Keeps an event; one that is there already stays as it is."""
+        """Stores an event; an existing one is left unchanged."""
 
     async def is_removed(self, company: CompanyKey) -> bool:
-        """Whether the register ordered the company removed."""
+        """Checks whether the register ordered the company's removal."""
 
     async def of_company(self, company: CompanyKey) -> Sequence[str]:
-        """The ids of a company's events, without its removal's."""
+        """Returns the ids of a company's events, except its removal."""
 
     async def forget(self, event_ids: Collection[str]) -> None:
-        """Forgets events: nothing is left of them to send."""
+        """Deletes events: they can no longer be sent."""
 
     async def body(self, event_id: str) -> bytes | None:
-        """What is posted; None when it was purged. However long the database is away."""
+        """Returns the body to post; None when purged. Waits out a database outage."""
 
 
 class Receipts(Protocol):
-    """The events whose deliveries are stored. Every method may raise `Unavailable`."""
+    """Receipts of events whose deliveries are stored. Every method may raise `Unavailable`."""
 
     async def has(self, event_id: str) -> bool:
-        """Whether the event was fanned out before."""
+        """Checks whether the event was fanned out before."""
 
     async def add(self, event_id: str) -> None:
-        """Notes that everything that follows from the event is stored."""
+        """Records that all deliveries of the event are stored."""
 
 
 class Rows(Protocol):
-    """The deliveries. `record` and `due` wait out an outage, the others raise `Unavailable`."""
+    """Stored deliveries. `record` and `due` wait out an outage; others raise `Unavailable`."""
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
-        """Keeps deliveries; those that are there already stay as they are."""
+        """Stores deliveries; existing ones are left unchanged."""
 
     async def claim(self, task: DeliveryTask) -> Claimed | None:
-        """Takes a delivery for the attempt; None when it is not to be had for that any more."""
+        """Claims a delivery for the attempt; None when it is no longer available."""
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
-        """The attempts that a webhook has due and no process has claimed, retries last."""
+        """Returns a webhook's due, unclaimed attempts, retries last."""
 
     async def record(self, result: Result) -> Written:
-        """Gives a delivery back with what came of it. It returns when that is written."""
+        """Writes a result and releases its claim."""
 
     async def purge(self, event_ids: Collection[str]) -> None:
-        """Cancels what waits of events that were purged."""
+        """Cancels the waiting deliveries of purged events."""
 
 
 class OverdueRows(Protocol):
-    """The deliveries as the sweeper sees them. Every method may raise `Unavailable`."""
+    """Overdue deliveries, for the sweeper. Every method may raise `Unavailable`."""
 
     async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
-        """Those whose time has passed unattempted, first attempts before retries."""
+        """Returns overdue deliveries, first attempts before retries."""
 
     async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
-        """Notes that these were woken: they are not overdue again before `until`."""
+        """Postpones requeued deliveries: they are not overdue again before `until`."""
 
 
 class DeliveryQueue(Protocol):
-    """Messages that say that a delivery is due. Every method may raise `Unavailable`."""
+    """Queue of due deliveries. Every method may raise `Unavailable`."""
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
-        """DeliveryQueue deliveries for their first attempts, or for retries."""
+        """Enqueues deliveries for their first attempts or for retries."""
 
     async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
-        """DeliveryQueue a delivery after one of the delays of the schedule."""
+        """Schedules a delivery after one of the schedule's delays."""
 
     async def waiting(self) -> int:
-        """Messages that nobody has taken yet."""
+        """Returns the number of messages that no consumer has received."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +122,15 @@ class Post:
 
 class Sender(Protocol):
     async def send(self, post: Post) -> Outcome:
-        """What came of it, within the time that an attempt may take.
+        """Posts and returns the outcome, within the post timeout.
 
-        Raises `Unavailable` when it is we who cannot send now: that is no attempt.
+        Raises `Unavailable` for a local cause; no attempt is charged.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptReport:
-    """What there is to say about one attempt."""
+    """Report of one attempt."""
 
     attempted: Attempted
     host: str
@@ -139,20 +139,20 @@ class AttemptReport:
 
 
 class DeferReason(StrEnum):
-    """Why a due delivery stays in its row for now. No attempt is charged."""
+    """Reason to defer a due delivery. No attempt is charged."""
 
-    #: There is no slot for it: its webhook's lane takes it.
+    #: No slot is free: the delivery joins its webhook's backlog.
     CAP = "cap"
-    #: An answer might come after its lease: the sweeper wakes it.
+    #: The response might arrive after the lease: the sweeper requeues the delivery.
     LEASE = "lease"
-    #: None of our keys opens the webhook's secret.
+    #: No configured key opens the webhook's secret.
     UNSEALABLE = "unsealable"
-    #: Something of ours is away.
+    #: A dependency is unavailable.
     OUTAGE = "outage"
 
 
 class Telemetry(Protocol):
-    """Where it is told what was done: for logs and metrics."""
+    """Logs and metrics of the use cases."""
 
     def attempted(self, report: AttemptReport) -> None: ...
 
@@ -161,10 +161,10 @@ class Telemetry(Protocol):
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
 
     def not_published(self, task: DeliveryTask) -> None:
-        """A retry's message could not be published: the sweeper wakes its row."""
+        """Reports a retry whose message was not published; the sweeper requeues it."""
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
-        """An attempt ended in an error of ours, which is being handled."""
+        """Reports the exception that ended an attempt."""
 
     def backlog_failed(self, webhook_id: WebhookId) -> None:
         """Reports the exception that ended a backlog; the sweeper requeues its rows."""

@@ -10,7 +10,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings
 from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
-#: A lease outlasts the longest post by at least this, so that its result is still ours to record.
+#: Minimum margin of the lease over the post timeout, so that a result is recorded within the lease.
 _LEASE_MARGIN = timedelta(seconds=1)
 
 
@@ -35,7 +35,7 @@ Delays = Annotated[
 
 
 class BrokerSettings(BaseSettings):
-    """What the commands need: the broker alone."""
+    """Settings of the commands, which need the broker only."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
@@ -48,71 +48,73 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     webhook_retry_delays: Delays = Field(
         default="PT1M,PT5M,PT30M,PT2H",
         validate_default=True,
-        description="the schedule: a retry after each of these, and when the last retry fails the "
-        "webhook is disabled",
+        description="delays before each retry; the webhook is disabled when the last retry fails",
     )
     webhook_post_limit: Duration = Field(
-        default="PT10S", validate_default=True, description="how long an attempt may take in all"
+        default="PT10S", validate_default=True, description="timeout of an attempt"
     )
     webhook_connect_limit: Duration = Field(
-        default="PT5S", validate_default=True, description="how long connecting may take of that"
+        default="PT5S", validate_default=True, description="timeout of connecting, as part of that"
     )
     webhook_retention: Duration = Field(
         default="P30D",
         validate_default=True,
-        description="how long events, deliveries and attempts are kept after their end",
+        description="retention of events, deliveries and attempts after their end",
     )
     webhook_posts: int = Field(
-        default=500, ge=1, description="posts in flight of this process; each needs a socket"
+        default=500,
+        ge=1,
+        description="maximum of concurrent POSTs of this process; each needs a socket",
     )
     webhook_posts_per_owner: int = Field(
         default=100,
         ge=1,
-        description="posts in flight of one owner's webhooks, in this process; never more than "
-        "are left free for others",
+        description="maximum of concurrent POSTs for one owner's webhooks, in this process; never "
+        "more than are free for other owners",
     )
     webhook_posts_per_host: int = Field(
-        default=64, ge=1, description="posts in flight to one host, in this process"
+        default=64, ge=1, description="maximum of concurrent POSTs to one host, in this process"
     )
     webhook_posts_per_owner_and_host: int = Field(
-        default=8, ge=1, description="of a host's posts, by the webhooks of one owner"
+        default=8,
+        ge=1,
+        description="maximum of a host's concurrent POSTs for the webhooks of one owner",
     )
     webhook_posts_per_webhook: int = Field(
-        default=4, ge=1, description="posts in flight to one webhook, in this process"
+        default=4, ge=1, description="maximum of concurrent POSTs to one webhook, in this process"
     )
     webhook_lease: Duration = Field(
         default="PT30S",
         validate_default=True,
-        description="how long a process may keep a delivery to itself: longer than the longest "
-        "post, shorter than the broker's consumer timeout",
+        description="lease of a claimed delivery: longer than the post timeout, shorter than the "
+        "broker's consumer timeout (checked at startup)",
     )
     broker_consumer_timeout: Duration = Field(
         default="PT30M",
         validate_default=True,
-        description="the broker's `consumer_timeout`, to check the lease against",
+        description="the broker's `consumer_timeout`, which the lease is checked against",
     )
     webhook_sweep_interval: Duration = Field(
-        default="PT5S", validate_default=True, description="time between two passes of the sweeper"
+        default="PT5S", validate_default=True, description="interval of the requeue job"
     )
     webhook_sweep_grace: Duration = Field(
         default="PT30S",
         validate_default=True,
-        description="how long after its time a delivery is left to its message",
+        description="time after a delivery's due time before it is requeued",
     )
     webhook_sweep_pause: Duration = Field(
         default="PT10M",
         validate_default=True,
-        description="how long a delivery is left alone that the sweeper has found",
+        description="time before the requeue job looks at a delivery again that it has found",
     )
     webhook_extra_ca_file: Path | None = Field(
         default=None,
-        description="certificates of authorities that are believed besides the system's: for "
-        "tests and trials",
+        description="certificate authorities trusted in addition to the system's: for tests and trials",
     )
     stop_limit: Duration = Field(
         default="PT25S",
         validate_default=True,
-        description="how long a stop waits for posts in flight",
+        description="time that a shutdown waits for POSTs in flight",
     )
 
     @model_validator(mode="after")

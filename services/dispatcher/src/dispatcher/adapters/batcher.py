@@ -1,4 +1,4 @@
-"""Calls that wait at the same moment share one list: one round trip instead of many."""
+"""Batching of concurrent calls: one round trip instead of many."""
 
 import asyncio
 from collections import deque
@@ -12,15 +12,14 @@ from common.runtime.tasks import beside
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-#: Answers a list of questions with as many answers, in order.
+#: Processes a batch: one answer per question, in order.
 Work = Callable[[Sequence[Q]], Awaitable[Sequence[A]]]
 
 
 class Batcher(Generic[Q, A]):
-    """Collects questions while a list is under way, and sends them as the next one.
+    """Collects questions while a batch is in flight and sends them as the next batch.
 
-    There is no timer: a question that comes alone goes alone and at once, and the lists grow by
-    themselves as the load does.
+    There is no timer: a single question is sent at once, and batches grow with the load.
     """
 
     def __init__(self, work: Work[Q, A], *, max_batch_size: int) -> None:
@@ -30,14 +29,14 @@ class Batcher(Generic[Q, A]):
         self._some = asyncio.Event()
 
     async def __call__(self, question: Q) -> A:
-        """The answer; raises what the question alone raised, or the `Unavailable` of its list."""
+        """Returns the answer; raises the question's own error or the batch's `Unavailable`."""
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         self._some.set()
         return await answer
 
     async def run(self) -> None:
-        """Works lists off until cancelled."""
+        """Processes batches until cancelled."""
         while True:
             await self._some.wait()
             batch = [
@@ -52,9 +51,9 @@ class Batcher(Generic[Q, A]):
     async def _answer(self, batch: Sequence[tuple[Q, "asyncio.Future[A]"]]) -> None:
         try:
             answers = await self._work([question for question, _ in batch])
-        except Exception as error:  # noqa: BLE001 (it is handed to those who asked)
+        except Exception as error:  # noqa: BLE001 (re-raised to the callers)
             if len(batch) > 1 and not isinstance(error, Unavailable):
-                # One of them is to blame: it fails alone.
+                # One question is at fault: retry each one alone.
                 for one in batch:
                     await self._answer([one])
                 return
@@ -69,9 +68,9 @@ class Batcher(Generic[Q, A]):
 
 @asynccontextmanager
 async def running(*batchers: Batcher[Q, A]) -> AsyncIterator[None]:
-    """Works all of them off while the body runs, each one list after the other.
+    """Runs the batchers during the body; each processes one batch at a time.
 
-    Two of the same at a time are no faster: each is half as long, and costs nearly as much.
+    Two concurrent batches are no faster: each is half as long and costs nearly as much.
     """
     async with beside(*(one.run() for one in batchers)):
         yield

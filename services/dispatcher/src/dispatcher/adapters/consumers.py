@@ -1,4 +1,4 @@
-"""The queues that the dispatcher works off."""
+"""Consumers of the dispatcher's queues."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -12,8 +12,8 @@ from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer
 from common.messaging.topology import Topology
 
-#: Messages in hand. A wake-up is in hand until its deliveries are claimed, however slow their
-#: receivers are.
+#: Prefetch counts. A delivery message is acked once its deliveries are claimed, however slow
+#: their receivers are.
 EVENTS_IN_HAND = 200
 DELIVERIES_IN_HAND = 400
 RETRIES_IN_HAND = 200
@@ -21,11 +21,11 @@ RETRIES_IN_HAND = 200
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is done with the messages of each queue."""
+    """Handlers of each queue's messages."""
 
     fan_out: Callable[[bytes], Awaitable[None]]
     deliver: Callable[[DeliveryTasks], Awaitable[None]]
-    #: Ends the posts in flight, within so many seconds.
+    #: Drains the posts in flight; takes the timeout in seconds.
     drain: Callable[[float], Awaitable[None]]
 
     async def deliver_message(self, body: bytes) -> None:
@@ -36,7 +36,7 @@ class Work:
 async def consumers(
     link: SupervisedConnection, work: Work, *, topology: Topology, random: Random, stop_limit: float
 ) -> AsyncIterator[None]:
-    """Consumes for the body's time; leaving stops every intake, then waits for what runs."""
+    """Consumes during the body; on exit stops consuming, then drains the work in flight."""
     queues = (
         (EVENTS_QUEUE, work.fan_out, EVENTS_IN_HAND),
         (DELIVERIES_QUEUE, work.deliver_message, DELIVERIES_IN_HAND),
@@ -53,9 +53,9 @@ async def consumers(
     finally:
         clock = asyncio.get_running_loop().time
         stop_at = clock() + stop_limit
-        # All at once: while one waits for its work, the others must not take any more.
+        # Concurrently: while one consumer drains, the others must not accept messages.
         await asyncio.gather(*(consumer.drain(stop_limit) for consumer in running))
-        # Only now: until then a message may still begin posts.
+        # Afterwards: a message in flight may still start posts.
         await work.drain(max(0.0, stop_at - clock()))
         for consumer in running:
             link.remove(consumer)

@@ -1,4 +1,4 @@
-"""Wake-ups over the broker: at once, or out of the delay queue of their delay."""
+"""Delivery messages over RabbitMQ: published at once, or through a delay queue."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,12 +12,12 @@ from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
 from dispatcher.adapters.batcher import Batcher, running
 
-#: Wake-ups asked for at the same moment that are published together.
+#: Maximum number of concurrent calls that are published as one batch.
 _MAX_BATCH_SIZE = 64
 
 
 class DelayQueues:
-    """`DeliveryQueue`."""
+    """`DeliveryQueue` over RabbitMQ."""
 
     def __init__(
         self,
@@ -27,13 +27,13 @@ class DelayQueues:
         *,
         renew: Callable[[str], None],
     ) -> None:
-        """`renew` has the connection made anew, and with it queues that were deleted."""
+        """`renew` reconnects, which redeclares deleted queues."""
         self._publisher = publisher
         self._depths = depths
         self._renew = renew
         self._first = self._batcher(DELIVERIES_QUEUE)
         self._retries = self._batcher(RETRIES_QUEUE)
-        # Retries that begin to wait at the same moment also become due at the same moment.
+        # Retries that start to wait together also become due together.
         self._later = {delay: self._batcher(delay_queue(delay)) for delay in dict.fromkeys(delays)}
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:

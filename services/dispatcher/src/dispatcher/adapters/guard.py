@@ -1,7 +1,7 @@
-"""The guard at the socket: whatever a URL says, no connection is made to a private address.
+"""SSRF protection at the socket: no connection is made to a private address.
 
-It sits where the socket is made, with the very address that it is to connect to: a check of names
-alone would miss URLs with an address in them, and names that change between check and use.
+The check runs when the socket is created, on the address it will connect to. A check of host names
+alone would miss URLs that contain an address, and names that change between check and use.
 """
 
 import asyncio
@@ -14,46 +14,46 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from webhook_store.addresses import Network, blocked
 
-#: Names resolved at once. A name whose servers never answer holds its thread for many seconds;
-#: those of one owner's webhooks must not take all.
+#: Concurrent name lookups. A name whose servers never answer holds its thread for many seconds;
+#: one owner's webhooks must not occupy every thread.
 _THREADS = 128
 
-#: As aiohttp gives it: family, type, protocol, canonical name, socket address.
+#: In aiohttp's form: family, type, protocol, canonical name, socket address.
 AddressInfo = tuple[int, int, int, str, tuple[str | int, ...]]
 
 
-#: The addresses of a name, for a port and a family; raises socket.gaierror. It blocks.
+#: Resolves a name for a port and a family; blocks, and raises socket.gaierror.
 Lookup = Callable[[str, int, socket.AddressFamily], list[ResolveResult]]
 
 
 class BlockedAddress(OSError):
-    """The address may not be called; the message says why, and is for our logs only."""
+    """Refused address; the message gives the reason and is for our logs only."""
 
 
 class SocketGuard:
-    """Makes sockets for addresses that may be called, and for no other."""
+    """Creates sockets to permitted addresses only."""
 
     def __init__(self, allowed: Sequence[Network]) -> None:
         self._allowed = allowed
 
     def check(self, address: str) -> None:
-        """Raises BlockedAddress."""
+        """Raises BlockedAddress for an address that is not permitted."""
         reason = blocked(address, allowed=self._allowed)
         if reason is not None:
             raise BlockedAddress(f"{address} is {reason}")
 
     def make_socket(self, info: AddressInfo) -> socket.socket:
-        """A `socket_factory` of aiohttp; it is called for every single connection."""
+        """Implements aiohttp's `socket_factory`, which is called for every connection."""
         family, kind, protocol, _, address = info
         self.check(str(address[0]))
         return socket.socket(family, kind, protocol)
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves in threads of its own, and keeps addresses that may not be called to itself.
+    """Resolves names in its own threads and filters out blocked addresses.
 
-    The guard at the socket is what protects; without the blocked addresses here, a name that has
-    others too is called at those.
+    The check at the socket is the protection. Filtering here lets a name that also has permitted
+    addresses be called at those.
     """
 
     def __init__(self, guard: SocketGuard, lookup: Lookup, threads: ThreadPoolExecutor) -> None:
@@ -64,7 +64,7 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        # Not loop.getaddrinfo: uvloop has four threads for it, which four slow names would hold.
+        # Not loop.getaddrinfo: uvloop gives it four threads, which four slow names would occupy.
         found = await asyncio.get_running_loop().run_in_executor(
             self._threads, self._lookup, host, port, family
         )
@@ -80,17 +80,17 @@ class GuardedResolver(AbstractResolver):
         return allowed
 
     async def close(self) -> None:
-        """The threads belong to who made them."""
+        """Does nothing: the creator of the threads closes them."""
 
 
 def system_lookup(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-    """What the system's resolver says."""
+    """Resolves a name with the system's resolver."""
     flags = socket.AI_ADDRCONFIG
     found = socket.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM, flags=flags)
     return [
         ResolveResult(
             hostname=host,
-            # Of an IPv6 address with a zone only the address counts: a zone is a local matter.
+            # Without the zone of an IPv6 address, which is local.
             host=str(address[0]),
             port=int(address[1]),
             family=kind,
@@ -105,7 +105,7 @@ def system_lookup(host: str, port: int, family: socket.AddressFamily) -> list[Re
 async def resolving(
     guard: SocketGuard, *, lookup: Lookup = system_lookup
 ) -> AsyncIterator[GuardedResolver]:
-    """Resolves for the body's time; leaving does not wait for names that are still asked for."""
+    """Opens a resolver for the body; leaving does not wait for pending lookups."""
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolver")
     try:
         yield GuardedResolver(guard, lookup, threads)

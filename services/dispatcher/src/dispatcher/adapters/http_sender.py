@@ -1,4 +1,4 @@
-"""Posts to receivers, which are anybody: everything that they can do has a limit."""
+"""HTTP posts to untrusted receivers: every step has a limit."""
 
 import asyncio
 import errno
@@ -19,16 +19,16 @@ from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
 from dispatcher.ports import Post
 from webhook_store.addresses import Network
 
-#: Bytes of an answer's body that are read, so that its connection can be used again. None is kept.
+#: Bytes of a response body read so that its connection can be reused. None is kept.
 BODY_LIMIT = 16 * 1024
-#: Seconds that an idle connection is kept: shorter than most servers keep theirs, so that a post
-#: seldom meets one that is just being closed.
+#: Keep-alive timeout in seconds: shorter than that of most servers, so that a post seldom meets a
+#: connection that is being closed.
 KEEP_ALIVE = 4.0
 
-#: Errors of connecting that are our own: out of sockets, ports or memory.
+#: Connection errors with a local cause: out of sockets, ports or memory.
 _OURS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 
-#: First match wins: several of these are kinds of another.
+#: First match wins: some of these types are subclasses of others.
 _CAUSES: tuple[tuple[tuple[type[Exception], ...], Cause], ...] = (
     ((BlockedAddress,), Cause.BLOCKED_ADDRESS),
     ((TimeoutError,), Cause.TIMEOUT),
@@ -45,16 +45,16 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], Cause], ...] = (
 class SenderLimits:
     total: timedelta = timedelta(seconds=10)
     connect: timedelta = timedelta(seconds=5)
-    #: For the body. What counts is the status; a body that drips is not waited for.
+    #: For the body. Only the status counts; a slow body is not waited for.
     body: timedelta = timedelta(seconds=1)
 
 
 @dataclass(slots=True)
 class _Course:
-    """How far a post has come."""
+    """Progress of a post."""
 
     reused_connection: bool = False
-    #: Set as soon as the head of the answer is here.
+    #: Set when the response head has been received.
     status: int | None = None
 
 
@@ -75,11 +75,11 @@ class HttpSender:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             return _unanswered(error)
         except RuntimeError as error:
-            # The loop's and the session's word for being closed or out of resources.
-            raise Unavailable(f"we cannot send: {error}") from error
+            # Raised by the loop and the session when closed or out of resources.
+            raise Unavailable(f"cannot send: {error}") from error
 
     async def _send_twice_if_reset(self, post: Post, course: _Course) -> Outcome:
-        """Tries again at once when a kept connection turns out to be closed: the same attempt."""
+        """Retries once, within the same attempt, when a reused connection was closed."""
         try:
             return await self._send(post, course)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
@@ -109,15 +109,15 @@ async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> Non
     except (aiohttp.ClientError, OSError, TimeoutError):
         left = 0
     if left <= 0:
-        # More may come; the connection cannot be used again.
+        # More data may follow, so the connection cannot be reused.
         response.close()
 
 
 def _unanswered(error: Exception) -> Outcome:
-    """The word for what happened; raises Unavailable when it happened to us."""
+    """Maps an error to its cause; raises Unavailable when the cause is local."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, OSError) and cause.errno in _OURS:
-        raise Unavailable(f"we cannot connect to anybody: {cause.strerror}") from error
+        raise Unavailable(f"cannot open connections: {cause.strerror}") from error
     words = (
         word for kinds, word in _CAUSES if isinstance(error, kinds) or isinstance(cause, kinds)
     )
@@ -132,9 +132,9 @@ async def http_sender(
     ca_file: Path | None,
     lookup: Lookup = system_lookup,
 ) -> AsyncIterator[HttpSender]:
-    """Sends for the body's time. `allowed` networks may be called although they are private.
+    """Opens a sender for the body; `allowed` private networks may be called.
 
-    Certificates are checked against the system's authorities, and those in `ca_file`.
+    Certificates are verified against the system's authorities and those in `ca_file`.
     """
     guard = SocketGuard(allowed)
     async with resolving(guard, lookup=lookup) as resolver:
@@ -142,16 +142,16 @@ async def http_sender(
             ssl=_tls(ca_file),
             resolver=resolver,
             socket_factory=guard.make_socket,
-            # The caps are kept before a post begins; a wait in here would count against it.
+            # Concurrency is limited before a post starts; waiting here would consume its timeout.
             limit=0,
             keepalive_timeout=KEEP_ALIVE,
         )
         async with aiohttp.ClientSession(
             connector=connector,
-            # The time in all is kept by the sender: it has room for two tries.
+            # The sender enforces the total timeout, which covers both tries.
             timeout=aiohttp.ClientTimeout(total=None, connect=limits.connect.total_seconds()),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # A small answer may unpack to any size.
+            # A small response may decompress to any size.
             auto_decompress=False,
             headers={"Accept-Encoding": "identity"},
             trust_env=False,

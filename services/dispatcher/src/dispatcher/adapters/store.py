@@ -1,4 +1,4 @@
-"""The ports of the use cases over the webhook store, in batches."""
+"""Adapters of the ports over the webhook store; concurrent calls are batched."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
@@ -28,12 +28,12 @@ from webhook_store.webhooks import Webhooks
 
 T = TypeVar("T")
 
-#: Questions in one list; further ones take the next.
+#: Maximum questions in one batch; further ones join the next.
 MAX_BATCH_SIZE = 200
-#: Questions that are lists themselves, of up to 200 rows: the answer must come within its limit.
+#: Maximum chunks of up to 200 rows in one batch: the write must finish within its timeout.
 MAX_CHUNKS = 32
-#: Seconds between two tries during an outage. Soon after it a result has to be recorded before
-#: the sweeper takes its row for abandoned.
+#: Maximum seconds between two tries during an outage. After it, a result must be recorded before
+#: the sweeper requeues its row.
 MAX_WAIT = 1.0
 
 log = structlog.get_logger()
@@ -41,14 +41,14 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What is not the store's."""
+    """Clock, ids and randomness of the adapters."""
 
     now: Callable[[], datetime]
     new_id: Callable[[], str]
     random: Random
 
     async def retry_while_unavailable(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
-        """The action's result, tried again for as long as the database is away."""
+        """Returns the action's result; retries while the database is unavailable."""
         said = False
         waits = delays(self.random, most=MAX_WAIT)
         while True:
@@ -62,7 +62,7 @@ class Dependencies:
 
 
 class StoredMatches:
-    """`Matches`."""
+    """`Matches` over MongoDB."""
 
     def __init__(self, webhooks: Webhooks) -> None:
         self._webhooks = webhooks
@@ -81,7 +81,7 @@ class StoredMatches:
 
 
 class StoredWebhooks:
-    """`Webhooks`."""
+    """`Webhooks` over MongoDB."""
 
     def __init__(self, webhooks: Webhooks, dependencies: Dependencies) -> None:
         self._webhooks = webhooks
@@ -102,7 +102,7 @@ class StoredWebhooks:
 
 
 class StoredEvents:
-    """`Events`."""
+    """`Events` over MongoDB."""
 
     def __init__(self, events: Events, dependencies: Dependencies) -> None:
         self._events = events
@@ -147,7 +147,7 @@ class StoredEvents:
 
 
 class StoredReceipts:
-    """`Receipts`."""
+    """`Receipts` over MongoDB."""
 
     def __init__(self, receipts: Receipts, dependencies: Dependencies) -> None:
         self._receipts = receipts
@@ -176,7 +176,7 @@ class StoredReceipts:
 
 
 class StoredRows:
-    """`Rows`."""
+    """`Rows` over MongoDB."""
 
     def __init__(self, rows: Deliveries, recorder: Recorder, dependencies: Dependencies) -> None:
         self._rows = rows
@@ -214,7 +214,7 @@ class StoredRows:
             tasks, token=self._dependencies.new_id(), at=self._dependencies.now()
         )
         found = {one.id: one for one in claimed}
-        # Of two wake-ups of one delivery in a list only the first has it.
+        # Of two messages for one delivery in a batch, only the first gets the claim.
         return [found.pop(task.delivery_id, None) for task in tasks]
 
     async def _record_all(self, results: Sequence[Result]) -> Sequence[Written]:

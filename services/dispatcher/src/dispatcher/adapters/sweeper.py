@@ -1,4 +1,4 @@
-"""What is done now and then: waking what was missed, forgetting what is old, counting."""
+"""Periodic jobs: requeue overdue deliveries, delete expired events, measure queues."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ from dispatcher.usecases.overdue import OverdueRequeuer, Swept
 from webhook_store.deliveries import Deliveries
 from webhook_store.events import Events
 
-#: Seconds between two looks at what waits and what is old.
+#: Seconds between two surveys.
 _SURVEY_SECONDS = 15.0
-#: Deliveries counted of one delay: beyond that, how many there are does not matter.
+#: Maximum deliveries counted per delay.
 _MAX_COUNTED = 100_000
-#: Events deleted at a time.
+#: Events deleted per batch.
 _EXPIRED_AT_ONCE = 1000
 
 log = structlog.get_logger()
@@ -28,23 +28,23 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Sweeper:
-    """Sweeps for as long as it runs."""
+    """Requeues overdue deliveries at an interval."""
 
     sweep: OverdueRequeuer
     interval: timedelta
-    #: How long it leaves the database alone after that was away: others first record what they
-    #: have posted, or it would take their rows for abandoned.
+    #: Delay after a database outage: other processes first record their posts, whose rows
+    #: would otherwise look abandoned.
     rest: timedelta
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         wait = self.interval.total_seconds()
         while True:
             await asyncio.sleep(wait)
             wait = await self._once()
 
     async def _once(self) -> float:
-        """Seconds until the next pass."""
+        """Runs one pass; returns the seconds until the next."""
         try:
             found = await self.sweep()
         except BrokerUnavailable as outage:
@@ -54,16 +54,16 @@ class Sweeper:
             log.warning("sweeper.outage", reason=str(outage))
             return self.rest.total_seconds()
         except Exception:
-            # The loop outlives any pass.
+            # A failed pass must not end the loop.
             log.exception("sweeper.failed")
             return self.rest.total_seconds()
-        _tell(found)
+        _report(found)
         return 0.0 if found.may_be_more else self.interval.total_seconds()
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Measures what waits, and deletes events that nothing needs any more."""
+    """Measures waiting deliveries and deletes expired events."""
 
     rows: Deliveries
     events: Events
@@ -72,14 +72,14 @@ class Survey:
     now: Callable[[], datetime]
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         while True:
             try:
                 await self._once()
             except Unavailable as outage:
                 log.debug("survey.outage", reason=str(outage))
             except Exception:
-                # The loop outlives any pass.
+                # A failed pass must not end the loop.
                 log.exception("survey.failed")
             await asyncio.sleep(_SURVEY_SECONDS)
 
@@ -92,7 +92,7 @@ class Survey:
             pass
 
 
-def _tell(found: Swept) -> None:
+def _report(found: Swept) -> None:
     if found.lost or found.over_cap:
         SWEPT.labels("lost").inc(found.lost)
         SWEPT.labels("over_cap").inc(found.over_cap)

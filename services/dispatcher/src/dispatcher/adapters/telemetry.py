@@ -1,4 +1,4 @@
-"""What the dispatcher tells: a wide log line for each attempt, and metrics."""
+"""Logs and metrics of the dispatcher: one wide log line per attempt."""
 
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
@@ -13,42 +13,39 @@ ATTEMPTS = Counter(
 )
 POST_SECONDS = Histogram(
     "webhook_post_seconds",
-    "Time that receivers take",
+    "Response time of receivers",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 RECEIPT_SECONDS = Histogram(
     "webhook_receipt_seconds",
-    "From an event to its receipt, where the first attempt succeeded",
+    "Time from an event to its receipt, for successful first attempts",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
-DISABLED = Counter("webhooks_disabled_total", "Webhooks that were disabled here", ["reason"])
-CANCELLED = Counter("webhook_deliveries_cancelled_total", "Deliveries that were ended", ["reason"])
-DEFERRED = Counter(
-    "webhook_deliveries_left_total", "Due deliveries that stayed in their rows for now", ["reason"]
-)
+DISABLED = Counter("webhooks_disabled_total", "Webhooks disabled by this process", ["reason"])
+CANCELLED = Counter("webhook_deliveries_cancelled_total", "Cancelled deliveries", ["reason"])
+DEFERRED = Counter("webhook_deliveries_left_total", "Due deliveries that were deferred", ["reason"])
 LATE_RETRIES = Counter(
-    "webhook_retries_not_published_total", "Retries whose rows the sweeper has to wake"
+    "webhook_retries_not_published_total",
+    "Retries that were not published and are left to the sweeper",
 )
-LOST_CLAIMS = Counter("webhook_claims_lost_total", "Results that came after their lease was over")
+LOST_CLAIMS = Counter("webhook_claims_lost_total", "Results recorded after their lease had expired")
 FAILED = Counter(
-    "webhook_attempts_crashed_total", "Attempts, or lanes of them, that ended in an error of ours"
+    "webhook_attempts_crashed_total", "Attempts or backlogs that ended in an internal error"
 )
-WAITING = Gauge(
-    "webhook_deliveries_waiting", "Deliveries that wait, by the delay they wait for", ["delay"]
-)
-OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their cap")
+WAITING = Gauge("webhook_deliveries_waiting", "Waiting deliveries, by delay", ["delay"])
+OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their concurrency limit")
 SWEPT = Counter(
     "webhook_sweeper_found_total",
-    "Overdue deliveries: woken since their wake-up was lost, or over a cap and in a lane here",
+    "Overdue deliveries: requeued after a lost message, or in a backlog of this process",
     ["reason"],
 )
-DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead letters")
+DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead-letter queue")
 
 log = structlog.get_logger()
 
 
 class LoggingTelemetry:
-    """`Telemetry`."""
+    """`Telemetry` over structlog and Prometheus."""
 
     def attempted(self, report: AttemptReport) -> None:
         attempted, written = report.attempted, report.written
@@ -88,8 +85,8 @@ class LoggingTelemetry:
 
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
         DEFERRED.labels(reason).inc()
-        say = log.warning if reason is DeferReason.OUTAGE else log.debug
-        say("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
+        log_event = log.warning if reason is DeferReason.OUTAGE else log.debug
+        log_event("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
 
     def not_published(self, task: DeliveryTask) -> None:
         LATE_RETRIES.inc()

@@ -1,4 +1,4 @@
-"""How many posts may be in flight at once, so that slow receivers delay no others."""
+"""Limits on concurrent posts, so that slow receivers do not delay others."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from common.contracts.webhooks import WebhookId
 
 @dataclass(frozen=True, slots=True)
 class ConcurrencyLimits:
-    """The maximum of posts in flight of one process."""
+    """Maximum posts in flight of one process."""
 
-    #: In all; each needs a socket.
+    #: In total; each needs a socket.
     posts: int = 500
-    #: By the webhooks of one owner, to all hosts together.
+    #: To all hosts, for the webhooks of one owner.
     owner: int = 100
     host: int = 64
-    #: Of a host's, by the webhooks of one owner: many owners may share a host.
+    #: To one host, for the webhooks of one owner: many owners may share a host.
     owner_on_host: int = 8
     webhook: int = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LimitKey:
-    """What a post is counted under."""
+    """Identity under which a post is counted."""
 
     webhook_id: WebhookId
     host: str
@@ -30,7 +30,7 @@ class LimitKey:
 
 
 class PostsInFlight:
-    """The posts in flight, counted."""
+    """Counts of the posts in flight."""
 
     def __init__(self, caps: ConcurrencyLimits) -> None:
         self._caps = caps
@@ -40,20 +40,20 @@ class PostsInFlight:
         self._count: Counter[tuple[str, ...]] = Counter()
 
     def of_owner(self, owner: str) -> int:
-        """An owner's posts in flight."""
+        """Returns an owner's posts in flight."""
         return self._of_owners[owner]
 
     def has_share_left(self, owner: str) -> bool:
-        """Whether the owner may have one more post in flight, as far as its share of all goes.
+        """Checks whether the owner's share of all slots has room for one more post.
 
-        Besides its cap an owner may have as many posts in flight as are still free. So shares even
-        out as owners come, and however many owners' receivers hang, the next owner finds room.
+        Besides its own limit, an owner may have at most as many posts in flight as there are free
+        slots. Shares even out as owners arrive, and the next owner always finds room.
         """
         free = self._caps.posts - self._posts
         return self.of_owner(owner) < min(self._caps.owner, free)
 
     def acquire(self, limit_key: LimitKey) -> bool:
-        """Counts one more, if every limit leaves room for it."""
+        """Counts one more post; False when a limit is reached."""
         keys = _keys(limit_key)
         full = any(self._count[key] >= limit for key, limit in zip(keys, self._limits, strict=True))
         if full or not self.has_share_left(limit_key.owner):
@@ -64,11 +64,11 @@ class PostsInFlight:
         return True
 
     def release(self, limit_key: LimitKey) -> None:
-        """Counts one less."""
+        """Counts one post less."""
         self._posts -= 1
         self._of_owners[limit_key.owner] -= 1
         self._count.subtract(_keys(limit_key))
-        # Owners and hosts come and go while the process stays.
+        # Drop zero counts: owners and hosts change over the life of the process.
         if self._of_owners[limit_key.owner] == 0:
             del self._of_owners[limit_key.owner]
         for key in _keys(limit_key):

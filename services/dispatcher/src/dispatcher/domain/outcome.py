@@ -1,4 +1,4 @@
-"""What came of an attempt to deliver."""
+"""Outcome of an attempt to deliver."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,26 +6,26 @@ from http import HTTPStatus
 
 
 class Cause(StrEnum):
-    """Why an attempt failed: one word, which the webhook's owner reads."""
+    """Cause of a failed attempt, one word, shown to the webhook's owner."""
 
-    #: No complete answer within the time that an attempt may take.
+    #: No complete response within the timeout.
     TIMEOUT = "timeout"
     #: The host's name has no address.
     DNS = "dns"
-    #: The host's address is private, local or otherwise not to be called.
+    #: The host's address is private, local or otherwise blocked.
     BLOCKED_ADDRESS = "blocked_address"
     CONNECTION_REFUSED = "connection_refused"
-    #: Closed by the receiver before its answer was complete.
+    #: Closed by the receiver before its response was complete.
     CONNECTION_RESET = "connection_reset"
-    #: Any other way in which no connection could be made, such as no route to the host.
+    #: Any other connection failure, such as no route to the host.
     CONNECTION_FAILED = "connection_failed"
-    #: No TLS, a certificate that does not hold, or another name in it.
+    #: No TLS, an invalid certificate, or one for another name.
     TLS = "tls"
     #: The response is not HTTP, or too large before its status.
     INVALID_RESPONSE = "invalid_response"
     #: A redirect, which is not followed.
     REDIRECT = "redirect"
-    #: Any other answer than 2xx.
+    #: Any other status than 2xx.
     HTTP_STATUS = "http_status"
 
 
@@ -47,7 +47,7 @@ Outcome = Answered | Unanswered
 
 
 def cause_of(outcome: Outcome) -> Cause | None:
-    """Why an attempt failed; None when the receiver has taken the delivery, with any 2xx."""
+    """Returns the cause of a failed attempt; None for a 2xx."""
     match outcome:
         case Unanswered(cause):
             return cause
@@ -60,5 +60,5 @@ def cause_of(outcome: Outcome) -> Cause | None:
 
 
 def status_of(outcome: Outcome) -> int | None:
-    """The status that the receiver answered with, if it answered."""
+    """Returns the response status, if there was a response."""
     return outcome.status if isinstance(outcome, Answered) else None

@@ -1,14 +1,14 @@
-"""Whether a claimed delivery may be attempted now."""
+"""Check whether a claimed delivery may be attempted."""
 
 from webhook_store.delivery_models import CancelReason, Claimed
 from webhook_store.models import Sendable
 
 
 def refusal(webhook: Sendable | None, delivery: Claimed) -> CancelReason | None:
-    """Why it may not; None when it may.
+    """Returns the reason to cancel the delivery; None when it may be attempted.
 
-    A disabled webhook gets nothing more, and what waited when it was disabled does not come back
-    by itself when it is enabled again: it belongs to an earlier generation, and can be recovered.
+    A disabled webhook receives nothing. Deliveries that waited when it was disabled belong to an
+    earlier generation: enabling does not resume them, but they can be recovered.
     """
     if webhook is None:
         return CancelReason.WEBHOOK_DELETED

@@ -1,4 +1,4 @@
-"""What follows an attempt (spec/decisions.md section 4)."""
+"""Decision after an attempt (spec/decisions.md section 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from dispatcher.domain.outcome import Answered, Outcome, cause_of
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The receiver has the delivery."""
+    """Success: no further attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryAfter:
-    """It failed, and is tried again after a delay."""
+    """Failure: retry after a delay."""
 
     delay: timedelta
 
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """It failed for good; the webhook is disabled for `disable`, or left as it is (None)."""
+    """Final failure; the webhook is disabled for reason `disable`, if given."""
 
     disable: DisabledReason | None = None
 
@@ -34,11 +34,11 @@ Decision = Done | RetryAfter | GiveUp
 def decide(
     outcome: Outcome, *, retries: int, by_hand: bool, delays: Sequence[timedelta]
 ) -> Decision:
-    """What follows an attempt that was made after `retries` failed retries of its schedule.
+    """Decides what follows an attempt after `retries` retries of the schedule.
 
-    The first attempt and then one retry after each of `delays`: when the last retry fails, all are
-    exhausted and the webhook is disabled. A retry that its owner asked for (`by_hand`) is one
-    attempt without a schedule, and never disables.
+    The schedule is a first attempt and one retry after each of `delays`. When the last retry fails,
+    the webhook is disabled. A retry that the owner requested (`by_hand`) is a single attempt and
+    never disables.
     """
     if cause_of(outcome) is None:
         return Done()

@@ -1,8 +1,8 @@
-"""Signatures of deliveries: ours, and beside it that of the Standard Webhooks.
+"""Signatures of deliveries: our own scheme and Standard Webhooks.
 
-Ours joins timestamp, delivery id and body with nothing between them, so the first two have fixed
-widths: ten digits and 36 characters. Else one delivery's signature would also fit another one with
-a border moved.
+Our scheme concatenates timestamp, delivery id and body without separators, so the first two have
+fixed widths: ten digits and 36 characters. Otherwise a signature would also match a message whose
+field boundaries are shifted.
 """
 
 import base64
@@ -23,7 +23,7 @@ _STANDARD_PREFIX = "whsec_"
 def signature_headers(
     secrets: SigningSecrets, *, delivery_id: str, body: bytes, at: datetime
 ) -> Mapping[str, str]:
-    """The headers that let a receiver check where a delivery comes from, and when it was sent."""
+    """Headers with which a receiver verifies a delivery's origin and time."""
     timestamp = _timestamp(at)
     if len(delivery_id) != DELIVERY_ID_WIDTH:
         raise ValueError(f"a delivery id has {DELIVERY_ID_WIDTH} characters")
@@ -55,7 +55,7 @@ def sign(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
 
 
 def sign_standard(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
-    """One entry of `webhook-signature`; the key is what the secret's base64 stands for."""
+    """One entry of `webhook-signature`; the key is the base64-decoded secret."""
     key = base64.b64decode(secret.removeprefix(_STANDARD_PREFIX))
     message = f"{delivery_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, message, sha256).digest()).decode()

@@ -1,4 +1,4 @@
-"""One attempt to deliver: post, record, and arrange what follows."""
+"""One attempt to deliver: post, record, schedule the retry."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from webhook_store.models import Sendable, SigningSecrets
 
 Clock = Callable[[], datetime]
 
-#: Our own name towards receivers.
+#: User agent of every post.
 USER_AGENT = "company-registry-webhooks/1"
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A post that was made and is not recorded yet."""
+    """A completed post that is not recorded yet."""
 
     webhook: Sendable
     delivery: Claimed
@@ -43,7 +43,7 @@ class Posted:
 
     @property
     def timed_out(self) -> bool:
-        """Whether the receiver let the time limit pass."""
+        """Whether the post timed out."""
         return cause_of(self.outcome) is Cause.TIMEOUT
 
 
@@ -55,14 +55,14 @@ class Attempt:
     delivery_queue: DeliveryQueue
     telemetry: Telemetry
     delays: Sequence[timedelta]
-    #: The longest that a post takes.
+    #: Maximum duration of a post.
     post_timeout: timedelta
     now: Clock
 
     async def post(self, webhook: Sendable | None, delivery: Claimed) -> Posted | None:
-        """Posts a claimed delivery to its webhook as that is now, or ends it as cancelled (None).
+        """Posts a claimed delivery, or cancels or defers it and returns None.
 
-        What was posted has to be recorded.
+        The caller must record a completed post.
         """
         reason = refusal(webhook, delivery)
         if webhook is None or reason is not None:
@@ -82,7 +82,7 @@ class Attempt:
     ) -> Posted | None:
         at = self.now()
         if at + self.post_timeout > delivery.lease_until:
-            # Somebody else could have it before the answer is here: let them.
+            # The lease might expire before the response, and another process could claim the row.
             self.telemetry.deferred(delivery.id, DeferReason.LEASE)
             return None
         try:
@@ -95,7 +95,7 @@ class Attempt:
         return Posted(webhook, delivery, outcome, at=at, ended_at=self.now())
 
     async def record(self, posted: Posted) -> None:
-        """Records a post, however long the database is away, and arranges its retry."""
+        """Records a post, waiting out a database outage, and schedules its retry."""
         delivery = posted.delivery
         decision = decide(
             posted.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays

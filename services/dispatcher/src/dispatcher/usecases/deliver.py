@@ -1,7 +1,7 @@
-"""Wake-ups: each due delivery is claimed and begun, or left to its webhook's lane.
+"""Handling of delivery messages: claim and start each delivery, or add it to a backlog.
 
-A wake-up is done as soon as its deliveries are claimed: a receiver that hangs holds no message.
-From then on the row's lease guards the delivery; should the process die, the sweeper wakes it.
+A message is acked once its deliveries are claimed, so a hanging receiver holds no message. From
+then on the row's lease guards the delivery; after a crash the sweeper requeues it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from webhook_store.models import Sendable
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """A wake-up that comes late or twice finds nothing to claim, and does nothing."""
+    """Idempotent: a late or repeated message finds nothing to claim."""
 
     webhooks: Webhooks
     rows: Rows
@@ -29,14 +29,14 @@ class Deliver:
     telemetry: Telemetry
 
     async def __call__(self, message: DeliveryTasks) -> None:
-        """Claim or defer every delivery; raises `Unavailable` if it has to be retried."""
-        # Not a TaskGroup: one that fails must not cut off the others' claims.
+        """Claims or defers every delivery; raises `Unavailable` when it must be retried."""
+        # Not a TaskGroup: one failure must not cancel the other claims.
         ended = await asyncio.gather(
             *(self._one(task, more=message.more) for task in message.tasks),
             return_exceptions=True,
         )
         errors = [error for error in ended if error is not None]
-        # An error of ours comes first: a message that fails each time must not be held for ever.
+        # Internal errors come first: a message that always fails must be dead-lettered.
         for error in sorted(errors, key=lambda error: isinstance(error, Unavailable)):
             raise error
 

@@ -1,4 +1,4 @@
-"""An event becomes a row for each webhook that it is for, and then a wake-up for each row."""
+"""Fan-out of an event: one row per matching webhook, then one queued delivery per row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from dispatcher.ports import DeliveryQueue, Events, Matches, Receipts, Rows
 from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.models import Match, delivery_id
 
-#: Rows written at a time: the first deliveries of an event do not wait for its last rows.
+#: Rows written per batch: an event's first deliveries do not wait for its last rows.
 CHUNK = 200
 
 
 class NotAnEvent(Exception):
-    """A message that will never be understood."""
+    """The message is not a valid event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class FanOut:
     delivery_queue: DeliveryQueue
 
     async def __call__(self, message: bytes) -> None:
-        """Raises NotAnEvent, or `Unavailable` when it has to be done again."""
+        """Fans an event out; raises NotAnEvent, or `Unavailable` when it must be retried."""
         event, body = _read(message)
         if await self.receipts.has(event.id):
             return
         await self._fan_out(event, body)
-        # Last of all: from here on the outbox does not publish the event again.
+        # Last: once a receipt exists, the outbox does not publish the event again.
         await self.receipts.add(event.id)
 
     async def _fan_out(self, event: AddressedEvent, body: bytes) -> None:
@@ -65,9 +65,9 @@ class FanOut:
         return await self.matches.matching(event.type, event.country, event.vat)
 
     async def _purge(self, company: CompanyKey) -> None:
-        # The removal was stored before, and other events look for it after they were stored: of
-        # two that come at once at least one sees the other. The rows go first, since they are
-        # found by their events.
+        # The removal is stored before this, and other events check for it after they are stored,
+        # so of two concurrent events at least one sees the other. Rows are purged first, since
+        # they are found through their events.
         earlier = await self.events.of_company(company)
         await self.rows.purge(earlier)
         await self.events.forget(earlier)
@@ -88,7 +88,7 @@ class FanOut:
 def _read(message: bytes) -> tuple[AddressedEvent, bytes]:
     try:
         event, body = decode_addressed(message)
-        # Looked at here, so that nothing of a bad event is kept.
+        # Validated first, so that nothing of an invalid event is stored.
         UUID(event.id)
         datetime.fromisoformat(event.occurred_at)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Deliveries whose wake-up did not come are woken again, or found by their webhook's lane."""
+"""Requeueing of overdue deliveries whose message was lost."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,55 +8,55 @@ from common.contracts.webhooks import WebhookId
 from dispatcher.ports import DeliveryQueue, OverdueRows
 from webhook_store.delivery_models import Due
 
-#: Rows woken in one pass.
+#: Maximum rows requeued per pass.
 LIMIT = 1000
-#: While so many messages wait, what is overdue is only slow, and more of them would not help.
+#: Queue length above which overdue deliveries are considered slow, not lost.
 LONG_QUEUE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How many overdue deliveries a pass found."""
+    """Counts of the overdue deliveries of a pass."""
 
-    #: Their wake-ups did not come: they were woken.
+    #: Their messages were lost: they were requeued.
     lost: int = 0
-    #: They only wait for a slot: their webhook's lane looks into the store for them.
+    #: Waiting for a slot: their webhook's backlog reads them from the store.
     over_cap: int = 0
 
     @property
     def may_be_more(self) -> bool:
-        """Whether another pass would find more."""
+        """Whether another pass may find more."""
         return self.lost + self.over_cap >= LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class OverdueRequeuer:
-    """Heals a purged queue, a lost message and a dead process: they delay, and lose nothing."""
+    """Recovers from purged queues, lost messages and crashed processes."""
 
     rows: OverdueRows
     delivery_queue: DeliveryQueue
-    #: How long a row that was woken is left alone.
+    #: Minimum interval between two requeues of a row.
     pause: timedelta
-    #: Has the lane of a webhook look into the store, if the webhook has one in this process.
+    #: Makes a webhook's backlog read the store again; False when it has none here.
     rescan: Callable[[WebhookId], bool]
     now: Callable[[], datetime]
 
     async def __call__(self) -> Swept:
-        """Raises `Unavailable`."""
+        """Runs one pass; raises `Unavailable`."""
         if await self.delivery_queue.waiting() >= LONG_QUEUE:
             return Swept()
         at = self.now()
         due = await self.rows.overdue(at=at, limit=LIMIT)
         has_backlog = {one: self.rescan(one) for one in {one.task.webhook_id for one in due}}
         lost = [one for one in due if not has_backlog[one.task.webhook_id]]
-        await self._wake([one for one in lost if not one.is_retry], retries=False)
-        await self._wake([one for one in lost if one.is_retry], retries=True)
-        # Only now: whatever fails before this is done again by the next pass.
+        await self._requeue([one for one in lost if not one.is_retry], retries=False)
+        await self._requeue([one for one in lost if one.is_retry], retries=True)
+        # Last: the next pass repeats anything that fails before this.
         await self.rows.postpone(
             [one.task.delivery_id for one in due], at=at, until=at + self.pause
         )
         return Swept(lost=len(lost), over_cap=len(due) - len(lost))
 
-    async def _wake(self, due: Sequence[Due], *, retries: bool) -> None:
+    async def _requeue(self, due: Sequence[Due], *, retries: bool) -> None:
         if due:
             await self.delivery_queue.enqueue([one.task for one in due], retries=retries)

@@ -1,8 +1,8 @@
-"""Posts in flight, and webhooks with more due deliveries than slots: each has a lane for them.
+"""Posts in flight, and a backlog for each webhook with more due deliveries than slots.
 
-A delivery over a cap is acked and stays in its row, so a slow receiver holds no messages. The lane
-claims the webhook's due rows one by one as slots become free, first attempts before retries: those
-whose wake-ups it remembers, and when these were too many, the next in the store.
+A delivery over a limit stays in its row and its message is acked, so a slow receiver holds no
+messages. The backlog claims the webhook's due rows one by one as slots become free, first attempts
+before retries. It buffers a bounded number of deliveries and reads further ones from the store.
 """
 
 import asyncio
@@ -22,30 +22,30 @@ from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
 from webhook_store.models import Sendable
 
-#: Wake-ups that a lane remembers; of what is beyond it knows only that there is more.
-REMEMBERED = 64
-#: Posts that are being recorded and have given their slots back. While there are so many the
-#: database is slow, and further posts keep their slots until it has caught up.
-RECORDING = 200
+#: Maximum deliveries that a backlog buffers; further ones are read from the store.
+MAX_BUFFERED = 64
+#: Maximum posts being recorded after their slots were released. At this number the database is
+#: slow, and further posts keep their slots until it catches up.
+MAX_RECORDING = 200
 
 
 @dataclass(slots=True)
 class _Backlog:
-    """What a webhook has due besides the deliveries that already have their slots."""
+    """Due deliveries of a webhook that have no slot yet."""
 
     limit_key: LimitKey
     first_attempts: deque[DeliveryTask] = field(default_factory=deque)
     retries: deque[DeliveryTask] = field(default_factory=deque)
-    #: Whether the store may have first attempts that are not remembered here.
+    #: Whether the store may have first attempts that are not buffered.
     more: bool = False
-    #: Whether the store had more than was remembered of it, all of it to come later.
+    #: Whether the last read reached its limit, so that the store may have later rows.
     rest: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.first_attempts or self.more or self.retries or self.rest)
 
-    def remember(self, task: DeliveryTask) -> None:
-        if len(self.first_attempts) + len(self.retries) >= REMEMBERED:
+    def buffer(self, task: DeliveryTask) -> None:
+        if len(self.first_attempts) + len(self.retries) >= MAX_BUFFERED:
             self.more = True
         elif task.attempt == 1:
             self.first_attempts.append(task)
@@ -54,7 +54,7 @@ class _Backlog:
 
 
 class ThrottledWebhooks:
-    """The lanes of one process; they work while `running` is entered."""
+    """Backlogs of one process; they run while `running` is entered."""
 
     def __init__(
         self,
@@ -74,35 +74,35 @@ class ThrottledWebhooks:
         self._backlogs: dict[WebhookId, _Backlog] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
-        self._recording = asyncio.Semaphore(RECORDING)
+        self._recording = asyncio.Semaphore(MAX_RECORDING)
 
     @property
     def count(self) -> int:
-        """Webhooks with due deliveries that wait for a slot."""
+        """Number of webhooks with due deliveries that wait for a slot."""
         return len(self._backlogs)
 
     def rescan(self, webhook_id: WebhookId) -> bool:
-        """Has the webhook's lane look into the store; False if the webhook has none."""
+        """Makes the webhook's backlog read the store again; False when it has none."""
         backlog = self._backlogs.get(webhook_id)
         if backlog is not None:
             backlog.more = True
         return backlog is not None
 
     def add(self, limit_key: LimitKey, task: DeliveryTask) -> None:
-        """Takes over a due delivery for which there is no slot now."""
+        """Adds a due delivery for which no slot is free."""
         backlog = self._backlog(limit_key)
         if backlog is not None:
-            backlog.remember(task)
+            backlog.buffer(task)
 
     def scan(self, limit_key: LimitKey) -> None:
-        """Has the store looked into: there are due deliveries for which no wake-up comes."""
+        """Schedules a read of the store for due deliveries that have no message."""
         backlog = self._backlog(limit_key)
         if backlog is not None:
             backlog.more = True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Works while the body runs; call `finish` before leaving, or posts are cut off."""
+        """Runs the backlogs during the body; call `drain` before leaving, or posts are cut."""
         async with asyncio.TaskGroup() as self._group:
             try:
                 yield
@@ -110,7 +110,7 @@ class ThrottledWebhooks:
                 await self.drain(0)
 
     async def drain(self, limit: float) -> None:
-        """Takes no more, and lets posts in flight end, at most `limit` seconds."""
+        """Stops starting posts and waits up to `limit` seconds for those in flight."""
         self._group = None
         for backlog in self._tasks:
             backlog.cancel()
@@ -120,7 +120,7 @@ class ThrottledWebhooks:
             attempt.cancel()
 
     def _backlog(self, limit_key: LimitKey) -> _Backlog | None:
-        """The webhook's, which begins its work after this turn of the loop; None while stopping."""
+        """Returns the webhook's backlog, started if necessary; None while stopping."""
         backlog = self._backlogs.get(limit_key.webhook_id)
         if backlog is not None:
             backlog.limit_key = limit_key
@@ -140,7 +140,7 @@ class ThrottledWebhooks:
                     await self._start_attempt(backlog, backlog.retries.popleft())
                 else:
                     await self._read_store(backlog)
-        except Exception:  # noqa: BLE001 (other lanes go on; the sweeper finds what waits here)
+        except Exception:  # noqa: BLE001 (other backlogs continue; the sweeper requeues these rows)
             self._telemetry.backlog_failed(backlog.limit_key.webhook_id)
         finally:
             del self._backlogs[backlog.limit_key.webhook_id]
@@ -151,22 +151,22 @@ class ThrottledWebhooks:
         self._run(self._claim_and_attempt(limit_key, task))
 
     async def _read_store(self, backlog: _Backlog) -> None:
-        # What is remembered is in the store as well. Nothing is claimed before it has its slot:
-        # a lease that runs while its delivery waits would be over before the post.
+        # Buffered deliveries are in the store as well. Nothing is claimed before it has a slot:
+        # otherwise its lease could expire while it waits.
         backlog.more = False
-        due = await self._rows.due(backlog.limit_key.webhook_id, limit=REMEMBERED)
+        due = await self._rows.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
         backlog.first_attempts.clear()
         backlog.retries.clear()
         for task in due:
-            backlog.remember(task)
-        backlog.rest = len(due) == REMEMBERED
+            backlog.buffer(task)
+        backlog.rest = len(due) == MAX_BUFFERED
 
     def start(self, limit_key: LimitKey, webhook: Sendable, delivery: Claimed) -> None:
-        """Attempts a claimed delivery in the slot that was taken for it, and gives that back."""
+        """Attempts a claimed delivery in its acquired slot, then releases the slot."""
         self._run(self._attempt_in_slot(limit_key, webhook, delivery))
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
-        if self._group is None:  # stopping; the row is woken again when its lease is over
+        if self._group is None:  # stopping; the sweeper requeues the row when its lease expires
             attempt.close()
             return
         task = self._group.create_task(attempt)
@@ -181,7 +181,7 @@ class ThrottledWebhooks:
             )
         except Unavailable as outage:
             self._telemetry.deferred(task.delivery_id, DeferReason.OUTAGE, str(outage))
-        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
+        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
             self._telemetry.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
             self._slots.release(limit_key)
@@ -197,15 +197,15 @@ class ThrottledWebhooks:
                 await self._record(posted)
         except Unavailable as outage:
             self._telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
-        except Exception:  # noqa: BLE001 (lanes outlive any delivery; the telemetry has the error)
+        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
             self._telemetry.failed(delivery.id, delivery.webhook_id)
 
     async def _post_in_slot(
         self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
     ) -> Posted | None:
-        """Gives the slot back before the post is recorded, and holds a limit_key to record it.
+        """Posts, then releases the slot once the post may be recorded.
 
-        A slot kept until then would let a receiver have no more than the database can write.
+        Slots held during the write would limit posts to the database's write rate.
         """
         posted = None
         try:
