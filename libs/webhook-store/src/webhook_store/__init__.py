@@ -1,4 +1,4 @@
-"""The context of webhooks in MongoDB: webhooks with sealed secrets, their deliveries and attempts.
+"""Storage of webhooks in MongoDB: encrypted secrets, deliveries, attempts and events.
 
-Shared by the registry, which manages webhooks, and the dispatcher, which sends to them.
+Shared by the registry, which manages webhooks, and the dispatcher, which delivers to them.
 """

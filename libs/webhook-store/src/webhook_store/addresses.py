@@ -1,8 +1,8 @@
-"""Which addresses may be called: everything but what is private, local or not an address of a host.
+"""Addresses that deliveries may be sent to: public unicast addresses only.
 
-A receiver's URL is anybody's to write, so it must not reach what only we can reach. This is the
-table that the check of a URL and the guard at the socket share. `ipaddress.is_global` is not
-enough: it says True of multicast, NAT64 and 6to4 forms of private addresses, among others.
+A receiver's URL is untrusted and must not reach our internal network. The URL check and the guard
+at the socket share this table. `ipaddress.is_global` is not enough: among others it is True for
+multicast and for NAT64 and 6to4 forms of private addresses.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from typing import Final
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-#: From IANA's registry of special-purpose IPv4 addresses, and one that is public by number only.
+#: IANA's registry of special-purpose IPv4 addresses, and a cloud address in public space.
 _IPV4: Final = tuple(
     (IPv4Network(network), word)
     for network, word in (
@@ -45,7 +45,7 @@ _IPV4: Final = tuple(
     )
 )
 
-#: First match wins. What is in none of these and outside of global unicast is refused, too.
+#: First match wins. Addresses outside global unicast are refused as well.
 _IPV6: Final = tuple(
     (IPv6Network(network), word)
     for network, word in (
@@ -73,16 +73,16 @@ _IPV6: Final = tuple(
 
 _GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 
-#: Ways to write an IPv4 address that a host or a translator turns back into it: the inner address
-#: decides. A network that reaches IPv4 through DNS64 sees public hosts in the second form only.
+#: IPv6 forms of IPv4 addresses that a host or a translator unwraps: the inner address decides. A
+#: network that reaches IPv4 through DNS64 sees public hosts in the second form only.
 _WRAPPED: Final = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 
 
 def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str | None:
-    """Why an address may not be called, in a word or two; None when it may.
+    """Returns the reason to block an address, in a word or two; None when it is permitted.
 
-    `allowed` are networks that may be called although they are private. A zone index
-    (`fe80::1%eth0`) does not count. Raises ValueError for what is not an address.
+    `allowed` are private networks that may be called. A zone index (`fe80::1%eth0`) is ignored.
+    Raises ValueError for an invalid address.
     """
     plain = _plain(ip_address(address))
     if any(plain.version == network.version and plain in network for network in allowed):
@@ -94,12 +94,12 @@ def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str |
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Networks of a comma-separated list; raises ValueError for what is not one."""
+    """Parses a comma-separated list of networks; raises ValueError for an invalid one."""
     return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _plain(address: Address) -> Address:
-    """Without its zone, and what is wrapped in it instead of the wrapper."""
+    """Strips the zone and unwraps an embedded IPv4 address."""
     if isinstance(address, IPv4Address):
         return address
     bare = IPv6Address(int(address))

@@ -1,4 +1,4 @@
-"""Attempts that were made, as the owner of a webhook reads them."""
+"""Completed attempts, as listed for a webhook's owner."""
 
 from pymongo import DESCENDING
 
@@ -7,7 +7,7 @@ from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import ATTEMPTS, listed_attempt
 from webhook_store.delivery_models import ListedAttempt
 
-#: Attempts listed of a webhook (spec section 8).
+#: Maximum attempts listed per webhook (spec section 8).
 LISTED = 50
 
 
@@ -20,7 +20,7 @@ class Attempts:
     async def latest(
         self, webhook_id: WebhookId, *, generation: int, limit: int = LISTED
     ) -> list[ListedAttempt]:
-        """The last attempts made, newest first; `generation` is the webhook's present one."""
+        """Returns the last attempts, newest first, read under the current `generation`."""
         order = [("attempted_at", DESCENDING), ("_id", DESCENDING)]
         with translated_errors():
             found = self._attempts.find({"webhook_id": webhook_id}, sort=order, limit=limit)

@@ -1,7 +1,7 @@
-"""Delivery rows as the dispatcher needs them: the truth about what is sent to whom, and when.
+"""Delivery rows for the dispatcher: the source of truth of every delivery.
 
-A row is claimed by a conditional update before its attempt and given back with the attempt's
-result (see recording.py). What waits has no `expires_at`, so nothing that waits ever expires.
+A row is claimed by a conditional update before its attempt and released with the attempt's result
+(see recording.py). A waiting row has no `expires_at`, so it never expires.
 """
 
 from collections import defaultdict
@@ -38,13 +38,13 @@ _DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
 
 @dataclass(frozen=True, slots=True)
 class DeliveryTimes:
-    """How long things last."""
+    """Durations of leases, grace and retention."""
 
-    #: A claim's; longer than the longest attempt.
+    #: Duration of a claim; longer than the attempt timeout.
     lease: timedelta
-    #: How long after its time a row is left to its message.
+    #: Time after its due time before a row counts as overdue.
     grace: timedelta = GRACE
-    #: How long an ended row is kept.
+    #: Retention of an ended row.
     retention: timedelta = timedelta(days=30)
 
 
@@ -56,7 +56,7 @@ class Deliveries:
         self._times = times
 
     async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
-        """Keeps deliveries; those that are there already stay as they are."""
+        """Stores deliveries; existing ones are left unchanged."""
         times = self._times
         writes = [
             InsertOne(new_document(one, at=at, grace=times.grace, retention=times.retention))
@@ -66,14 +66,14 @@ class Deliveries:
             try:
                 await self._rows.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
-                duplicates(error)  # They stay as they are.
+                duplicates(error)  # existing rows are left unchanged
 
     async def claim(
         self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime
     ) -> list[Claimed]:
-        """Takes those of `tasks` that still wait for just that attempt and are nobody's now.
+        """Claims the `tasks` that still wait for exactly that attempt and are unclaimed.
 
-        `token` is new for each call. The others have been attempted, ended or claimed.
+        `token` is new for each call. The other tasks were attempted, ended or claimed.
         """
         ids_by_attempts: defaultdict[int, list[DeliveryId]] = defaultdict(list)
         for task in tasks:
@@ -86,8 +86,8 @@ class Deliveries:
         free = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
         taken = {
             "$set": {"claim": token, "lease_until": lease_until},
-            # Should we die with it, the sweeper finds it the moment that the lease is over. An
-            # earlier time does as well, and leaving it spares the index a write.
+            # After a crash the sweeper finds the row as soon as the lease expires. An earlier
+            # time is kept, which saves an index write.
             "$min": {"wake_at": lease_until},
         }
         with translated_errors():
@@ -98,7 +98,7 @@ class Deliveries:
             return [claimed_of(document) async for document in found]
 
     async def due(self, webhook_id: WebhookId, *, limit: int, at: datetime) -> list[DeliveryTask]:
-        """The attempts that a webhook has due and no process has claimed, retries last."""
+        """Returns a webhook's due, unclaimed attempts, retries last."""
         due = {
             "webhook_id": webhook_id,
             "state": WAITING,
@@ -111,7 +111,7 @@ class Deliveries:
             return [due_of(document).task async for document in found]
 
     async def overdue(self, *, at: datetime, limit: int) -> list[Due]:
-        """Deliveries whose message should have come, first attempts before retries."""
+        """Returns deliveries whose message is overdue, first attempts before retries."""
         passed = {
             "state": WAITING,
             "retries": {"$gte": 0},
@@ -124,8 +124,8 @@ class Deliveries:
             return [due_of(document) async for document in found]
 
     async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
-        """Notes that these were woken: `overdue` gives none of them before `until`."""
-        # One that was claimed meanwhile is looked at when its lease is over.
+        """Postpones requeued rows: `overdue` omits them before `until`."""
+        # A row that was claimed meanwhile is checked when its lease expires.
         waiting = {
             "_id": {"$in": list(ids)},
             "state": WAITING,
@@ -136,13 +136,13 @@ class Deliveries:
             await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
 
     async def waiting(self, *, retries: int, limit: int) -> int:
-        """How many wait for the attempt after so many retries, counted up to `limit`."""
+        """Counts the rows that wait after this number of retries, up to `limit`."""
         wanted = {"state": WAITING, "retries": retries}
         with translated_errors():
             return await self._rows.count_documents(wanted, limit=limit)
 
     async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
-        """Cancels what waits of events whose company was removed; none is ever sent again."""
+        """Cancels the waiting deliveries of a removed company's events for good."""
         of_events = {"event_id": {"$in": list(event_ids)}}
         waiting = {**of_events, "state": WAITING, "lease_until": {"$lte": at}}
         ended = {
@@ -153,5 +153,5 @@ class Deliveries:
         }
         with translated_errors():
             await self._rows.update_many(waiting, {"$set": ended})
-            # What is in flight ends by itself: its next attempt finds no event.
+            # A delivery in flight ends at its next attempt, which finds no event.
             await self._rows.update_many(of_events, {"$set": {"purged": True}})

@@ -1,4 +1,4 @@
-"""How deliveries, attempts and events lie in MongoDB."""
+"""MongoDB documents of deliveries, attempts and events."""
 
 from collections.abc import Hashable
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,7 @@ ATTEMPTS = "attempts"
 EVENTS = "events"
 RECOVERIES = "recoveries"
 
-#: The lease of a delivery that nobody has.
+#: The lease of an unclaimed delivery.
 NO_LEASE = datetime.fromtimestamp(0, UTC)
 
 WAITING = DeliveryState.WAITING.value
@@ -35,7 +35,7 @@ WAITING = DeliveryState.WAITING.value
 def new_document(
     new: NewDelivery, *, at: datetime, grace: timedelta, retention: timedelta
 ) -> Document:
-    """A row, waiting for its first attempt or cancelled from the start."""
+    """Row of a new delivery, waiting or cancelled from the start."""
     document = {
         "_id": new.id,
         "webhook_id": new.webhook_id,
@@ -50,7 +50,7 @@ def new_document(
 
 
 def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Document:
-    """The fields of a row at the beginning of its schedule."""
+    """Fields of a row at the start of its schedule."""
     return {
         "state": WAITING,
         "generation": generation,
@@ -90,7 +90,7 @@ def due_of(document: Document) -> Due:
 
 
 def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
-    """The update of a row that gives its claim back with a result."""
+    """Update that writes a result to a row and releases its claim."""
     settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
     match result:
         case Cancelled(_, reason):
@@ -113,7 +113,7 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
 
 
 def change_of(result: Result) -> Hashable:
-    """Equal for results for which `after` is the same."""
+    """Key that is equal for results with the same `after`."""
     claim = result.delivery.claim
     match result:
         case Cancelled(_, reason):
@@ -125,7 +125,7 @@ def change_of(result: Result) -> Hashable:
 
 
 def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
-    """Its id makes an attempt that is written again the same attempt."""
+    """Attempt document; its id makes repeated writes idempotent."""
     delivery = attempted.delivery
     succeeded = attempted.state is DeliveryState.SUCCEEDED
     return {
@@ -147,8 +147,8 @@ def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
 
 
 def listed_attempt(document: Document, *, generation: int) -> ListedAttempt:
-    """An attempt as its webhook's owner reads it while the webhook has this generation."""
-    # A retry planned under an earlier generation will not come: it reads as cancelled.
+    """Attempt as listed for the owner under the current `generation`."""
+    # A retry scheduled under an earlier generation is listed as cancelled.
     comes = document["generation"] == generation
     return ListedAttempt(
         delivery_id=document["delivery_id"],
@@ -165,7 +165,7 @@ def listed_attempt(document: Document, *, generation: int) -> ListedAttempt:
 
 
 def listed_cancelled(document: Document) -> ListedAttempt:
-    """A cancelled delivery; one that only reads as cancelled has no reason of its own yet."""
+    """Cancelled delivery as listed; without a reason until its row is cancelled."""
     return ListedAttempt(
         delivery_id=document["_id"],
         event_id=document["event_id"],

@@ -1,4 +1,4 @@
-"""Deliveries as the dispatcher and the registry know them."""
+"""Models of deliveries, shared by dispatcher and registry."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,15 +9,15 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AttemptStatus, DeliveryId, DisabledReason, WebhookId
 
-#: How long after its time a row is left to its message before the sweeper looks at it.
+#: Time after its due time before the sweeper requeues a row.
 GRACE = timedelta(seconds=30)
 
 
 class DeliveryState(StrEnum):
-    #: For an attempt: now, later, or in somebody's hands.
+    #: For an attempt: due, scheduled or claimed.
     WAITING = "waiting"
     SUCCEEDED = "succeeded"
-    #: For good, as far as the schedule goes.
+    #: The schedule is exhausted.
     FAILED = "failed"
     CANCELLED = "cancelled"
 
@@ -30,11 +30,11 @@ class CancelReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event whose bytes are kept for its deliveries."""
+    """Event whose bytes are stored for its deliveries."""
 
     id: str
     kind: EventType
-    #: None in `webhook.test` only.
+    #: None only for `webhook.test`.
     company: CompanyKey | None
     body: bytes
 
@@ -45,18 +45,18 @@ class NewDelivery:
 
     id: DeliveryId
     webhook_id: WebhookId
-    #: The webhook's when it was matched: a later one makes this delivery a cancelled one.
+    #: The webhook's generation at the match; a later generation cancels this delivery.
     generation: int
     event_id: str
     event_type: EventType
     occurred_at: datetime
-    #: Set when it is not to be sent, but kept so that it can be recovered.
+    #: Set when the delivery is stored as cancelled, so that it can be recovered.
     cancelled: CancelReason | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """A delivery in our hands until `lease_until`; nobody else attempts it before that."""
+    """Delivery claimed exclusively until `lease_until`."""
 
     id: DeliveryId
     webhook_id: WebhookId
@@ -66,9 +66,9 @@ class Claimed:
     occurred_at: datetime
     #: Attempts made, over all schedules.
     attempts: int
-    #: Retries used up of the present schedule.
+    #: Retries made in the current schedule.
     retries: int
-    #: Whether its owner asked for this attempt, which then is the only one.
+    #: Whether the owner requested this attempt, which has no retries.
     by_hand: bool
     claim: str
     lease_until: datetime
@@ -76,7 +76,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True)
 class Attempted:
-    """A claimed delivery, the attempt that was made, and what follows."""
+    """Result of an attempt, with what follows."""
 
     delivery: Claimed
     at: datetime
@@ -86,12 +86,12 @@ class Attempted:
     error: str | None
     #: None when there is no further attempt.
     next_attempt_at: datetime | None
-    #: Why the webhook is to be disabled, if it is.
+    #: Reason to disable the webhook, if any.
     disable: DisabledReason | None
 
     @property
     def number(self) -> int:
-        """Counted from 1."""
+        """Number of the attempt, from 1."""
         return self.delivery.attempts + 1
 
     @property
@@ -103,7 +103,7 @@ class Attempted:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A claimed delivery that is not to be attempted."""
+    """Claimed delivery that is cancelled instead of attempted."""
 
     delivery: Claimed
     reason: CancelReason
@@ -114,9 +114,9 @@ Result = Attempted | Cancelled
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a result."""
+    """Effect of writing a result."""
 
-    #: False when the claim had been lost: somebody else's result counts.
+    #: False when the claim was lost and another process's result counts.
     held: bool
     #: Whether this result disabled the webhook.
     disabled: bool = False
@@ -124,16 +124,16 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A delivery whose time has passed without anybody having attempted it."""
+    """Due delivery that has not been attempted."""
 
     task: DeliveryTask
-    #: Whether it is a retry, which stands behind first attempts.
+    #: Whether it is a retry; first attempts have priority.
     is_retry: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ListedAttempt:
-    """An attempt that was made, or a delivery that was cancelled before a further one."""
+    """Completed attempt or cancelled delivery, as listed."""
 
     delivery_id: DeliveryId
     event_id: str

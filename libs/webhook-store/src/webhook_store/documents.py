@@ -1,4 +1,4 @@
-"""How webhooks lie in MongoDB."""
+"""MongoDB documents of webhooks."""
 
 from datetime import datetime
 from typing import Any
@@ -18,12 +18,12 @@ DATABASE = "webhooks"
 WEBHOOKS = "webhooks"
 IDEMPOTENCY = "idempotency"
 
-#: What a `Webhook` is read from: all but the secrets and the index keys.
+#: Projection of a `Webhook`: all but the secrets and the index keys.
 WITHOUT_SECRETS = {"secrets": 0, "match_keys": 0}
 
 
 def webhook_fields(webhook: Webhook) -> Document:
-    """All of a webhook that may change, but for its secrets."""
+    """Mutable fields of a webhook, without its secrets."""
     return {
         "url": webhook.url,
         "host": webhook.host,
@@ -59,7 +59,7 @@ def webhook_of(document: Document) -> Webhook:
 
 
 def sealed_document(sealed: SealedSecret, *, call_id: UUID) -> Document:
-    """`call_id` is the call that made the secret: delivered again, it must not make another."""
+    """Fields of a secret; `call_id` makes a redelivered call idempotent."""
     return {
         "key_id": sealed.key_id,
         "nonce": sealed.nonce,

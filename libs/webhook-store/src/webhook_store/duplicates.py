@@ -1,21 +1,21 @@
-"""What became of a list of writes of which some may have been made before."""
+"""Duplicate keys in the result of a bulk write."""
 
 import pymongo.errors
 
 from common.contracts.failures import Unavailable
 
-#: MongoDB's code of an insert whose id is there already.
+#: MongoDB's error code for a duplicate key.
 _DUPLICATE = 11000
 
 
 def duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:
-    """Which of the writes found their id taken, by their place in the list.
+    """Returns the indexes of the writes whose id already existed.
 
-    Raises Unavailable when no majority is known to have what was written, and the error itself when
-    some of the writes failed otherwise.
+    Raises Unavailable when no majority acknowledged the writes, and the error itself when a write
+    failed for another reason.
     """
     if error.details["writeConcernErrors"]:
-        # A primary that was elected meanwhile may know nothing of them.
+        # A newly elected primary may not have them.
         raise Unavailable("no majority of the database has what was written") from error
     faults = error.details["writeErrors"]
     if any(fault["code"] != _DUPLICATE for fault in faults):

@@ -1,4 +1,4 @@
-"""Events: the bytes that are posted, stored once for all the webhooks that they are for."""
+"""Stored events: the posted bytes, stored once for all webhooks."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -13,9 +13,9 @@ from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
 from webhook_store.delivery_models import StoredEvent
 from webhook_store.duplicates import duplicates
 
-#: Between an event's insert and its rows' there are moments; a review must not fall into them.
+#: Margin for the time between the inserts of an event and of its rows.
 _SETTLING = timedelta(minutes=10)
-#: How soon an event is looked at again that still has rows.
+#: Interval between checks of an expired event that still has rows.
 _REVIEW_AGAIN = timedelta(days=1)
 
 
@@ -23,29 +23,29 @@ class Events:
     """The stored events. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, *, retention: timedelta) -> None:
-        """`retention` is how long an event is kept at least."""
+        """`retention` is the minimum retention of an event."""
         self._events = database[EVENTS]
         self._rows = database[DELIVERIES]
         self._retention = retention
 
     async def store(self, events: Sequence[StoredEvent], *, at: datetime) -> None:
-        """Keeps events; those that are there already stay as they are."""
+        """Stores events; existing ones are left unchanged."""
         review_at = at + self._retention + _SETTLING
         writes = [InsertOne({**_document(event), "review_at": review_at}) for event in events]
         with translated_errors():
             try:
                 await self._events.bulk_write(writes, ordered=False)
             except pymongo.errors.BulkWriteError as error:
-                duplicates(error)  # They stay as they are.
+                duplicates(error)  # existing events are left unchanged
 
     async def bodies(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """The bytes of those that are there."""
+        """Returns the bytes of the events that exist."""
         with translated_errors():
             found = self._events.find({"_id": {"$in": list(ids)}}, {"body": 1})
             return {document["_id"]: document["body"] async for document in found}
 
     async def removed(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
-        """Those of the companies that their register ordered removed."""
+        """Returns the companies whose removal the register ordered."""
         wanted = {
             "company": {"$in": list(companies)},
             "type": EventType.COMPANY_REMOVED.value,
@@ -55,7 +55,7 @@ class Events:
             return {document["company"] async for document in found}
 
     async def of_company(self, company: CompanyKey) -> list[str]:
-        """The ids of a company's events, without its removal's."""
+        """Returns the ids of a company's events, except its removal."""
         of_company = {
             "company": company,
             "type": {"$ne": EventType.COMPANY_REMOVED.value},
@@ -70,9 +70,9 @@ class Events:
             await self._events.delete_many({"_id": {"$in": list(ids)}})
 
     async def expire(self, *, at: datetime, limit: int) -> int:
-        """Deletes events past their time that no delivery needs any more; gives how many.
+        """Deletes expired events that no delivery needs; returns how many.
 
-        Not by a TTL index: an event whose delivery waits, or is recovered, has to stay.
+        A TTL index does not fit: an event with a waiting or recovered delivery must stay.
         """
         with translated_errors():
             found = await self._events.find(

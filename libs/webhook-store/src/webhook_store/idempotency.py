@@ -1,7 +1,7 @@
-"""What each `Idempotency-Key` was used for, kept so that a repeat does nothing twice.
+"""Uses of each `Idempotency-Key`, stored so that a repeat has no second effect.
 
-A use is noted before the work and answered after it. What the work makes is named after the call
-that used the key first, so whoever finds a use without an answer may do the work again.
+A use is stored before the work and its answer after it. Created objects are named after the call
+that first used the key, so the work of a use without an answer may safely be repeated.
 """
 
 from datetime import datetime
@@ -21,14 +21,14 @@ class IdempotencyKeys:
         self._uses = database[IDEMPOTENCY]
 
     async def find(self, scope: KeyScope, *, at: datetime) -> KeyUse | None:
-        """What the key was used for, while that is kept."""
-        # An expired use may still be there: the database removes them once a minute.
+        """Returns the stored use of the key, if it has not expired."""
+        # An expired use may still exist: the database removes them once a minute.
         with translated_errors():
             found = await self._uses.find_one({"_id": scope.id, "expires_at": {"$gt": at}})
         return None if found is None else _use_of(found)
 
     async def use(self, scope: KeyScope, new: KeyUse, *, at: datetime, until: datetime) -> KeyUse:
-        """The use that is noted: this one, unless another is still kept or came first."""
+        """Stores a use; returns it, or the earlier unexpired use of the key."""
         document = {
             "_id": scope.id,
             "call": str(new.call_id),
@@ -44,10 +44,10 @@ class IdempotencyKeys:
                 upsert=True,
                 return_document=ReturnDocument.AFTER,
             )
-        return _use_of(found or document)  # an upsert always answers with a document
+        return _use_of(found or document)  # an upsert always returns a document
 
     async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
-        """Notes that what was asked for is done, and what its repeats are answered."""
+        """Stores the answer for repeats of a completed request."""
         document = {"status": answer.status, "body": answer.body, "location": answer.location}
         with translated_errors():
             await self._uses.update_one({"_id": scope.id}, {"$set": {"answer": document}})

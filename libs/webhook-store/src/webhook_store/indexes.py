@@ -1,4 +1,4 @@
-"""Indexes are made by a command (in Kubernetes a Job), never when a service starts."""
+"""Indexes, created by a command (a Job in Kubernetes), never at a service's start."""
 
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
@@ -8,17 +8,17 @@ from webhook_store.delivery_documents import ATTEMPTS, DELIVERIES, EVENTS, RECOV
 from webhook_store.delivery_models import DeliveryState
 from webhook_store.documents import IDEMPOTENCY, WEBHOOKS
 
-#: Partial indexes: most rows have succeeded, and are in neither.
+#: Partial indexes: most rows have succeeded and are in neither.
 _WAITING = {"state": WAITING}
 _REPEATABLE = {"state": {"$in": [DeliveryState.FAILED.value, DeliveryState.CANCELLED.value]}}
-#: As `_WAITING`; not for the dispatcher's queries, whose choice of an index it would make harder.
+#: Like `_WAITING`, but written so that the dispatcher's queries do not consider its index.
 _WAITING_NEWEST = {**_WAITING, "occurred_at": {"$exists": True}}
 
 _NEWEST = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
 
 INDEXES = {
     WEBHOOKS: [
-        # At most one webhook in each slot of an owner.
+        # One webhook per slot of an owner.
         IndexModel([("owner", ASCENDING), ("slot", ASCENDING)], name="owner_slot", unique=True),
         IndexModel([("match_keys", ASCENDING)], name="match_keys"),
     ],
@@ -26,19 +26,19 @@ INDEXES = {
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
     DELIVERIES: [
-        # A webhook's next: first attempts before retries.
+        # A webhook's due rows: first attempts before retries.
         IndexModel(
             [("webhook_id", ASCENDING), ("retries", ASCENDING), ("due_at", ASCENDING)],
             name="next_due",
             partialFilterExpression=_WAITING,
         ),
-        # The sweeper's, in the same order; also counts what waits by delay.
+        # Overdue rows, in the same order; also counts waiting rows by delay.
         IndexModel(
             [("retries", ASCENDING), ("wake_at", ASCENDING)],
             name="overdue",
             partialFilterExpression=_WAITING,
         ),
-        # What owners may have sent again: what ended, and what waits under an earlier generation.
+        # Recoverable rows: ended ones, and waiting ones of an earlier generation.
         IndexModel(
             [("webhook_id", ASCENDING), ("state", ASCENDING), *_NEWEST],
             name="ended_newest",
@@ -50,7 +50,7 @@ INDEXES = {
             partialFilterExpression=_WAITING_NEWEST,
         ),
         IndexModel([("event_id", ASCENDING)], name="event_id"),
-        # What waits has no such field, and never expires.
+        # Waiting rows lack this field and never expire.
         IndexModel(
             [("expires_at", ASCENDING)],
             name="expires_at",
@@ -65,7 +65,7 @@ INDEXES = {
         ),
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
-    # What is unfinished has no such field; finding it uses this index, too.
+    # Unfinished recoveries lack this field; finding them uses this index as well.
     RECOVERIES: [
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
@@ -78,14 +78,14 @@ INDEXES = {
     ],
 }
 
-#: Indexes of earlier versions, in whose place others stand.
+#: Replaced indexes of earlier versions.
 REPLACED = {DELIVERIES: ["repeatable"]}
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Makes what is missing and drops what was replaced; harmless when all is done.
+    """Creates missing indexes and drops replaced ones; idempotent.
 
-    Gives the names of the present ones.
+    Returns the names of the current indexes.
     """
     made = []
     with translated_errors():

@@ -1,8 +1,8 @@
-"""Which webhooks an event is for, as keys of one index.
+"""Matching of events and webhooks through the keys of one index.
 
-A webhook is listed under the companies of its filter, or else under each of its patterns with each
-of its countries (`*` for any). An event asks for the seven keys it can be listed under, so that
-matching costs what matches and not what is stored.
+A webhook is indexed under the companies of its filter, or else under each of its patterns with each
+of its countries (`*` for any). An event looks up seven keys, so the cost of matching depends on the
+matches and not on the number of webhooks.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ ANY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What of an event decides whom it is for."""
+    """Properties of an event that matching uses."""
 
     kind: EventType
     country: Country
@@ -25,13 +25,13 @@ class Subject:
 
 
 def patterns_of(kind: EventType) -> tuple[str, ...]:
-    """The patterns that an event type matches: itself, its family, everything."""
+    """Returns the patterns that match an event type: itself, its family, everything."""
     family = kind.partition(".")[0]
     return (kind.value, f"{family}.{ANY}", ANY)
 
 
 def match_keys(webhook: Webhook) -> list[str]:
-    """What a webhook is listed under; nothing when its filter can never match."""
+    """Returns a webhook's index keys; none when its filter can never match."""
     countries = () if webhook.filter is None else webhook.filter.countries
     companies = () if webhook.filter is None else webhook.filter.companies
     if companies:
@@ -40,9 +40,9 @@ def match_keys(webhook: Webhook) -> list[str]:
 
 
 def event_keys(subject: Subject) -> list[str]:
-    """What the webhooks that an event is for are listed under.
+    """Returns the index keys of the webhooks that may match an event.
 
-    A webhook listed under the company still has to match one of the patterns of the event's kind.
+    A webhook indexed under the company must still match one of the event type's patterns.
     """
     of_patterns = [
         f"{pattern}|{place}"

@@ -1,4 +1,4 @@
-"""Webhooks as the registry and the dispatcher know them."""
+"""Models of webhooks, shared by registry and dispatcher."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,7 @@ from common.contracts.webhooks import DeliveryId, DisabledReason, WebhookId, Web
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """Which companies' events; an empty tuple restricts nothing, and both must match."""
+    """Filter by company and country; both must match, and an empty tuple matches all."""
 
     countries: tuple[Country, ...] = ()
     companies: tuple[CompanyKey, ...] = ()
@@ -26,7 +26,7 @@ class Webhook:
     id: WebhookId
     owner: str
     url: str
-    #: The host of `url` in lower case, without a trailing dot: what the caps count by.
+    #: The host of `url` in lower case, without a trailing dot; concurrency limits count by it.
     host: str
     #: Patterns: `company.updated`, `company.*`, `*`.
     events: tuple[str, ...]
@@ -37,8 +37,8 @@ class Webhook:
     status: WebhookStatus = WebhookStatus.ENABLED
     disabled_at: datetime | None = None
     disabled_reason: DisabledReason | None = None
-    #: Raised by each disable and each enable, so that what was begun under another state of the
-    #: webhook can be told from what belongs to this one.
+    #: Incremented by each disable and enable, so that deliveries of an earlier state can be
+    #: recognized.
     generation: int = 1
 
     @property
@@ -48,26 +48,26 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A webhook that an event is for."""
+    """Webhook that matches an event."""
 
     webhook_id: WebhookId
     owner: str
     host: str
     generation: int
-    #: When not, the delivery is stored as cancelled, to be recovered later.
+    #: If False, the delivery is stored as cancelled and can be recovered later.
     enabled: bool
 
 
 @dataclass(frozen=True, slots=True)
 class SigningSecrets:
     newest: SecretStr
-    #: The one before, while it still signs too.
+    #: The previous secret, while it still signs as well.
     previous: SecretStr | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Sendable:
-    """What a POST needs to know of its webhook now."""
+    """Current state of a webhook, as needed for a POST."""
 
     webhook_id: WebhookId
     owner: str
@@ -75,13 +75,13 @@ class Sendable:
     host: str
     generation: int
     enabled: bool
-    #: None when none of this process' keys opens them: our own fault, so the delivery waits.
+    #: None when no configured key opens them; the delivery then waits.
     secrets: SigningSecrets | None
 
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A webhook with its newest secret: what is shown once."""
+    """A webhook with its newest secret, which is shown once."""
 
     webhook: Webhook
     secret: SecretStr
@@ -89,33 +89,33 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class MadeBefore:
-    """The webhook was there already."""
+    """The webhook already exists."""
 
     registered: Registered
-    #: The call that made its newest secret.
+    #: The call that created its newest secret.
     call_id: UUID
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerIsFull:
-    """The owner has as many webhooks as one may have; nothing was created."""
+    """The owner has reached the limit; nothing was created."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewSecret:
-    """A secret to take the place of another."""
+    """New secret that replaces another."""
 
     secret: SecretStr
-    #: The call that made it: delivered again, it makes no other.
+    #: The call that created it; its redelivery creates no other.
     call_id: UUID
     at: datetime
-    #: Until then the replaced one signs too.
+    #: End of the overlap in which the replaced secret signs as well.
     previous_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class KeyScope:
-    """Where an `Idempotency-Key` counts: one owner's requests to one path."""
+    """Scope of an `Idempotency-Key`: one owner's requests to one path."""
 
     owner: str
     path: str
@@ -128,7 +128,7 @@ class KeyScope:
 
 @dataclass(frozen=True, slots=True)
 class KeptAnswer:
-    """An answer as it is repeated: it never holds a secret."""
+    """Stored answer for repeats; it never contains a secret."""
 
     status: int
     body: bytes
@@ -137,16 +137,16 @@ class KeptAnswer:
 
 @dataclass(frozen=True, slots=True)
 class KeyUse:
-    """What an `Idempotency-Key` was used for."""
+    """Use of an `Idempotency-Key`."""
 
-    #: The call that used it first; what the request makes is named after it.
+    #: The call that first used it; created objects are named after it.
     call_id: UUID
-    #: SHA-256 of the request body: a repeat has the same.
+    #: SHA-256 of the request body; a repeat has the same.
     fingerprint: bytes
-    #: None until what was asked for is done; a repeat then does it.
+    #: None until the request is completed; a repeat then completes it.
     answer: KeptAnswer | None = None
 
 
 def delivery_id(event_id: str, webhook_id: WebhookId) -> DeliveryId:
-    """One for each event and webhook; `event_id` is a UUID's text."""
+    """Derives the delivery id of an event and a webhook; `event_id` is a UUID."""
     return DeliveryId(str(uuid5(UUID(event_id), webhook_id)))

@@ -1,4 +1,4 @@
-"""Receipts of events: their deliveries are stored, so their publisher need not keep them.
+"""Receipts of events whose deliveries are stored; the publisher may drop such events.
 
 A receipt is written after everything that follows from its event, and before the event's message is
 acked. An event with a receipt is never fanned out again (ADR 0018).

@@ -1,11 +1,11 @@
-"""Results of attempts, written under the claims that they were made with.
+"""Recording of results under the claims of their attempts.
 
-Single writes in an order that a crash cannot break, and no transaction: first the attempts, then
-the disabling of webhooks, then the rows, one write for all that change alike. A crash in between
-leaves a row that is still claimed. When its lease is over it is attempted again, and the later
-attempt, which has the same number, takes the place of the earlier; or its webhook is disabled by
-then, and it ends as cancelled. A transaction that its process leaves open when it is killed would
-hold its rows for a minute, and with them every list that they are claimed in (ADR 0007, 0013).
+Separate writes in a crash-safe order, without a transaction: first the attempts, then the disabling
+of webhooks, then the rows, one write for all equal changes. A crash in between leaves a claimed
+row. When its lease expires it is attempted again, and the later attempt, which has the same number,
+replaces the earlier; or its webhook is disabled by then, and the delivery is cancelled. A killed
+process would leave a transaction open, which blocks its rows and every batch that claims them for
+a minute (ADR 0007, 0013).
 """
 
 from collections import defaultdict
@@ -41,10 +41,10 @@ class Recorder:
         self._times = times
 
     async def record(self, results: Sequence[Result], *, at: datetime) -> list[Written]:
-        """What became of each result, in order; each delivery at most once in the list.
+        """Writes results, at most one per delivery; returns the effect of each, in order.
 
-        Raises Unavailable. Some may then be written nevertheless, so record them again: what was
-        written is told as held, and not written twice.
+        Raises Unavailable. Some results may then be written; record all again: written results are
+        reported as held and not written twice.
         """
         with translated_errors():
             lost = await self._lost([one for one in results if _disables(one)])
@@ -63,10 +63,10 @@ class Recorder:
         ]
 
     async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
-        """Those whose claims are over: what disables a webhook is looked at before it is written.
+        """Returns deliveries with lost claims, checked for results that disable a webhook.
 
-        Of the others that comes out with the write itself. What an earlier try has written is not
-        lost: it is to be told once more what it disabled.
+        For other results the write itself detects a lost claim. A result that an earlier try wrote
+        is not lost: it must report again what it disabled.
         """
         if not results:
             return set()
@@ -80,7 +80,7 @@ class Recorder:
         return set(claims) - held
 
     async def _disable(self, result: Result, at: datetime) -> bool:
-        """Whether it was this result that disabled its webhook: once in a generation."""
+        """Disables the webhook; True if this result did it, once per generation."""
         if not isinstance(result, Attempted) or result.disable is None:
             return False
         delivery = result.delivery
@@ -88,13 +88,13 @@ class Recorder:
             delivery.webhook_id,
             generation=delivery.generation,
             reason=result.disable,
-            # A claim may be that of many deliveries, and a delivery is claimed many times.
+            # One claim covers many deliveries, and a delivery is claimed many times.
             by=f"{delivery.id}:{delivery.claim}",
             at=at,
         )
 
     async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:
-        """How many rows were still ours to write."""
+        """Writes the rows whose claims still hold; returns how many."""
         if not results:
             return 0
         written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
@@ -111,11 +111,11 @@ class Recorder:
             await self._replace([attempts[number] for number in duplicates(error)])
 
     async def _replace(self, attempts: Sequence[Document]) -> None:
-        """Of attempts that were written before, those are kept that began last."""
+        """Writes attempts; of two with the same number, the one that started last is kept."""
         if not attempts:
             return
         writes = [
-            # Whoever has lost the claim began earlier than the one who has it now.
+            # A process that lost the claim started earlier than its present holder.
             ReplaceOne(
                 {"_id": one["_id"], "attempted_at": {"$lte": one["attempted_at"]}},
                 one,
@@ -126,16 +126,16 @@ class Recorder:
         try:
             await self._attempts.bulk_write(writes, ordered=False)
         except pymongo.errors.BulkWriteError as error:
-            duplicates(error)  # A later attempt of the same number is there, and stays.
+            duplicates(error)  # A later attempt with the same number exists and is kept.
 
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
-        """Those whose rows were given back under our claims, now or by an earlier try."""
+        """Returns deliveries whose rows were released under these claims, now or earlier."""
         claims = {one.delivery.id: one.delivery.claim for one in results}
         found = self._rows.find({"_id": {"$in": list(claims)}}, {"settled_by": 1})
         return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}
 
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
-        """One for all the results that change their rows alike."""
+        """Builds one update for all results that change their rows equally."""
         groups: defaultdict[Hashable, list[Result]] = defaultdict(list)
         for result in results:
             groups[change_of(result)].append(result)

@@ -1,8 +1,8 @@
-"""What owners asked to have sent again, kept until all of it is on its way.
+"""Recoveries that owners requested, stored until all their rows are rescheduled.
 
-A window may hold more rows than can be written while a client waits. So a recovery is kept and
-counted first, and its rows begin anew afterwards, in batches that any process may do, in part or
-twice: a row bears the mark of the recovery that began it anew.
+A window may contain more rows than can be written while a client waits. A recovery is therefore
+stored and counted first, and its rows are rescheduled afterwards, in batches that any process may
+run, partially or twice: a row carries the mark of the recovery that rescheduled it.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -27,11 +27,11 @@ from webhook_store.delivery_documents import (
 from webhook_store.delivery_models import GRACE, DeliveryState
 from webhook_store.redelivery import ENDED_FIELDS, earlier, in_no_hands
 
-#: Rows that one write begins anew: well within the time of one operation.
+#: Rows rescheduled per write, well within the operation timeout.
 BATCH = 1000
-#: As far as rows are counted, which bounds how long a client waits; all of them are sent.
+#: Maximum of the count, which bounds a client's wait; all rows are sent.
 MAX_COUNTED = 100_000
-#: How long a call that is delivered again finds what it was answered.
+#: Retention of a finished recovery, for redelivered calls.
 _KEPT = timedelta(days=1)
 
 _ENDED = (DeliveryState.FAILED.value, DeliveryState.CANCELLED.value)
@@ -40,14 +40,14 @@ _TASK = {"webhook_id": 1, "attempts": 1, "retries": 1, "occurred_at": 1}
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What failed for good or was cancelled, of the events that occurred in a span of time."""
+    """Request to resend failed or cancelled deliveries of a time window."""
 
-    #: The call that asked for it.
+    #: The call that requested it.
     call_id: UUID
     webhook_id: WebhookId
-    #: The webhook's when it was asked for.
+    #: The webhook's generation at the request.
     generation: int
-    #: Bounds of the events' `occurred_at`, both included.
+    #: Inclusive bounds of the events' `occurred_at`.
     since: datetime
     until: datetime
 
@@ -70,9 +70,9 @@ class Recoveries:
         self._most_counted = most_counted
 
     async def keep(self, recovery: Recovery) -> int:
-        """Keeps a recovery; gives how many deliveries it is of, counted up to `most_counted`.
+        """Stores a recovery; returns its number of deliveries, up to `most_counted`.
 
-        The same call again is the same recovery, with the count from then.
+        A redelivered call returns the same recovery and its original count.
         """
         before = await self._count_of(recovery.call_id)
         if before is not None:
@@ -93,9 +93,9 @@ class Recoveries:
     async def begin_anew(
         self, recovery: Recovery, *, now: Callable[[], datetime]
     ) -> AsyncIterator[Sequence[DeliveryTask]]:
-        """Makes the rows due, batch by batch, the newest events first; gives each batch's tasks.
+        """Makes the rows due in batches, newest events first; yields each batch's tasks.
 
-        Rows in flight are passed over.
+        Rows in flight are skipped.
         """
         for state in _states(recovery):
             rest = {**_rows_of(recovery), **state}
@@ -104,13 +104,13 @@ class Recoveries:
                 if not batch:
                     break
                 yield [due_of(row).task for row in batch]
-                # What is newer is done: it need not be looked through again.
+                # Newer rows are done and need no second scan.
                 rest["occurred_at"] = {"$gte": recovery.since, "$lte": batch[-1]["occurred_at"]}
 
     async def due(
         self, recovery: Recovery, *, at: datetime, limit: int = MAX_BATCH_SIZE
     ) -> list[DeliveryTask]:
-        """Some of what is due of the webhook."""
+        """Returns some of the webhook's due deliveries."""
         due = {
             "webhook_id": recovery.webhook_id,
             "state": WAITING,
@@ -122,7 +122,7 @@ class Recoveries:
             return [due_of(row).task async for row in found]
 
     async def finish(self, recovery: Recovery, *, at: datetime) -> bool:
-        """Ends a recovery, unless rows are left: those that were in flight."""
+        """Ends a recovery unless rows that were in flight remain."""
         with translated_errors():
             for state in _states(recovery):
                 if await self._rows.find_one({**_rows_of(recovery), **state}, {"_id": 1}):
@@ -167,13 +167,13 @@ def _rows_of(recovery: Recovery) -> Document:
         "webhook_id": recovery.webhook_id,
         "occurred_at": {"$gte": recovery.since, "$lte": recovery.until},
         "purged": {"$ne": True},
-        # What it began anew may have ended again before all is done.
+        # Rescheduled rows may end again before the recovery is finished.
         "recovered_by": {"$ne": str(recovery.call_id)},
     }
 
 
 def _states(recovery: Recovery) -> tuple[Document, ...]:
-    # The ended last: what waits under an earlier generation may be cancelled meanwhile.
+    # Ended rows last: waiting rows of an earlier generation may be cancelled meanwhile.
     return (
         earlier(recovery.generation),
         *({"state": state, "generation": {"$lte": recovery.generation}} for state in _ENDED),

@@ -1,4 +1,4 @@
-"""Deliveries as the owner of a webhook sees and repeats them."""
+"""Listing and retrying of deliveries by a webhook's owner."""
 
 from datetime import datetime, timedelta
 from enum import Enum, auto
@@ -22,23 +22,23 @@ from webhook_store.delivery_models import GRACE, DeliveryState, ListedAttempt
 
 _CANCELLED = DeliveryState.CANCELLED.value
 
-#: What a row had while it was ended.
+#: Fields of an ended row.
 ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
 
 
 class NotRepeated(Enum):
-    """Why a delivery is not attempted once more."""
+    """Reason to refuse another attempt."""
 
-    #: There is none, or nothing is left of its event to send.
+    #: The delivery does not exist, or its event was purged.
     NOT_FOUND = auto()
-    #: It is not finished: its next attempt comes by itself.
+    #: The delivery is not finished: its next attempt is scheduled.
     PENDING = auto()
 
 
 class Redelivery:
-    """The stored deliveries of webhooks, whose present `generation` every method is told.
+    """Stored deliveries of a webhook, read under its current `generation`.
 
-    A waiting delivery of an earlier generation reads as cancelled.
+    A waiting delivery of an earlier generation counts as cancelled.
 
     Every method may raise `Unavailable`.
     """
@@ -50,8 +50,8 @@ class Redelivery:
     async def cancelled(
         self, webhook_id: WebhookId, *, generation: int, limit: int = LISTED
     ) -> list[ListedAttempt]:
-        """What was cancelled, the newest events first."""
-        # The indexes hold only rows that have the field: only who names it may use them.
+        """Returns cancelled deliveries, newest events first."""
+        # The partial indexes apply only to queries that name the field.
         of_webhook = {"webhook_id": webhook_id, "occurred_at": {"$exists": True}}
         order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
         found: list[Document] = []
@@ -72,9 +72,9 @@ class Redelivery:
         call_id: UUID,
         at: datetime,
     ) -> DeliveryTask | NotRepeated:
-        """Makes one more attempt of a finished delivery due now; publish the task to wake it.
+        """Schedules one more attempt of a finished delivery; returns the task to publish.
 
-        The same call again changes nothing, and gives a task as it did before.
+        A redelivered call changes nothing and returns the same task.
         """
         row = {"_id": delivery_id, "webhook_id": webhook_id, "purged": {"$ne": True}}
         finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **in_no_hands(at)}]
@@ -96,11 +96,11 @@ class Redelivery:
 
 
 def earlier(generation: int) -> Document:
-    """What waited when its webhook was disabled."""
+    """Filter for rows that waited when their webhook was disabled."""
     return {"state": WAITING, "generation": {"$lt": generation}}
 
 
 def in_no_hands(at: datetime) -> Document:
-    """What is not in flight."""
-    # What is in flight is finished when its attempt is; it cannot be begun anew before that.
+    """Filter for rows that are not in flight."""
+    # A row in flight cannot be rescheduled before its attempt ends.
     return {"lease_until": {"$lte": at}}

@@ -1,8 +1,8 @@
-"""Webhooks as their owners manage them.
+"""Management of webhooks by their owners.
 
-Every write is of one document. A webhook's `revision` is raised by each, so that a change is made
-from the state it was decided on. Each webhook of an owner has a `slot`, a number below the limit
-that no other has: so the limit holds however many create at once.
+Every write affects one document and increments the webhook's `revision`, so that a change applies
+only to the state it was decided on. Each webhook of an owner has a unique `slot`, a number below the
+limit, so the limit holds under concurrent creation.
 """
 
 from collections.abc import Callable
@@ -28,10 +28,10 @@ from webhook_store.documents import (
 from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered, Webhook
 from webhook_store.secrets import SecretKeys
 
-#: A write is decided anew after each that came between; more in a row than this is an outage.
+#: Maximum consecutive write conflicts before the store counts as unavailable.
 _TRIES = 10
 
-#: How long a call that deleted a webhook is known, should the broker deliver it again.
+#: Retention of a deletion's call id, in case the broker redelivers it.
 _CALL_KEPT = timedelta(days=1)
 
 
@@ -50,13 +50,13 @@ class Registrations:
     async def create(
         self, new: Registered, *, call_id: UUID, limit: int
     ) -> Registered | MadeBefore | OwnerIsFull:
-        """Keeps a webhook; `limit` is how many its owner may have.
+        """Stores a webhook unless its owner has `limit` of them.
 
-        `call_id` is the call that made the secret.
+        `call_id` is the call that created the secret.
         """
         document = self._document(new, call_id)
         with translated_errors():
-            # Whoever finds a slot taken has seen another's success, so this ends.
+            # A taken slot means another creation succeeded, so this loop ends.
             for _ in range(limit + 1):
                 slot = await self._free_slot(new.webhook.owner, limit)
                 if slot is None:
@@ -72,7 +72,7 @@ class Registrations:
         raise _too_many()
 
     async def find(self, owner: str, webhook_id: str) -> Webhook | None:
-        """An owner's webhook; None when there is none, or it is another owner's."""
+        """Returns an owner's webhook; None if absent or another owner's."""
         with translated_errors():
             found = await self._webhooks.find_one(
                 {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
@@ -80,13 +80,13 @@ class Registrations:
         return None if found is None else webhook_of(found)
 
     async def owner_of(self, webhook_id: str) -> str | None:
-        """For those who act on any webhook: operators."""
+        """Returns any owner's webhook, for operators."""
         with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, {"owner": 1})
         return None if found is None else str(found["owner"])
 
     async def of_owner(self, owner: str) -> list[Webhook]:
-        """The newest first."""
+        """Returns an owner's webhooks, newest first."""
         with translated_errors():
             found = self._webhooks.find({"owner": owner}, WITHOUT_SECRETS).sort(
                 [("created_at", DESCENDING), ("_id", DESCENDING)]
@@ -96,9 +96,9 @@ class Registrations:
     async def change(
         self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
     ) -> Webhook | None:
-        """Makes of a webhook what `decide` makes of it; None when the owner has none such.
+        """Applies `decide` to a webhook; None when the owner has no such webhook.
 
-        `decide` is pure and may run several times. What it raises, this raises.
+        `decide` is pure and may run several times; its exceptions propagate.
         """
         with translated_errors():
             for _ in range(_TRIES):
@@ -114,25 +114,25 @@ class Registrations:
         raise _too_many()
 
     async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
-        """Whether there was one, now or when the same call was here before.
+        """Deletes a webhook; False if it did not exist. Redelivered calls return True again.
 
-        Its waiting deliveries end when their turn comes.
+        Its waiting deliveries are cancelled when they are due.
         """
         own = {"_id": webhook_id, "owner": owner}
         call = {"_id": f"delete:{call_id}"}
         with translated_errors():
             if await self._webhooks.find_one(own, {"_id": 1}) is None:
                 return await self._calls.find_one(call) is not None
-            # Before the deletion: whoever dies between the two leaves both to the next delivery.
+            # Before the deletion: after a crash in between, the redelivered call does both.
             kept = {"$setOnInsert": {"expires_at": at + _CALL_KEPT}}
             await self._calls.update_one(call, kept, upsert=True)
             await self._webhooks.delete_one(own)
         return True
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
-        """Gives a webhook a new secret; the replaced one signs too for its overlap.
+        """Rotates a webhook's secret; the replaced one also signs during its overlap.
 
-        When the call was here before, the secret that it made then is the answer.
+        A redelivered call returns the secret that it created.
         """
         with translated_errors():
             for _ in range(_TRIES):
@@ -157,7 +157,7 @@ class Registrations:
         taken = self._webhooks.find({"owner": owner}, {"_id": 0, "slot": 1})
         slots = {document["slot"] async for document in taken}
         free = [slot for slot in range(limit) if slot not in slots]
-        # At random, so that those who create at once seldom want the same.
+        # Random, so that concurrent creations seldom collide.
         return self._random.choice(free) if free and len(slots) < limit else None
 
     async def _made_before(self, new: Registered) -> MadeBefore | None:
@@ -179,7 +179,7 @@ class Registrations:
         }
 
     async def _write(self, read: Document, fields: Document) -> bool:
-        """Writes if the document still is as it was read."""
+        """Writes if the document is unchanged since it was read."""
         result = await self._webhooks.update_one(
             {"_id": read["_id"], "revision": read["revision"]},
             {"$set": fields, "$inc": {"revision": 1}},

@@ -1,4 +1,4 @@
-"""Sealing every stored secret with the newest key, so that an old key can be given up."""
+"""Re-encryption of stored secrets with the newest key, to retire old keys."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,16 +18,16 @@ from webhook_store.secrets import CannotUnseal, SecretKeys
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
-    #: Webhooks that were sealed anew.
+    #: Webhooks whose secrets were re-encrypted.
     webhooks: int
-    #: Those that none of the given keys opens: left as they are.
+    #: Webhooks that no given key opens; left unchanged.
     unsealable: tuple[WebhookId, ...]
 
 
 async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resealed:
-    """Goes through the webhooks until each is under the newest key; may run beside everything.
+    """Re-encrypts all secrets with the newest key; safe to run at any time.
 
-    A replaced secret whose time has passed is dropped. Raises Unavailable.
+    Expired replaced secrets are dropped. Raises Unavailable.
     """
     webhooks = database[WEBHOOKS]
     done = 0

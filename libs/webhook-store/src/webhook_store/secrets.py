@@ -1,7 +1,7 @@
-"""Webhook secrets at rest: sealed with AES-256-GCM under a named key, bound to their webhook.
+"""Webhook secrets at rest, encrypted with AES-256-GCM under a named key.
 
-A secret must be read again to sign with it, so it is encrypted and not hashed. The webhook's id is
-associated data: a sealed secret that is moved to another webhook does not open (ADR 0005).
+A secret is needed to sign, so it is encrypted and not hashed. The webhook's id is associated data: a
+sealed secret that is moved to another webhook does not decrypt (ADR 0005).
 """
 
 import base64
@@ -17,19 +17,19 @@ from pydantic import SecretStr
 
 from common.contracts.webhooks import WebhookId
 
-#: Gives as many random bytes as it is asked for; `secrets.token_bytes` outside of tests.
+#: Returns random bytes; `secrets.token_bytes` outside tests.
 RandomBytes = Callable[[int], bytes]
 
 _SECRET_BYTES = 32
 _KEY_BYTES = 32
-#: The size that GCM is made for. A random one may be used for 2^32 seals under one key.
+#: GCM's nonce size. Random nonces allow 2^32 seals under one key.
 _NONCE_BYTES = 12
 
 _KEY_ID = re.compile(r"[A-Za-z0-9_.-]{1,32}")
 
 
 class CannotUnseal(Exception):
-    """None of our keys opens a sealed secret: the key is not here, or it was not sealed so."""
+    """No configured key opens a sealed secret: the key is missing or the data is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +40,17 @@ class SealedSecret:
 
 
 class SecretKeys:
-    """The keys of this process: the newest seals, every one of them opens."""
+    """Keys of this process: the newest seals, all of them open."""
 
     def __init__(self, keys: Mapping[str, AESGCM], random_bytes: RandomBytes) -> None:
-        """`keys` by id, the newest first."""
+        """`keys` by id, newest first."""
         self._keys = keys
         self._random_bytes = random_bytes
         self.newest_id = next(iter(keys))
 
     @classmethod
     def parse(cls, text: SecretStr, *, random_bytes: RandomBytes) -> Self:
-        """Reads `<id>:<base64 of 32 bytes>,…`; raises ValueError, whose words hold no key."""
+        """Parses `<id>:<base64 of 32 bytes>,…`; raises ValueError without key material."""
         keys: dict[str, AESGCM] = {}
         for number, part in enumerate(text.get_secret_value().split(","), start=1):
             key_id, colon, encoded = part.strip().partition(":")
@@ -68,7 +68,7 @@ class SecretKeys:
         return SealedSecret(self.newest_id, nonce, ciphertext)
 
     def unseal(self, sealed: SealedSecret, webhook_id: WebhookId) -> SecretStr:
-        """Raises CannotUnseal."""
+        """Decrypts a secret; raises CannotUnseal."""
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise CannotUnseal(f"the key {sealed.key_id} is not among this process' keys")
@@ -82,7 +82,7 @@ class SecretKeys:
 
 
 def new_secret(random_bytes: RandomBytes) -> SecretStr:
-    """`whsec_` and base64 of 32 random bytes: the form of the Standard Webhooks."""
+    """New secret in Standard Webhooks form: `whsec_` and base64 of 32 random bytes."""
     return SecretStr("whsec_" + base64.b64encode(random_bytes(_SECRET_BYTES)).decode())
 
 

@@ -1,4 +1,4 @@
-"""Webhooks as the dispatcher needs them: whom an event is for, how to send, when to stop."""
+"""Webhooks for the dispatcher: matching, sending state, disabling."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -34,12 +34,12 @@ class Webhooks:
         self._keys = keys
 
     async def matching(self, subjects: Sequence[Subject]) -> list[list[Match]]:
-        """For each the webhooks that subscribe to it, in no order, disabled ones too.
+        """Returns the subscribed webhooks of each subject, unordered, including disabled ones.
 
-        One indexed read for all of them.
+        One indexed read for all subjects.
         """
         asked = _Asked.of(subjects)
-        # Of a webhook's keys, of which it may have a thousand, only those that were asked for.
+        # Only the requested keys of a webhook, which may have a thousand.
         listed_under = {"$setIntersection": ["$match_keys", {"$literal": asked.keys}]}
         fields = {**_MATCH, "events": 1, "listed_under": listed_under}
         matches: list[list[Match]] = [[] for _ in subjects]
@@ -51,7 +51,7 @@ class Webhooks:
         return matches
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
-        """One webhook, whatever it subscribes to; None when there is none of that id."""
+        """Returns one webhook, whatever it subscribes to; None if the id is unknown."""
         with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
         return None if found is None else _match_of(found)
@@ -59,7 +59,7 @@ class Webhooks:
     async def sendable(
         self, ids: Collection[WebhookId], *, at: datetime
     ) -> Mapping[WebhookId, Sendable]:
-        """Those of `ids` that exist, as they are now, with the secrets that sign at `at`."""
+        """Returns existing webhooks of `ids`, with the secrets that sign at `at`."""
         with translated_errors():
             found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
             return {document["_id"]: self._sendable(document, at) async for document in found}
@@ -73,9 +73,9 @@ class Webhooks:
         by: str,
         at: datetime,
     ) -> bool:
-        """Stops a webhook, once: False when it was stopped, or started again, or is gone.
+        """Disables a webhook once; False if it was disabled, re-enabled or deleted.
 
-        Whoever stopped it, which `by` says, is told so however often it asks.
+        Repeats of the disabling call, identified by `by`, return True again.
         """
         condition = {
             "_id": webhook_id,
@@ -128,10 +128,10 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Several subjects in one query."""
+    """Query for several subjects."""
 
     subjects: Sequence[Subject]
-    #: The numbers of the subjects that ask for each key.
+    #: Indexes of the subjects that look up each key.
     by_key: Mapping[str, Sequence[int]]
 
     @classmethod
@@ -152,7 +152,7 @@ class _Asked:
         return {"match_keys": {"$in": self.keys}, "events": {"$in": sorted(patterns)}}
 
     def numbers(self, keys: Iterable[str], patterns: Collection[str]) -> list[int]:
-        """The subjects that a webhook of these keys and patterns is for."""
+        """Returns the subjects that match a webhook with these keys and patterns."""
         return [
             number
             for number in {number for key in keys for number in self.by_key[key]}
