@@ -1,8 +1,8 @@
 """Management of webhooks by their owners.
 
 Every write affects one document and increments the webhook's `revision`, so that a change applies
-only to the state it was decided on. Each webhook of an owner has a unique `slot`, a number below the
-limit, so the limit holds under concurrent creation.
+only to the state it was decided on. Each webhook of an owner has a unique `slot` below the limit,
+so the limit holds under concurrent creation.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Webhook secrets at rest, encrypted with AES-256-GCM under a named key.
 
-A secret is needed to sign, so it is encrypted and not hashed. The webhook's id is associated data: a
-sealed secret that is moved to another webhook does not decrypt (ADR 0005).
+A secret is needed to sign, so it is encrypted and not hashed. The webhook's id is associated
+data: a secret moved to another webhook does not decrypt (ADR 0005).
 """
 
 import base64

@@ -109,7 +109,8 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     )
     webhook_extra_ca_file: Path | None = Field(
         default=None,
-        description="certificate authorities trusted in addition to the system's: for tests and trials",
+        description="certificate authorities trusted in addition to the system's: for tests and "
+        "trials",
     )
     stop_limit: Duration = Field(
         default="PT25S",
