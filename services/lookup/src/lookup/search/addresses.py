@@ -47,7 +47,7 @@ _STREET_AND_HOUSE = re.compile(
     re.IGNORECASE,
 )
 #: One number, last.
-_PLAIN = re.compile(r"([^\W\d][^\d,;\n]*?) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
+_PLAIN = re.compile(r"([^\W\d][^\d,;\n]*) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
 _LONGEST_RANGE = 60
 _BREAK = re.compile(r"[,;\n]")
 _SHORT_TOWNS = {"kbh": "kobenhavn"}

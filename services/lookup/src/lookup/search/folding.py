@@ -19,6 +19,9 @@ from lookup.search.tokens import canonical, expanded
 #: of either register is as long.
 MAX_FOLDED = 256
 
+#: Letters of a part of a text that is kept with what it folds to.
+_LONGEST_KEPT = 24
+
 #: How a special letter may be written. Swedish and German letters count as ours.
 SPELLINGS = {"æ": ("ae", "a"), "ø": ("oe", "o"), "å": ("aa", "a")}
 SAME_LETTERS = {"ä": "æ", "ö": "ø", "œ": "ø", "ð": "d", "đ": "d", "þ": "th", "ł": "l", "ı": "i"}
@@ -68,17 +71,17 @@ def fold_text(text: str) -> Folded:
 
     What a text says beyond `MAX_FOLDED` letters is left out.
     """
-    spelled = (" ".join(_words(text)) or _only_signs(text))[:MAX_FOLDED].rstrip()
-    return Folded(words=collapsed(spelled), spelled=spelled)
+    parts = [folded for part in text.split() if (folded := _fold_part(part)).words]
+    spelled = " ".join([part.spelled for part in parts])
+    if not 0 < len(spelled) <= MAX_FOLDED:
+        return refolded((spelled or _only_signs(text))[:MAX_FOLDED].rstrip())
+    return Folded(words=" ".join([part.words for part in parts]), spelled=spelled)
 
 
 def fold_name(text: str) -> Folded:
     """Fold a company's name; a name that is only a legal form or only signs keeps it."""
     folded = fold_text(expanded(text))
-    words = folded.words.split(" ")
-    end = _before_trailing_forms(words) if words[-1] in _TRAILING else len(words)
-    start = _after_leading_forms(words, end) if words[0] in _LEADING else 0
-    return _part(folded, start, end)
+    return _part(folded, *_own_part(folded.words.split(" ")))
 
 
 def form_of(text: str) -> str:
@@ -87,9 +90,17 @@ def form_of(text: str) -> str:
     That of `Nordlys Aktieselskab` is that of `Nordlys A/S`.
     """
     words = fold_text(text).words.split(" ")
-    end = _before_trailing_forms(words)
-    form = "".join(words[end:]) or "".join(words[: _after_leading_forms(words, end)])
-    return SAME_FORM.get(form, form)
+    return _form_beside(words, *_own_part(words))
+
+
+def fold_name_and_form(text: str) -> tuple[Folded, str]:
+    """`fold_name` and `form_of` in one pass over a text without slashed abbreviations."""
+    if expanded(text) != text:
+        return fold_name(text), form_of(text)
+    folded = fold_text(text)
+    words = folded.words.split(" ")
+    start, end = _own_part(words)
+    return _part(folded, start, end), _form_beside(words, start, end)
 
 
 def fold_beginning(text: str) -> Folded:
@@ -117,7 +128,20 @@ def refolded(spelled: str) -> Folded:
 
 def _part(folded: Folded, start: int, end: int) -> Folded:
     """The words of a folded name from one place to another, as they are compared."""
-    return refolded(" ".join(canonical(folded.spelled.split(" ")[start:end])))
+    spelled = canonical(folded.spelled.split(" ")[start:end])
+    # Word by word, since names have few different words, and `collapsed` keeps them.
+    return Folded(words=" ".join(map(collapsed, spelled)), spelled=" ".join(spelled))
+
+
+def _own_part(words: list[str]) -> tuple[int, int]:
+    """The places of the first of a name's own words and behind the last, its legal forms beside."""
+    end = _before_trailing_forms(words) if words[-1] in _TRAILING else len(words)
+    return (_after_leading_forms(words, end) if words[0] in _LEADING else 0), end
+
+
+def _form_beside(words: list[str], start: int, end: int) -> str:
+    form = "".join(words[end:] or words[:start])
+    return SAME_FORM.get(form, form)
 
 
 def same_spelling(one: str, other: str) -> bool:
@@ -142,10 +166,19 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _words(text: str) -> list[str]:
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text)
-    return text.casefold().translate(_LETTERS).split()
+def _fold_part(part: str) -> Folded:
+    """What stands between two spaces, folded to words or to nothing."""
+    # Long ones are rare, and would let clients fill the memory.
+    return _fold_kept(part) if len(part) <= _LONGEST_KEPT else _fold_anew(part)
+
+
+def _fold_anew(part: str) -> Folded:
+    if not part.isascii():
+        part = unicodedata.normalize("NFKC", part)
+    return refolded(" ".join(part.casefold().translate(_LETTERS).split()))
+
+
+_fold_kept = lru_cache(maxsize=32_768)(_fold_anew)
 
 
 def _only_signs(text: str) -> str:

@@ -7,14 +7,21 @@ from lookup.search.synonyms import CONNECTORS, OWNER_MARK, SAME_WORD, SLASHED
 
 _SLASHED = re.compile(r"(?<!\w)(?:[aegh]/[bf](?!\w)|v/)", re.IGNORECASE)
 
+#: Words that are left out or replaced.
+_REWRITTEN = CONNECTORS.union(SAME_WORD)
+
 
 def expanded(text: str) -> str:
     """A text with its slashed abbreviations written out, before folding would part them."""
+    if "/" not in text:
+        return text
     return _SLASHED.sub(lambda found: SLASHED.get(found[0].lower(), found[0]), text)
 
 
 def canonical(words: Sequence[str]) -> list[str]:
     """Folded words as they are compared; of nothing but connectors, all of them."""
+    if _REWRITTEN.isdisjoint(words) and min(map(len, words), default=0) > 1:
+        return list(words)
     found: list[str] = []
     initials: list[str] = []
     for word in (*words, ""):

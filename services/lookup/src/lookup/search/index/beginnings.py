@@ -21,13 +21,16 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
     A word is there in each writing, and as the search for names compares it.
     """
     key = document[fields.NAME]
-    wholes, words = [key], name.spelled.split(" ")
-    if name.spelled != name.words:
-        wholes = writings(_joined(name))
-        words = [written for word in words for written in writings(word)]
-        document[fields.BEGINNING] = [whole for whole in wholes if whole != key]
-        if key not in wholes:
-            document[fields.KIND].append(fields.RESPELLED)
+    if name.spelled == name.words:
+        document[fields.BRIEF] = [key]
+        document[fields.WORD_BRIEF] = name.words.split(" ")
+        document[fields.WORD] = name.words
+        return
+    wholes = writings(_joined(name))
+    words = [written for word in name.spelled.split(" ") for written in writings(word)]
+    document[fields.BEGINNING] = [whole for whole in wholes if whole != key]
+    if key not in wholes:
+        document[fields.KIND].append(fields.RESPELLED)
     document[fields.BRIEF] = wholes
     document[fields.WORD_BRIEF] = words
     collapsed = set(name.words.split(" ")).difference(words)

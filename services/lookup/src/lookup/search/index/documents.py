@@ -1,7 +1,7 @@
 """What is written for a company, and what is read of it again to score a candidate."""
 
 from binascii import b2a_base64
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import zip_longest
 from operator import attrgetter, itemgetter
@@ -11,7 +11,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country
 from lookup.search.addresses import House, Place, places_of, without_quarter
-from lookup.search.folding import Folded, fold_name, fold_text, form_of, one_line, refolded
+from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_line, refolded
 from lookup.search.index import schema as fields
 from lookup.search.index.beginnings import add_beginnings
 from lookup.search.indexed import (
@@ -31,6 +31,7 @@ _PART, _LIST = "\x1f", "\x1e"
 NO_HOUSE, ABROAD = "-", "abroad"
 _NO_DWELLING = "-"
 _KIND_OF_NAME, _KIND_OF_ADDRESS = itemgetter(1), attrgetter("kind")
+_AREA = attrgetter("postal_code", "city", "municipality")
 #: Of names and of addresses; those of one number weigh the same.
 _KINDS = range(max(*NameKind, *AddressKind) + 1)
 
@@ -79,39 +80,37 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
 def _names(names: tuple[tuple[str, NameKind], ...]) -> list[list[_Named]]:
     """By kind each name that differs, under its weightiest kind."""
     found: list[list[_Named]] = [[] for _ in _KINDS]
-    seen: set[Folded] = set()
+    seen: list[Folded] = []
     for text, kind in sorted(names, key=_KIND_OF_NAME) if len(names) > 1 else names:
-        name = _Named(fold_name(text), text, form_of(text))
-        if name.folded.words and name.folded not in seen:
-            seen.add(name.folded)
-            found[kind].append(name)
+        folded, form = fold_name_and_form(text)
+        if folded.words and folded not in seen:
+            seen.append(folded)
+            found[kind].append(_Named(folded, text, form))
     return found
 
 
-def place_words(addresses: Iterable[IndexedAddress]) -> str:
+def place_words(addresses: Sequence[IndexedAddress]) -> str:
     """The folded words of the places where a company is."""
-    parts = {
-        part
-        for address in addresses
-        for part in (address.postal_code, address.city, address.municipality)
-        if part
-    }
-    return " ".join(sorted({word for part in parts for word in _words_of(part)}))
+    if len(addresses) == 1:
+        return " ".join(_place_words(*_AREA(addresses[0])))
+    words = {word for address in addresses for word in _place_words(*_AREA(address))}
+    return " ".join(sorted(words))
 
 
 @lru_cache(maxsize=16_384)
-def _words_of(part: str) -> list[str]:
-    return fold_text(part).words.split(" ")
+def _place_words(*parts: str | None) -> list[str]:
+    """Sorted; kept, because a register names few places and each of them often."""
+    return sorted({word for part in parts if part for word in fold_text(part).words.split(" ")})
 
 
 def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[Place]]:
     """By kind each place that differs, under its weightiest kind."""
     found: list[list[Place]] = [[] for _ in _KINDS]
-    seen: set[Place] = set()
+    seen: list[Place] = []
     for address in sorted(addresses, key=_KIND_OF_ADDRESS) if len(addresses) > 1 else addresses:
         for place in places_of(address, home):
             if _text(place).words and place not in seen:
-                seen.add(place)
+                seen.append(place)
                 found[address.kind].append(place)
     return found
 
