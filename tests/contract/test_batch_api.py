@@ -1,4 +1,4 @@
-"""Batches as clients see them: status, headers, body; a fake stands behind the lookups."""
+"""Batches as clients see them: status, headers, body; over a fake `Lookups`."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -79,7 +79,7 @@ async def test_each_lookup_may_have_its_own_country_search_and_include(gateway: 
     assert gateway.lookups.terms() == [[("vat", "12345674")], [("address", "Vei 1")]]
 
 
-async def test_what_goes_wrong_with_one_lookup_is_its_own_problem(gateway: Gateway) -> None:
+async def test_a_failed_lookup_is_a_problem_in_the_results(gateway: Gateway) -> None:
     answer = await post(
         gateway, GOOD, {**GOOD, "vat": "1"}, *map(named, FAILURES), headers=gateway.issue()
     )
@@ -135,7 +135,7 @@ async def test_a_body_is_json_of_at_most_64_kib(
     assert (answer.status, (await problem_of(answer))["code"]) == (status, code)
 
 
-async def test_what_a_client_expects_beside_going_on_is_ignored(gateway: Gateway) -> None:
+async def test_other_expectations_are_ignored(gateway: Gateway) -> None:
     answer = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "miracles"})
     asked = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "100-continue"})
 
@@ -153,7 +153,7 @@ async def test_a_batch_needs_a_key_with_the_scope_of_lookups(gateway: Gateway) -
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
-async def test_a_batch_is_posted(gateway: Gateway, method: str) -> None:
+async def test_a_batch_requires_post(gateway: Gateway, method: str) -> None:
     answer = await gateway.client.request(method, "/api/batch", headers=gateway.issue())
 
     assert (answer.status, (await problem_of(answer))["code"]) == (405, "method_not_allowed")
@@ -178,7 +178,7 @@ class TestRates:
             assert first.headers["RateLimit"] == '"key";r=10;t=60'
             assert single.headers["RateLimit"] == '"key";r=9;t=60'
 
-    async def test_one_that_does_not_fit_is_refused_whole_and_counts_as_one_request(self) -> None:
+    async def test_a_batch_over_the_quota_is_rejected_and_counts_as_one_request(self) -> None:
         async with a_gateway(key_rate=Rate(40, 60)) as gateway:
             key = gateway.issue()
             await post(gateway, *[GOOD] * 30, headers=key)
@@ -195,7 +195,7 @@ class TestRates:
             assert fitting.headers["RateLimit"] == '"key";r=0;t=60'
             assert len(gateway.lookups.asked) == 9
 
-    async def test_the_client_of_one_that_never_fits_is_told_to_ask_for_fewer(self) -> None:
+    async def test_a_batch_over_the_rate_is_told_to_send_fewer(self) -> None:
         async with a_gateway(key_rate=Rate(40, 60)) as gateway:
             answer = await post(gateway, *[GOOD] * 41)
 

@@ -1,4 +1,4 @@
-"""Batches and suggestions are answered as the description of the interface says."""
+"""Batches and suggestions match the OpenAPI document."""
 
 import asyncio
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class FoundOrNot(FakeLookups):
 
 @dataclass(frozen=True)
 class Cause:
-    """What leads to one status of one path."""
+    """The cause of one status of one path."""
 
     path: str
     status: int
@@ -100,7 +100,7 @@ async def test_every_described_answer_is_given_as_described(cause: Cause) -> Non
         )
 
 
-def test_the_examples_are_what_their_schemas_say() -> None:
+def test_the_examples_match_their_schemas() -> None:
     nodes = [node for path in PATHS for node in DOCUMENT["paths"][path].values()]
     bodies = [
         body for node in nodes for body in (*node["responses"].values(), node.get("requestBody"))
@@ -116,7 +116,7 @@ def test_the_examples_are_what_their_schemas_say() -> None:
 
 @pytest.fixture(scope="module", name="gateway_url")
 def _gateway_url() -> Iterator[tuple[str, dict[str, str]]]:
-    """A gateway in a thread of its own, and a key: schemathesis waits for its answers."""
+    """A gateway in a separate thread, since schemathesis blocks, and a key."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     found: list[tuple[str, dict[str, str]]] = []
     started = asyncio.Event()
@@ -144,7 +144,7 @@ def test_schemathesis_finds_no_difference(
     case: Any, gateway_url: tuple[str, dict[str, str]]
 ) -> None:
     url, key = gateway_url
-    # What does not fit into a request line never reaches us.
+    # Longer request lines never reach the handler.
     assume(len(urlencode(case.query or {}, doseq=True)) < LONGEST_QUERY)
     # A text that is blank once it is trimmed fits the schema of `q` and may rightly be refused.
     case.call_and_validate(base_url=url, headers=key, excluded_checks=[positive_data_acceptance])

@@ -1,4 +1,4 @@
-"""Every public path as clients see it: status, headers, body; fakes stand behind the ports."""
+"""Every public path as clients see it: status, headers, body; over fake ports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -60,14 +60,14 @@ class TestLookups:
         assert answer.headers["Content-Type"] == "application/json"
         assert await answer.read() == A_REPLY.body
 
-    async def test_the_lookup_service_gets_clean_questions(self, gateway: Gateway) -> None:
+    async def test_the_lookup_service_receives_normalised_searches(self, gateway: Gateway) -> None:
         await gateway.get("/api?country=dk&search=12+34+56+74&include=owners")
 
         assert gateway.lookups.terms() == [[("vat", "12345674"), ("phone", "12345674")]]
         assert gateway.lookups.asked[0].include == ("owners",)
 
     @pytest.mark.parametrize("kind", TYPED)
-    async def test_a_typed_endpoint_asks_for_its_own_kind(
+    async def test_a_typed_endpoint_searches_its_own_type(
         self, gateway: Gateway, kind: str
     ) -> None:
         terms = {"vat": "12345674", "produ": "1000000001", "ean": "5790000000005"}
@@ -123,7 +123,7 @@ class TestLookups:
 
         assert await code(answer) == (status, expected)
 
-    async def test_a_fault_of_ours_shows_nothing_of_itself(self, gateway: Gateway) -> None:
+    async def test_an_internal_error_reveals_no_details(self, gateway: Gateway) -> None:
         gateway.lookups.answer = RuntimeError("secret words")
 
         with capture_logs() as lines:
@@ -133,7 +133,7 @@ class TestLookups:
         assert "secret" not in await answer.text()
         assert [line["event"] for line in lines] == ["request.failed", "request.done"]
 
-    async def test_when_something_is_away_the_client_is_told_when_to_come_again(
+    async def test_an_unavailable_dependency_is_a_503_with_retry_after(
         self, gateway: Gateway
     ) -> None:
         gateway.lookups.answer = ServiceUnavailable("the lookup service is away")
@@ -144,15 +144,13 @@ class TestLookups:
 
 
 class TestCaching:
-    async def test_a_company_may_be_kept_for_a_minute_by_its_client(self, gateway: Gateway) -> None:
+    async def test_a_company_may_be_cached_for_a_minute(self, gateway: Gateway) -> None:
         answer = await gateway.get(LOOKUP)
 
         assert answer.headers["Cache-Control"] == "private, max-age=60"
 
     @pytest.mark.parametrize("prefix", ["", "W/", '"another", '])
-    async def test_a_company_the_client_has_is_not_sent_again(
-        self, gateway: Gateway, prefix: str
-    ) -> None:
+    async def test_a_matching_etag_is_a_304(self, gateway: Gateway, prefix: str) -> None:
         tag = (await gateway.get(LOOKUP)).headers["ETag"]
 
         answer = await gateway.get(LOOKUP, headers={"If-None-Match": prefix + tag})
@@ -163,7 +161,7 @@ class TestCaching:
         assert answer.headers["Cache-Control"] == "private, max-age=60"
         assert "Content-Type" not in answer.headers
 
-    async def test_any_company_will_do_for_a_client_that_says_so(self, gateway: Gateway) -> None:
+    async def test_if_none_match_star_matches_any_company(self, gateway: Gateway) -> None:
         answer = await gateway.get(LOOKUP, headers={"If-None-Match": "*"})
 
         assert answer.status == 304
@@ -197,7 +195,7 @@ class TestProblems:
         assert all(error["message"] for error in body["errors"])
         assert gateway.lookups.asked == []
 
-    async def test_a_problem_without_faulty_input_has_no_errors(self, gateway: Gateway) -> None:
+    async def test_a_problem_without_invalid_input_has_no_errors(self, gateway: Gateway) -> None:
         gateway.lookups.answer = CompanyNotFound("nobody")
 
         body = await problem(await gateway.get(LOOKUP))
@@ -230,7 +228,7 @@ class TestProblems:
         assert await code(answer) == (405, "method_not_allowed")
         assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
 
-    async def test_what_a_lookup_is_refused_comes_in_its_format(self, gateway: Gateway) -> None:
+    async def test_a_rejected_lookup_has_the_requested_format(self, gateway: Gateway) -> None:
         answer = await gateway.client.post("/api?format=xml")
 
         assert answer.status == 405
@@ -245,7 +243,7 @@ class TestProblems:
 
         assert answer.status == 400
 
-    async def test_what_a_client_expects_of_a_lookup_is_ignored(self, gateway: Gateway) -> None:
+    async def test_expect_is_ignored_for_lookups(self, gateway: Gateway) -> None:
         answer = await gateway.get(LOOKUP, headers={"Expect": "miracles"})
 
         assert answer.status == 200
@@ -259,7 +257,7 @@ class TestRequestIds:
         assert gateway.lookups.request_ids == ["order-17/4"]
 
     @pytest.mark.parametrize("given", ["", "x" * 129, "two words", "sØren"])
-    async def test_an_id_that_is_not_sane_is_replaced(self, gateway: Gateway, given: str) -> None:
+    async def test_an_invalid_request_id_is_replaced(self, gateway: Gateway, given: str) -> None:
         answer = await gateway.get(LOOKUP, headers={"X-Request-Id": given})
 
         assert answer.headers["X-Request-Id"] == "id-1"
@@ -351,7 +349,7 @@ class TestKeys:
 
         assert (await gateway.get(LOOKUP)).status == 200
 
-    async def test_a_fault_in_checking_keys_is_a_problem_as_well(self, gateway: Gateway) -> None:
+    async def test_an_unexpected_error_in_key_checks_is_a_problem(self, gateway: Gateway) -> None:
         header = gateway.issue()
         gateway.keys.fault = RuntimeError("secret words")
 
@@ -359,7 +357,7 @@ class TestKeys:
 
         assert await code(answer) == (500, "internal_error")
 
-    async def test_where_keys_are_needed_none_is_unauthorized(self) -> None:
+    async def test_without_a_required_key_a_request_is_unauthorized(self) -> None:
         async with a_gateway(anonymous_lookups=False) as gateway:
             without = await gateway.get(LOOKUP)
             with_key = await gateway.get(LOOKUP, headers=gateway.issue())
@@ -373,7 +371,7 @@ class TestKeys:
 
 
 class TestRates:
-    async def test_beyond_the_rate_the_client_is_told_when_to_come_again(self) -> None:
+    async def test_beyond_the_rate_the_answer_is_429_with_retry_after(self) -> None:
         async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
             answers = [await gateway.get(LOOKUP) for _ in range(3)]
 
@@ -468,7 +466,7 @@ class TestRates:
             assert failed == [503] * 3
             assert (await gateway.get(LOOKUP, headers=key)).status == 200
 
-    async def test_faulty_and_misdirected_requests_count_too(self) -> None:
+    async def test_invalid_requests_and_unknown_paths_count_too(self) -> None:
         async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
             paths = ["/api", "/nothing", LOOKUP]
 
@@ -509,7 +507,7 @@ class TestRates:
 
             assert statuses == [200, 200, 429]
 
-    async def test_anybody_else_cannot_choose_an_address(self) -> None:
+    async def test_forwarded_addresses_of_untrusted_peers_are_ignored(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
             statuses = [
                 (await gateway.get(LOOKUP, headers={"X-Forwarded-For": f"192.0.2.{n}"})).status
@@ -554,7 +552,7 @@ class TestBrowsers:
             assert answer.headers["Access-Control-Allow-Origin"] == "https://shop.example"
             assert answer.headers["Vary"] == "Origin"
 
-    async def test_or_none(self) -> None:
+    async def test_no_origin_may_be_allowed(self) -> None:
         async with a_gateway(cors_origin="") as gateway:
             answer = await gateway.get(LOOKUP)
             preflight = await gateway.client.options(LOOKUP)
@@ -586,7 +584,7 @@ class TestDocumentation:
 
     @pytest.mark.parametrize("path", DOCUMENTS)
     @pytest.mark.parametrize("coding", ["gzip", "identity"])
-    async def test_it_is_not_sent_again_to_a_client_that_has_it(
+    async def test_a_matching_etag_of_the_documentation_is_a_304(
         self, gateway: Gateway, path: str, coding: str
     ) -> None:
         accepted = {"Accept-Encoding": coding}

@@ -1,4 +1,4 @@
-"""The description of the interface says what the service really answers."""
+"""The OpenAPI document matches the service's answers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -92,7 +92,7 @@ def test_the_example_companies_are_companies(company: dict[str, Any]) -> None:
     assert read.model_dump(mode="json", by_alias=True, exclude_unset=True) == company
 
 
-def test_what_was_not_included_may_be_absent_and_nothing_else() -> None:
+def test_only_fields_not_included_may_be_absent() -> None:
     for field in COMPANY:
         with pytest.raises(jsonschema.ValidationError):
             check({name: COMPANY[name] for name in COMPANY if name != field}, schema_of("Company"))
@@ -122,7 +122,7 @@ def test_every_problem_has_a_meaning_and_an_example() -> None:
 
 @dataclass(frozen=True)
 class Cause:
-    """What leads to one status, and how the request differs for it."""
+    """The cause of one status, and its request."""
 
     status: int
     path: str = LOOKUP
@@ -183,7 +183,7 @@ class FoundOrNot(FakeLookups):
 
 @pytest.fixture(scope="module")
 def base_url() -> Iterator[str]:
-    """A gateway in a thread of its own: schemathesis waits for its answers."""
+    """A gateway in a separate thread, since schemathesis blocks."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     urls: list[str] = []
     started = asyncio.Event()
@@ -213,6 +213,6 @@ schema = (
 
 @schema.parametrize()
 def test_schemathesis_finds_no_difference(case: Any, base_url: str) -> None:
-    # That exactly one search is given, and how long a number is in which country, no OpenAPI
-    # document can say: what fits the schemas may rightly be refused.
+    # An OpenAPI document cannot express that exactly one search is given, or a number's length by
+    # country: a request that fits the schemas may rightly be rejected.
     case.call_and_validate(base_url=base_url, excluded_checks=[positive_data_acceptance])

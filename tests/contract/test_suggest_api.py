@@ -1,4 +1,4 @@
-"""Suggestions as clients see them: status, headers, body; a fake stands behind them."""
+"""Suggestions as clients see them: status, headers, body; over a fake `Suggestions`."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -41,7 +41,7 @@ async def test_the_list_is_passed_on_byte_by_byte(gateway: Gateway) -> None:
     assert await answer.read() == b'{"suggestions" : []}'
 
 
-async def test_the_lookup_service_is_asked_what_was_typed(gateway: Gateway) -> None:
+async def test_the_lookup_service_receives_the_typed_text(gateway: Gateway) -> None:
     await gateway.get(SUGGEST + "&limit=5", headers={"X-Request-Id": "mine"})
 
     assert gateway.suggestions.asked == [SuggestRequest(country="dk", text="Prøv", limit=5)]
@@ -69,7 +69,7 @@ async def test_other_parameters_are_ignored(gateway: Gateway, parameter: str) ->
         ("country=dk&q=a&format=xml", "invalid_parameter"),
     ],
 )
-async def test_a_faulty_question_is_a_problem_in_json(
+async def test_an_invalid_query_is_a_problem_in_json(
     gateway: Gateway, query: str, expected: str
 ) -> None:
     answer = await gateway.get(f"/api/suggest?{query}")
@@ -102,7 +102,7 @@ async def test_head_answers_the_same_without_a_body(gateway: Gateway) -> None:
     assert head.headers["Content-Length"] == whole.headers["Content-Length"]
 
 
-async def test_a_search_box_of_another_site_may_ask(gateway: Gateway) -> None:
+async def test_suggestions_are_open_to_cross_origin_scripts(gateway: Gateway) -> None:
     answer = await gateway.get(SUGGEST, headers={"Origin": "https://shop.example"})
     preflight = await gateway.client.options("/api/suggest")
 
@@ -120,7 +120,7 @@ async def test_every_keystroke_counts_as_one_request() -> None:
         assert answers[2].headers["Retry-After"] == "60"
 
 
-async def test_whoever_may_look_up_may_ask_for_suggestions() -> None:
+async def test_suggestions_need_the_same_access_as_lookups() -> None:
     async with a_gateway(anonymous_lookups=False) as gateway:
         without = await gateway.get(SUGGEST)
         other = await gateway.get(

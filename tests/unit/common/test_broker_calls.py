@@ -1,4 +1,4 @@
-"""What the libraries raise when a call on the broker fails, in one word."""
+"""Translation of the libraries' errors in broker calls."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from common.messaging.connection import BrokerUnavailable, broker_calls
 
 
 async def lost(begun: asyncio.Event) -> None:
-    """A call during which the connection is lost; that is all that who cancels it is told."""
+    """A call whose cancellation the library replaces by a lost connection."""
     try:
         begun.set()
         await asyncio.Event().wait()
@@ -23,7 +23,7 @@ async def call(begun: asyncio.Event) -> None:
 
 
 @pytest.mark.parametrize("error", [ConnectionClosed(320, ""), OSError(), Exception()])
-def test_whatever_they_raise_the_broker_is_away(error: Exception) -> None:
+def test_every_library_error_is_broker_unavailable(error: Exception) -> None:
     async def fail() -> None:
         with broker_calls():
             raise error
@@ -32,7 +32,7 @@ def test_whatever_they_raise_the_broker_is_away(error: Exception) -> None:
         asyncio.run(fail())
 
 
-async def test_clients_are_told_nothing_of_the_brokers_address_or_queues() -> None:
+async def test_messages_never_contain_the_brokers_address_or_queues() -> None:
     error = ConnectionClosed(404, "NOT_FOUND - no queue 'inner' in vhost 'secret'")
 
     with pytest.raises(BrokerUnavailable) as caught, broker_calls():
@@ -42,7 +42,7 @@ async def test_clients_are_told_nothing_of_the_brokers_address_or_queues() -> No
     assert caught.value.__cause__ is error
 
 
-async def test_who_is_cancelled_hears_of_it_although_the_library_says_otherwise() -> None:
+async def test_a_cancellation_is_raised_even_if_the_library_replaces_it() -> None:
     begun = asyncio.Event()
     calling = asyncio.create_task(call(begun))
     await begun.wait()
@@ -53,7 +53,7 @@ async def test_who_is_cancelled_hears_of_it_although_the_library_says_otherwise(
         await calling
 
 
-async def test_a_call_that_takes_too_long_is_told_as_that() -> None:
+async def test_a_call_that_takes_too_long_is_a_timeout() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await call(asyncio.Event())

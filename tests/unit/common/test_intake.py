@@ -1,4 +1,4 @@
-"""Taking messages, and stopping."""
+"""Consuming and draining."""
 
 from collections.abc import Awaitable, Callable
 from typing import cast
@@ -25,10 +25,10 @@ class FakeQueue:
 
 
 async def work(_message: AbstractIncomingMessage) -> None:
-    """Nothing comes."""
+    """Delivers nothing."""
 
 
-async def test_a_connection_that_comes_back_while_it_stops_brings_no_more_messages() -> None:
+async def test_a_connection_restored_during_drain_delivers_no_messages() -> None:
     intake, first, again = InFlightHandlers(work), FakeQueue(), FakeQueue()
     await intake.begin(cast(AbstractQueue, first))
     await intake.drain(1)

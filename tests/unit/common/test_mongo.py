@@ -1,4 +1,4 @@
-"""What counts as the database's being away."""
+"""Translation of the database driver's errors."""
 
 import pytest
 from pymongo.errors import (
@@ -30,7 +30,7 @@ UNKNOWN_MODE = 79
     ],
     ids=repr,
 )
-def test_what_may_be_done_again_later_is_an_outage(error: PyMongoError) -> None:
+def test_retryable_errors_are_unavailable(error: PyMongoError) -> None:
     with pytest.raises(Unavailable), translated_errors():
         raise error
 
@@ -44,6 +44,6 @@ def test_what_may_be_done_again_later_is_an_outage(error: PyMongoError) -> None:
     ],
     ids=repr,
 )
-def test_what_is_wrong_each_time_is_an_error(error: PyMongoError) -> None:
+def test_permanent_errors_are_raised_unchanged(error: PyMongoError) -> None:
     with pytest.raises(type(error)), translated_errors():
         raise error

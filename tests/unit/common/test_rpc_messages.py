@@ -1,4 +1,4 @@
-"""What comes over the broker is read as what it should be, or refused whole."""
+"""Decoding of RPC messages: valid, or rejected as a whole."""
 
 import ormsgpack
 import pytest

@@ -1,9 +1,9 @@
-"""How a service process ends."""
+"""Shutdown of a service process."""
 
 import subprocess
 import sys
 
-#: A service with a thread that nothing can stop, as one is that waits for a name server.
+#: A service with a thread that cannot be stopped, such as one that waits for a name server.
 STUCK = """
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ run("stuck", ProcessSettings(admin_port=0), build)
 """
 
 
-def test_a_stop_waits_for_no_thread() -> None:
+def test_shutdown_does_not_wait_for_threads() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True
     ) as process:

@@ -1,4 +1,4 @@
-"""Tasks that run beside something end with it."""
+"""Background tasks end with their body."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ async def for_ever() -> None:
 
 
 async def deaf(begun: asyncio.Event) -> None:
-    """Goes on after a cancellation, as one does in which `asyncio.wait_for` forgot it."""
+    """Continues after a cancellation, as a task does when `asyncio.wait_for` loses it."""
     try:
         begun.set()
         await for_ever()
@@ -20,12 +20,12 @@ async def deaf(begun: asyncio.Event) -> None:
         await for_ever()
 
 
-async def test_what_runs_beside_ends_with_the_body() -> None:
+async def test_a_background_task_ends_with_the_body() -> None:
     async with asyncio.timeout(5), beside(for_ever(), for_ever()):
         pass
 
 
-async def test_a_task_that_forgot_its_cancellation_is_cancelled_again() -> None:
+async def test_a_task_that_lost_its_cancellation_is_cancelled_again() -> None:
     begun = asyncio.Event()
 
     async with asyncio.timeout(5), beside(deaf(begun), patience=0.01):

@@ -1,4 +1,4 @@
-"""What a batch may say, which faults are its own, and which are those of one lookup."""
+"""Parsing of batches: errors of the whole body, and of a single lookup."""
 
 import json
 from typing import Any
@@ -62,7 +62,7 @@ def test_include_is_a_list_or_a_text_with_commas_or_nothing(include: Any) -> Non
     assert lookup.include == ((Include.OWNERS,) if include else ())
 
 
-def test_what_is_null_is_not_given() -> None:
+def test_null_members_are_ignored() -> None:
     [lookup] = parsed({**GOOD, "name": None, "search": None})
 
     assert isinstance(lookup, LookupRequest)
@@ -112,13 +112,13 @@ def test_a_hundred_lookups_are_a_batch() -> None:
     assert len(parsed(*[GOOD] * MAX_LOOKUPS)) == 100
 
 
-def test_every_fault_is_named_by_where_it_is() -> None:
+def test_every_error_names_its_field() -> None:
     assert faults_of(
         GOOD, 7, {"country": "dk", "vat": 12345674}, {"contry": "dk", "include": [1]}
     ) == ["lookups[1]", "lookups[2].vat", "lookups[3].contry", "lookups[3].include"]
 
 
-def test_a_field_that_nobody_reads_is_refused_and_what_there_is_named() -> None:
+def test_an_unknown_field_is_rejected_and_the_known_ones_are_listed() -> None:
     found = faults(orjson.dumps({"lookups": [{**GOOD, "format": "xml"}], "format": "xml"}))
 
     assert found == [("format", "unknown field; the fields are lookups")]
@@ -127,7 +127,7 @@ def test_a_field_that_nobody_reads_is_refused_and_what_there_is_named() -> None:
     assert all(field in message for field in FIELDS)
 
 
-def test_an_endless_field_is_not_repeated_whole() -> None:
+def test_a_long_field_name_is_truncated_in_the_error() -> None:
     [parameter] = faults_of({**GOOD, "x" * 5000: "1"})
 
     assert len(parameter) < 200
@@ -141,7 +141,7 @@ _JSON = st.recursive(
 
 
 @given(st.lists(_JSON, max_size=4))
-def test_whatever_is_listed_is_read_or_refused(lookups: list[Any]) -> None:
+def test_any_list_is_parsed_or_rejected(lookups: list[Any]) -> None:
     try:
         results = parse_batch(json.dumps({"lookups": lookups}).encode())
     except InvalidBody:

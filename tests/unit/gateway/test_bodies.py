@@ -1,4 +1,4 @@
-"""Bodies that do not come as they were announced."""
+"""Late, truncated and complete request bodies."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from gateway.domain.problems import InvalidBody
 
 
 def a_request() -> tuple[web.Request, StreamReader]:
-    """A request whose body is yet to come."""
+    """A request whose body has not arrived."""
     loop = asyncio.get_running_loop()
     protocol = BaseProtocol(loop)
     protocol.connection_made(asyncio.Transport())
@@ -21,7 +21,7 @@ def a_request() -> tuple[web.Request, StreamReader]:
     return make_mocked_request("POST", "/api/batch", payload=body), body
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+async def test_a_body_that_does_not_arrive_times_out() -> None:
     request, body = a_request()
     body.feed_data(b"{")
 
@@ -30,7 +30,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("error", [web.RequestPayloadError(), ConnectionResetError()])
-async def test_a_body_that_breaks_off_is_no_fault_of_ours(error: Exception) -> None:
+async def test_a_truncated_body_is_the_clients_error(error: Exception) -> None:
     request, body = a_request()
     body.set_exception(error)
 

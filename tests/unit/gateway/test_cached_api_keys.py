@@ -1,4 +1,4 @@
-"""Keys are read again after their time, and only then."""
+"""Cached API keys expire after their lifetime."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ async def test_a_key_is_read_once_in_its_lifetime() -> None:
     assert store.reads == [KEY.id]
 
 
-async def test_a_revoked_key_is_known_as_such_after_five_seconds() -> None:
+async def test_a_revocation_is_visible_after_five_seconds() -> None:
     store, clock = a_store(KEY), ManualClock()
     known = CachedApiKeys(store, clock=clock)
     await known.find(KEY.id)
@@ -44,7 +44,7 @@ async def test_a_revoked_key_is_known_as_such_after_five_seconds() -> None:
     assert after.revoked_at == NOON
 
 
-async def test_an_unknown_key_is_remembered_too() -> None:
+async def test_an_unknown_key_is_cached_too() -> None:
     store = a_store()
     known = CachedApiKeys(store, clock=ManualClock())
 
@@ -54,7 +54,7 @@ async def test_an_unknown_key_is_remembered_too() -> None:
     assert store.reads == ["made-up"]
 
 
-async def test_made_up_keys_do_not_push_out_good_ones() -> None:
+async def test_made_up_keys_do_not_evict_valid_ones() -> None:
     store = a_store(KEY)
     known = CachedApiKeys(store, clock=ManualClock(), most=2)
     await known.find(KEY.id)
@@ -66,7 +66,7 @@ async def test_made_up_keys_do_not_push_out_good_ones() -> None:
     assert store.reads.count(KEY.id) == 1
 
 
-async def test_no_more_keys_are_kept_than_the_most() -> None:
+async def test_the_number_of_cached_keys_is_bounded() -> None:
     keys = [an_api_key(id=f"{number}") for number in range(3)]
     store = a_store(*keys)
     known = CachedApiKeys(store, clock=ManualClock(), most=2)
@@ -93,7 +93,7 @@ async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
 
 @dataclass
 class SlowStore(FakeKeyStore):
-    """Answers when it is let go."""
+    """Answers once it is released."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -104,7 +104,7 @@ class SlowStore(FakeKeyStore):
         return await super().find(key_id)
 
 
-async def test_requests_that_wait_for_the_same_key_share_one_read() -> None:
+async def test_concurrent_requests_with_the_same_key_share_one_read() -> None:
     store = SlowStore({KEY.id: KEY})
     known = CachedApiKeys(store, clock=ManualClock())
 
@@ -117,7 +117,7 @@ async def test_requests_that_wait_for_the_same_key_share_one_read() -> None:
     assert store.reads == [KEY.id]
 
 
-async def test_all_who_wait_learn_that_the_database_is_away() -> None:
+async def test_all_waiting_requests_fail_when_the_database_is_unavailable() -> None:
     store = SlowStore({KEY.id: KEY}, fault=database_away())
     known = CachedApiKeys(store, clock=ManualClock())
     finds = [asyncio.ensure_future(known.find(KEY.id)) for _ in range(3)]
@@ -129,7 +129,7 @@ async def test_all_who_wait_learn_that_the_database_is_away() -> None:
     assert [type(outcome) for outcome in outcomes] == [ServiceUnavailable] * 3
 
 
-async def test_one_who_stops_waiting_leaves_the_others_an_answer() -> None:
+async def test_a_cancelled_request_does_not_cancel_the_shared_read() -> None:
     store = SlowStore({KEY.id: KEY})
     known = CachedApiKeys(store, clock=ManualClock())
     first, second, third = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(3))
@@ -141,7 +141,7 @@ async def test_one_who_stops_waiting_leaves_the_others_an_answer() -> None:
     assert await first == await third == KEY
 
 
-async def test_when_the_one_who_reads_is_cancelled_the_others_are_told_to_come_again() -> None:
+async def test_when_the_reading_request_is_cancelled_the_others_are_unavailable() -> None:
     store = SlowStore({KEY.id: KEY})
     known = CachedApiKeys(store, clock=ManualClock())
     first, second = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(2))

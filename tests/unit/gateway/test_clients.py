@@ -1,4 +1,4 @@
-"""Whose request it is, behind how many proxies."""
+"""Client addresses behind proxies."""
 
 from ipaddress import ip_network
 
@@ -34,17 +34,17 @@ PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
         ("", [], "local"),
     ],
 )
-def test_the_client_is_the_nearest_address_that_is_no_proxy_of_ours(
+def test_the_client_is_the_nearest_untrusted_address(
     peer: str | None, forwarded: list[str], client: str
 ) -> None:
     assert client_of(peer, forwarded, PROXIES) == client
 
 
 @given(st.lists(st.text(max_size=20), max_size=4))
-def test_what_an_untrusted_peer_forwards_changes_nothing(forwarded: list[str]) -> None:
+def test_forwarded_addresses_of_an_untrusted_peer_are_ignored(forwarded: list[str]) -> None:
     assert client_of("192.0.2.7", forwarded, PROXIES) == "192.0.2.7"
 
 
 @given(st.lists(st.text(max_size=20) | st.ip_addresses().map(str), max_size=4))
-def test_any_header_leads_to_some_client(forwarded: list[str]) -> None:
+def test_any_header_yields_a_client(forwarded: list[str]) -> None:
     assert client_of("10.0.0.1", forwarded, PROXIES)

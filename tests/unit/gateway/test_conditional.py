@@ -15,12 +15,12 @@ def test_each_format_has_a_tag_of_its_own() -> None:
 @pytest.mark.parametrize(
     "header", [TAG, f"W/{TAG}", f'"other", {TAG}', f'W/"a",W/{TAG},"b"', "*", " * "]
 )
-def test_a_tag_the_client_has_is_known(header: str) -> None:
+def test_a_tag_the_client_has_matches(header: str) -> None:
     assert etag_matches(TAG, header)
 
 
 @pytest.mark.parametrize("header", [None, "", '"other"', TAG.strip('"'), '"*"', TAG.upper()])
-def test_any_other_is_not(header: str | None) -> None:
+def test_any_other_tag_does_not_match(header: str | None) -> None:
     assert not etag_matches(TAG, header)
 
 
@@ -49,5 +49,5 @@ def test_a_comma_inside_a_tag_does_not_end_it() -> None:
         (";,;;", False),
     ],
 )
-def test_gzip_is_sent_only_to_those_who_accept_it(accept_encoding: str, *, accepted: bool) -> None:
+def test_gzip_is_sent_only_if_accepted(accept_encoding: str, *, accepted: bool) -> None:
     assert accepts_gzip(accept_encoding) is accepted

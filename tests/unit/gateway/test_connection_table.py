@@ -1,4 +1,4 @@
-"""Room for a new connection."""
+"""Eviction of connections at the limit."""
 
 from dataclasses import dataclass
 
@@ -30,14 +30,14 @@ def evicted(found: list[FakeConnection]) -> list[int]:
     return [number for number, connection in enumerate(found) if connection.is_evicted]
 
 
-def test_up_to_the_limit_no_connection_is_closed_for_another() -> None:
+def test_below_the_limit_no_connection_is_evicted() -> None:
     table, open_ = ConnectionTable(3), connections(3)
 
     assert [table.add(connection) for connection in open_] == [True] * 3
     assert evicted(open_) == []
 
 
-def test_at_the_limit_the_connection_that_waited_longest_is_closed() -> None:
+def test_at_the_limit_the_longest_idle_connection_is_evicted() -> None:
     table, open_ = ConnectionTable(3), connections(5)
 
     assert [table.add(connection) for connection in open_] == [True] * 5
@@ -45,7 +45,7 @@ def test_at_the_limit_the_connection_that_waited_longest_is_closed() -> None:
     assert len(table) == 3
 
 
-def test_a_connection_waits_anew_after_each_request() -> None:
+def test_the_idle_time_restarts_after_each_request() -> None:
     table, open_ = ConnectionTable(2), connections(3)
     for connection in open_[:2]:
         table.add(connection)
@@ -57,7 +57,7 @@ def test_a_connection_waits_anew_after_each_request() -> None:
     assert evicted(open_) == [1]
 
 
-def test_a_connection_with_a_request_is_never_closed_for_another() -> None:
+def test_a_busy_connection_is_never_evicted() -> None:
     table, open_ = ConnectionTable(1), connections(2)
     table.add(open_[0])
     table.work(open_[0])
@@ -66,7 +66,7 @@ def test_a_connection_with_a_request_is_never_closed_for_another() -> None:
     assert evicted(open_) == []
 
 
-def test_a_connection_that_ended_makes_room() -> None:
+def test_a_closed_connection_makes_room() -> None:
     table, open_ = ConnectionTable(1), connections(2)
     table.add(open_[0])
     table.work(open_[0])
@@ -76,7 +76,7 @@ def test_a_connection_that_ended_makes_room() -> None:
     assert table.add(open_[1])
 
 
-def test_a_connection_that_ended_does_not_wait_again() -> None:
+def test_a_closed_connection_does_not_become_idle_again() -> None:
     table, open_ = ConnectionTable(1), connections(2)
     table.add(open_[0])
     table.remove(open_[0])

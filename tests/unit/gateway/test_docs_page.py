@@ -1,4 +1,4 @@
-"""The documentation page holds together."""
+"""Structure of the documentation page."""
 
 from collections import Counter
 from html.parser import HTMLParser
@@ -15,7 +15,7 @@ _VOID = {"meta", "link", "input"}
 
 
 class Outline(HTMLParser):
-    """What a page refers to, and what it is made of."""
+    """Links and elements of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,18 +50,18 @@ def test_every_element_is_closed(outline: Outline) -> None:
     assert outline.open == []
 
 
-def test_every_link_within_the_page_leads_somewhere(outline: Outline) -> None:
+def test_every_internal_link_has_a_target(outline: Outline) -> None:
     targets = {link.removeprefix("#") for link in outline.links if link.startswith("#")}
 
     assert targets <= outline.ids.keys()
     assert outline.labels <= outline.ids.keys()
 
 
-def test_no_place_has_the_name_of_another(outline: Outline) -> None:
+def test_ids_are_unique(outline: Outline) -> None:
     assert set(outline.ids.values()) == {1}
 
 
-def test_there_is_nothing_inline_that_the_policy_would_refuse(outline: Outline) -> None:
+def test_nothing_inline_violates_the_content_security_policy(outline: Outline) -> None:
     assert not any(name.startswith("on") or name == "style" for name in outline.attributes)
 
 
@@ -74,7 +74,7 @@ def test_every_path_and_parameter_is_on_it() -> None:
         assert f'name="{name}"' in text
 
 
-def test_markup_in_the_document_is_shown_and_not_obeyed() -> None:
+def test_markup_in_the_document_is_escaped() -> None:
     document = {**DOCUMENT, "info": {**DOCUMENT["info"], "title": "<script>alert(1)</script>"}}
 
     assert "<script>alert" not in page(document)

@@ -100,7 +100,7 @@ def test_a_text_of_no_other_form_is_a_name(country: Country, term: str) -> None:
         (NO, "Postboks 1234 Sentrum, 0101 Oslo"),
     ],
 )
-def test_an_address_with_a_postal_code_is_an_address_and_else_a_name(
+def test_an_address_with_a_postal_code_is_searched_as_an_address_then_a_name(
     country: Country, term: str
 ) -> None:
     assert types_of(term, country) == ["address", "name"]
@@ -111,7 +111,7 @@ def test_an_address_that_is_too_long_for_a_name_is_only_an_address() -> None:
 
 
 @pytest.mark.parametrize("text", ["aa 1 ", "aa 1234 ", "a ", "DK ", "1 ", "0184:", "+45 "])
-def test_a_text_of_a_whole_body_is_refused_without_examining_it(text: str) -> None:
+def test_a_huge_text_is_rejected_without_matching(text: str) -> None:
     with pytest.raises(InvalidTerm):
         infer(text * (65_536 // len(text)), DK)
 

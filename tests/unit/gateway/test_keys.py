@@ -1,4 +1,4 @@
-"""What a key looks like, and when it is accepted."""
+"""Form and verification of API keys."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_a_key_is_read_as_it_is_written() -> None:
         "$where." + "s" * 43,
     ],
 )
-def test_what_cannot_be_a_key_is_told_without_looking_for_it(text: str) -> None:
+def test_a_malformed_key_is_rejected_without_a_read(text: str) -> None:
     assert parse_key(text) is None
 
 
@@ -37,11 +37,11 @@ def test_the_secret_of_a_key_is_accepted() -> None:
     assert an_api_key(key).accepts(key)
 
 
-def test_another_secret_is_not() -> None:
+def test_another_secret_is_rejected() -> None:
     assert not an_api_key().accepts(a_presented_key(secret="t" * 43))
 
 
-def test_a_revoked_key_is_not() -> None:
+def test_a_revoked_key_is_rejected() -> None:
     key = a_presented_key()
 
     assert not an_api_key(key, revoked_at=NOON).accepts(key)

@@ -39,7 +39,7 @@ def test_the_window_begins_with_the_first_request_and_ends_after_its_length() ->
     assert anew.allowed
 
 
-def test_what_is_left_is_told_in_structured_fields() -> None:
+def test_the_quota_is_reported_in_structured_fields() -> None:
     limiter = a_limiter(ManualClock(), count=5)
 
     quota = limiter.take("192.0.2.7")
@@ -48,7 +48,7 @@ def test_what_is_left_is_told_in_structured_fields() -> None:
     assert quota.state == '"anonymous";r=4;t=60'
 
 
-def test_nothing_less_than_nothing_is_left() -> None:
+def test_remaining_quota_is_never_negative() -> None:
     limiter = a_limiter(ManualClock(), count=1)
 
     for _ in range(3):
@@ -57,7 +57,7 @@ def test_nothing_less_than_nothing_is_left() -> None:
     assert quota.state == '"anonymous";r=0;t=60'
 
 
-def test_looking_counts_nothing() -> None:
+def test_reading_the_quota_counts_nothing() -> None:
     limiter = a_limiter(ManualClock(), count=1)
 
     states = [limiter.look("192.0.2.7").state for _ in range(3)]
@@ -66,7 +66,7 @@ def test_looking_counts_nothing() -> None:
     assert limiter.take("192.0.2.7").allowed
 
 
-def test_clients_that_are_idle_are_forgotten() -> None:
+def test_idle_clients_are_dropped() -> None:
     clock = ManualClock()
     limiter = a_limiter(clock)
     for number in range(100):
@@ -78,7 +78,7 @@ def test_clients_that_are_idle_are_forgotten() -> None:
     assert limiter.clients == 1
 
 
-def test_there_are_never_more_clients_than_the_most() -> None:
+def test_the_number_of_clients_is_bounded() -> None:
     limiter = RateLimiter("anonymous", Rate(2, 60), clock=ManualClock(), most=10)
 
     for number in range(100):
@@ -89,7 +89,7 @@ def test_there_are_never_more_clients_than_the_most() -> None:
     assert limiter.take("client 0").state == '"anonymous";r=1;t=60'
 
 
-def test_a_full_table_forgets_nobody_for_a_client_that_is_in_it() -> None:
+def test_a_full_table_drops_no_window_for_a_known_client() -> None:
     limiter = RateLimiter("anonymous", Rate(5, 60), clock=ManualClock(), most=2)
 
     states = [limiter.take(client).state for client in ("a", "b", "b", "a")]

@@ -1,4 +1,4 @@
-"""Many lookups at once: each is answered, or fails, by itself."""
+"""Batch lookups: each succeeds or fails independently."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ async def test_results_come_in_the_order_of_the_lookups() -> None:
     assert lookups.request_ids == {"r"}
 
 
-async def test_a_lookup_that_fails_leaves_the_others_alone() -> None:
+async def test_a_failed_lookup_does_not_affect_the_others() -> None:
     faulty = InvalidParameter("vat: must not be empty")
 
     results = await LookUpAll(Echo())([asking("1"), faulty, asking("nobody")], request_id="r")
@@ -63,7 +63,7 @@ async def test_a_lookup_that_fails_leaves_the_others_alone() -> None:
     assert results[1] is faulty
 
 
-async def test_what_takes_too_long_is_late_and_the_others_are_answered() -> None:
+async def test_a_slow_lookup_times_out_and_the_others_are_answered() -> None:
     look_up_all = LookUpAll(Echo(), limit=0.05)
 
     results = await look_up_all([asking("1"), asking("never"), asking("2")], request_id="r")
@@ -71,7 +71,7 @@ async def test_what_takes_too_long_is_late_and_the_others_are_answered() -> None
     assert shown(results) == ["1", "lookup_timeout", "2"]
 
 
-async def test_searches_of_a_batch_take_turns_and_numbers_do_not_wait_for_them() -> None:
+async def test_searches_of_a_batch_are_bounded_and_do_not_delay_numbers() -> None:
     lookups = Echo()
     names = [asking("n", SearchType.NAME), asking("a", SearchType.ADDRESS)] * 20
 
@@ -83,7 +83,7 @@ async def test_searches_of_a_batch_take_turns_and_numbers_do_not_wait_for_them()
     assert lookups.most_under_way == SEARCHES_AT_ONCE + 2
 
 
-async def test_a_search_whose_turn_does_not_come_in_time_is_late() -> None:
+async def test_a_search_still_queued_at_the_deadline_times_out() -> None:
     stuck = [asking("never", SearchType.NAME)] * SEARCHES_AT_ONCE
 
     results = await LookUpAll(Echo(), limit=0.05)(

@@ -69,7 +69,7 @@ def test_a_failures_errors_reach_the_client() -> None:
         (web.HTTPInsufficientStorage(), problems.InternalError),
     ],
 )
-def test_what_aiohttp_finds_wrong_is_a_problem_in_our_words(
+def test_aiohttp_errors_become_problems(
     error: web.HTTPException, kind: type[problems.Problem]
 ) -> None:
     problem = problem_of_aiohttp(error)

@@ -1,4 +1,4 @@
-"""What a query string asks for, and every fault of one that asks for nothing."""
+"""Parsing of query strings, valid and invalid."""
 
 from collections.abc import Sequence
 from urllib.parse import parse_qs
@@ -32,7 +32,7 @@ def questions(query: LookupQuery) -> list[tuple[str, str]]:
     return [(question.type.value, question.term) for question in query.request.questions]
 
 
-def test_a_named_search_asks_one_question() -> None:
+def test_a_typed_search_is_one_question() -> None:
     query = parsed("country=dk&vat=DK+12345674")
 
     assert questions(query) == [("vat", "12345674")]
@@ -42,7 +42,7 @@ def test_a_named_search_asks_one_question() -> None:
     assert query.search_type == "vat"
 
 
-def test_an_inferred_search_is_known_as_such() -> None:
+def test_an_inferred_search_is_marked() -> None:
     query = parsed("country=no&search=987654321")
 
     assert questions(query) == [("vat", "987654321"), ("produ", "987654321")]
@@ -107,7 +107,7 @@ def test_unknown_parameters_are_ignored() -> None:
         ("country=dk&search=x", "invalid_parameter", ["search"]),
     ],
 )
-def test_a_fault_has_one_code_and_names_its_parameter(
+def test_an_error_has_one_code_and_names_its_parameter(
     query: str, code: str, faults: list[str]
 ) -> None:
     problem = refused(query)
@@ -138,7 +138,7 @@ def test_a_missing_search_comes_before_invalid_values() -> None:
     assert parameters(problem) == ["search", "country", "format"]
 
 
-def test_without_a_country_a_term_is_only_wrong_if_no_country_could_have_it() -> None:
+def test_without_a_country_a_term_must_be_valid_in_one() -> None:
     assert parameters(refused("vat=987654321")) == ["country"]
     assert parameters(refused("vat=1")) == ["country", "vat"]
 
@@ -172,9 +172,7 @@ def test_a_fault_of_a_typed_endpoint_names_q() -> None:
         ("format=xml&format=xml", Format.JSON),
     ],
 )
-def test_an_errors_format_is_known_even_when_the_query_is_faulty(
-    query: str, format_: Format
-) -> None:
+def test_the_format_applies_to_errors_of_an_invalid_query(query: str, format_: Format) -> None:
     assert wanted_format(parse_qs(query)) is format_
 
 

@@ -1,4 +1,4 @@
-"""How rates are written and shared."""
+"""Notation and sharing of rates."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_processes_share_a_rate_equally() -> None:
     assert Rate(1200, 60).share(4) == Rate(300, 60)
 
 
-def test_a_share_is_never_nothing() -> None:
+def test_a_share_is_at_least_one() -> None:
     assert Rate(2, 60).share(5) == Rate(1, 60)
 
 

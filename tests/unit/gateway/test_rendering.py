@@ -74,7 +74,7 @@ def test_any_text_makes_a_well_formed_document(text: str) -> None:
 
 
 def legal(text: str) -> str:
-    """What a parser gives back: what XML can hold, with line ends made one."""
+    """A parser's view of a text: valid XML characters, with normalised line ends."""
     kept = "".join(
         character
         for character in text

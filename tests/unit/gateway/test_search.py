@@ -41,7 +41,7 @@ DK, NO = Country.DK, Country.NO
         (SearchType.ADDRESS, DK, "x" * 300, "x" * 300),
     ],
 )
-def test_a_term_is_brought_into_the_registers_form(
+def test_a_term_is_normalised_to_the_registers_form(
     kind: SearchType, country: Country, term: str, normalised: str
 ) -> None:
     assert normalise(kind, term, country) == normalised
@@ -79,17 +79,13 @@ def test_a_term_is_brought_into_the_registers_form(
         (SearchType.ADDRESS, DK, "x" * 301),
     ],
 )
-def test_a_term_that_no_register_can_hold_is_refused(
-    kind: SearchType, country: Country, term: str
-) -> None:
+def test_an_invalid_term_is_rejected(kind: SearchType, country: Country, term: str) -> None:
     with pytest.raises(InvalidTerm):
         normalise(kind, term, country)
 
 
 @given(st.sampled_from(SearchType), st.text(max_size=400), st.sampled_from(Country))
-def test_what_is_accepted_is_accepted_again_unchanged(
-    kind: SearchType, term: str, country: Country
-) -> None:
+def test_normalisation_is_idempotent(kind: SearchType, term: str, country: Country) -> None:
     try:
         normalised = normalise(kind, term, country)
     except InvalidTerm:

@@ -1,4 +1,4 @@
-"""Settings are read once, and a bad one is a sentence."""
+"""Settings of the gateway and their error messages."""
 
 from ipaddress import ip_network
 
@@ -53,7 +53,7 @@ def test_rates_and_networks_are_read_from_the_environment(monkeypatch: pytest.Mo
         ("MONGO_URL", "localhost:27017"),
     ],
 )
-def test_a_bad_setting_stops_the_start_with_a_sentence(
+def test_an_invalid_setting_stops_the_start_with_a_message(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)

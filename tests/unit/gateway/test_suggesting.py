@@ -1,4 +1,4 @@
-"""What may be asked of suggestions."""
+"""Parameters of suggestions."""
 
 import pytest
 
@@ -18,14 +18,14 @@ def refused(parameters: dict[str, list[str]]) -> Problem:
     return caught.value
 
 
-def test_what_has_been_typed_is_trimmed_and_ten_are_suggested() -> None:
+def test_the_text_is_trimmed_and_the_default_limit_is_ten() -> None:
     assert parsed(country="no", q=" Prøv ") == SuggestRequest(
         country=Country.NO, text="Prøv", limit=10
     )
 
 
 @pytest.mark.parametrize("limit", [1, 7, 20])
-def test_up_to_twenty_may_be_wanted(limit: int) -> None:
+def test_the_limit_may_be_up_to_twenty(limit: int) -> None:
     assert parsed(country="dk", q="ab", limit=str(limit)).limit == limit
 
 
@@ -59,7 +59,7 @@ def test_a_text_of_that_length_is_taken_as_it_is(text: str) -> None:
         ({"country": ["dk"], "limit": ["0"]}, ["q", "limit"]),
     ],
 )
-def test_what_is_missing_is_named_first(parameters: dict[str, list[str]], named: list[str]) -> None:
+def test_missing_parameters_come_first(parameters: dict[str, list[str]], named: list[str]) -> None:
     problem = refused(parameters)
 
     assert isinstance(problem, MissingParameter)
@@ -67,7 +67,7 @@ def test_what_is_missing_is_named_first(parameters: dict[str, list[str]], named:
 
 
 @pytest.mark.parametrize("name", ["country", "q", "limit"])
-def test_nothing_is_given_twice(name: str) -> None:
+def test_repeated_parameters_are_rejected(name: str) -> None:
     given = {"country": ["dk"], "q": ["ab"], "limit": ["5"]}
 
     problem = refused({**given, name: given[name] * 2})

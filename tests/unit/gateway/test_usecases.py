@@ -20,7 +20,7 @@ async def test_an_issued_key_is_accepted_and_its_secret_is_not_kept() -> None:
     assert presented.secret.encode() not in kept.secret_hash
 
 
-async def test_a_revoked_key_is_accepted_no_more() -> None:
+async def test_a_revoked_key_is_no_longer_accepted() -> None:
     store, presented = FakeKeyStore(), a_presented_key()
     issue = IssueKey(store, lambda: presented, now=lambda: NOON)
     await issue(owner="acme", name="nightly sync", scopes=[Scope.LOOKUP])
@@ -31,5 +31,5 @@ async def test_a_revoked_key_is_accepted_no_more() -> None:
     assert not store.keys[presented.id].accepts(presented)
 
 
-async def test_revoking_tells_when_there_is_no_such_key() -> None:
+async def test_revoking_an_unknown_key_returns_false() -> None:
     assert not await RevokeKey(FakeKeyStore(), now=lambda: NOON)("0" * 24)
