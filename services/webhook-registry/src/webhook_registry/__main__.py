@@ -1,4 +1,4 @@
-"""`python -m webhook_registry <command>`: `serve`, or a command that does one thing and ends."""
+"""`python -m webhook_registry <command>`: `serve`, or a one-off command."""
 
 from webhook_registry.commands import main
 

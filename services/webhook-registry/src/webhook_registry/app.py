@@ -1,4 +1,4 @@
-"""The webhook registry put together; read from top to bottom it is the order of the start."""
+"""Composition of the webhook registry, in the order of its start."""
 
 import secrets
 from contextlib import AsyncExitStack
@@ -30,15 +30,15 @@ from webhook_store.redelivery import Redelivery
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import SecretKeys, new_secret
 
-#: How long the broker may take for one message, within the time that a client waits.
+#: Timeout of one publish, within a client's timeout.
 PUBLISH_LIMIT = timedelta(seconds=1)
 
-#: Operations at a time: one that waits for a slow name server must not hold up those that do not.
+#: Maximum concurrent operations: one that waits for a slow name server must not block others.
 PREFETCH = 64
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
-    """Starts the registry onto `stack`."""
+    """Starts the registry on `stack`."""
     keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
     random = Random()  # noqa: S311 (spreads reconnects and slots, guards nothing)
     mongo = await stack.enter_async_context(

@@ -1,4 +1,4 @@
-"""`python -m webhook_registry serve` runs the service; other commands do one thing and end."""
+"""`python -m webhook_registry serve` runs the service; other commands are one-off jobs."""
 
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ from webhook_store.secrets import SecretKeys
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Serves or runs a command; exits with 1 when that failed and with 2 when it is misused."""
+    """Serves or runs a command; exits with 1 on failure and 2 on misuse."""
     chosen = chosen_command(_parser(), arguments)
     if chosen.command == "serve":
         run("webhook-registry", load(Settings), build)
@@ -54,8 +54,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _command(chosen: argparse.Namespace) -> str | None:
-    """Does it; returns what went wrong, if anything."""
-    # Making indexes opens no secret, so that Job needs no keys.
+    """Runs a command; returns an error message, if any."""
+    # Creating indexes decrypts no secret, so that Job needs no keys.
     settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
     url = settings.mongo_url.get_secret_value()
     async with connected(url, name="webhook-registry-command", operation_limit=None) as mongo:

@@ -1,4 +1,4 @@
-"""Interfaces that the use cases need. Every method may raise `Unavailable`."""
+"""Ports of the use cases. Every method may raise `Unavailable`."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -23,81 +23,81 @@ from webhook_store.models import (
 
 
 class Registrations(Protocol):
-    """The webhooks of owners; another owner's is never found."""
+    """Webhooks by owner; another owner's webhook is never found."""
 
     async def create(
         self, new: Registered, *, call_id: UUID, limit: int
     ) -> Registered | MadeBefore | OwnerIsFull:
-        """Keeps a webhook unless its owner has `limit` of them."""
+        """Stores a webhook unless its owner has `limit` of them."""
 
     async def find(self, owner: str, webhook_id: str) -> Webhook | None: ...
 
     async def of_owner(self, owner: str) -> Sequence[Webhook]:
-        """The newest first."""
+        """Returns an owner's webhooks, newest first."""
 
     async def change(
         self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
     ) -> Webhook | None:
-        """Makes of the webhook what the pure `decide` makes of it, which may run several times."""
+        """Applies `decide`, a pure function that may run several times."""
 
     async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
-        """Whether there was one, now or when the same call was here before."""
+        """Deletes a webhook; False if absent. A redelivered call returns True again."""
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
-        """Gives the webhook the new secret, or, to a call that did so before, the one from then."""
+        """Rotates the secret; a redelivered call returns the secret it created."""
 
 
 class IdempotencyKeys(Protocol):
-    """What keys were used for, as long as that is kept."""
+    """Stored uses of idempotency keys."""
 
     async def find(self, scope: KeyScope, *, at: datetime) -> KeyUse | None: ...
 
     async def use(self, scope: KeyScope, new: KeyUse, *, at: datetime, until: datetime) -> KeyUse:
-        """The use that is noted: this one, unless another is still kept or came first."""
+        """Stores a use; returns it, or the earlier unexpired use of the key."""
 
     async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
-        """Notes that what was asked for is done, and what its repeats are answered."""
+        """Stores the answer for repeats of a completed request."""
 
 
 class Resolver(Protocol):
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        """What a name stands for now; nothing when it does not resolve, or not in time."""
+        """Resolves a name; empty when it does not resolve in time."""
 
 
 class Events(Protocol):
-    """The way into the pipeline that every delivery takes."""
+    """Publisher of events into the delivery pipeline."""
 
     async def publish_for(self, webhook_id: WebhookId, event: RegistryEvent) -> None:
-        """Returns when the broker keeps the event for this webhook alone.
+        """Publishes an event for one webhook; returns when the broker confirms it.
 
-        Published twice, it is delivered once.
+        An event that is published twice is delivered once.
         """
 
 
 class Retried(StrEnum):
-    """What came of asking for one more attempt."""
+    """Result of a retry request."""
 
     ACCEPTED = "accepted"
     NOT_FOUND = "not_found"
-    #: It is not finished: its next attempt comes by itself.
+    #: The delivery is not finished: its next attempt is scheduled.
     PENDING = "pending"
 
 
 class Deliveries(Protocol):
-    """What was delivered to one webhook, or will be."""
+    """Deliveries of a webhook."""
 
     async def attempts(
         self, webhook: Webhook, status: AttemptStatus | None
     ) -> Sequence[PublicAttempt]:
-        """The last 50 made, the newest first; or, with `cancelled`, what was cancelled instead."""
+        """Returns the last 50 attempts, newest first; for `cancelled`, cancelled deliveries."""
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
     ) -> Retried:
-        """One more attempt of a finished delivery, and none more to the same call again."""
+        """Schedules one more attempt of a finished delivery; once per call."""
 
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
-        """Has sent again what failed for good or was cancelled; how many that are.
+        """Resends failed and cancelled deliveries in the background; returns how many.
 
-        It may still go on afterwards. The same call again is told the same.
+        A redelivered call returns the same count.
         """

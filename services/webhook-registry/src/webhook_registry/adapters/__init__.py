@@ -1,1 +1,1 @@
-"""The registry's outside: the broker and the name service. MongoDB is `webhook_store`'s."""
+"""Adapters of the broker and the name service; `webhook_store` covers MongoDB."""

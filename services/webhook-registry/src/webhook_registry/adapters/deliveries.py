@@ -22,7 +22,7 @@ from webhook_store.redelivery import NotRepeated, Redelivery
 
 @dataclass(frozen=True, slots=True)
 class StoredDeliveries:
-    """`Deliveries` as the dispatcher keeps them."""
+    """`Deliveries` over the rows of the dispatcher."""
 
     made: Attempts
     redelivery: Redelivery

@@ -1,4 +1,4 @@
-"""The word to the dispatcher that deliveries became due."""
+"""Queue of due deliveries."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class DeliveryQueue:
-    """Tells the dispatcher at once; what it does not hear of, its sweeper finds."""
+    """Publishes due deliveries; the dispatcher's sweeper finds unpublished ones."""
 
     publisher: Publisher
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
-        """`more` says that others of the same webhooks are due, too; raises nothing."""
+        """Enqueues deliveries; `more` marks that the webhooks have others due. Never raises."""
         try:
             for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)

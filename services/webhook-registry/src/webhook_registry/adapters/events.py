@@ -1,4 +1,4 @@
-"""Test events on their way into the pipeline of every event."""
+"""Publishing of test events."""
 
 from dataclasses import dataclass
 
@@ -26,5 +26,5 @@ class BrokerEvents:
                 routing_key=routing_key(event.type, event.country),
             )
         except Unroutable:
-            # The dispatcher makes its queue when it first starts.
+            # The dispatcher declares its queue when it first starts.
             raise Unavailable("no dispatcher has ever been here to take events") from None

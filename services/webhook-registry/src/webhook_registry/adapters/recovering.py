@@ -1,7 +1,7 @@
-"""Recoveries are done beside the requests that ask for them, and by any process of the registry.
+"""Background processing of recoveries, by any process of the registry.
 
-An answer waits only for the count. What a process leaves undone another takes up, or the same one
-when it starts again.
+A response waits only for the count. Another process continues an unfinished recovery, or the same
+one after its restart.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from common.contracts.failures import Unavailable
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_store.recoveries import Recoveries, Recovery
 
-#: Seconds between two looks at what is unfinished: rows in flight, or what another process left.
+#: Seconds between checks for unfinished recoveries, such as rows in flight.
 LOOK_AGAIN = 10.0
 
 log = structlog.get_logger()
 
 
 class Recovering:
-    """Begins anew what recoveries are of, for as long as it runs."""
+    """Runs stored recoveries in the background."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class Recovering:
         self._asked = asyncio.Event()
 
     async def ask(self, recovery: Recovery) -> int:
-        """How many deliveries the recovery is of; once this returns it is not lost.
+        """Stores a recovery durably; returns its number of deliveries.
 
         Raises Unavailable.
         """
@@ -49,7 +49,7 @@ class Recovering:
         return count
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Runs until cancelled."""
         while True:
             self._asked.clear()
             try:
@@ -57,14 +57,14 @@ class Recovering:
             except Unavailable as outage:
                 log.warning("recoveries.outage", reason=str(outage))
             except Exception:
-                # The loop outlives any pass.
+                # A failed pass must not end the loop.
                 log.exception("recoveries.failed")
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._look_again):
                     await self._asked.wait()
 
     async def work(self) -> None:
-        """Does what is unfinished. Raises Unavailable."""
+        """Runs unfinished recoveries. Raises Unavailable."""
         for recovery in await self._stored.unfinished():
             await self._do(recovery)
 
@@ -81,8 +81,8 @@ class Recovering:
                 count=count,
                 is_done=is_done,
             )
-        # Only now: before, the dispatcher would come upon rows whose turn is about to be, and
-        # cancel them. Whatever the count: the process that began them anew may have died silently.
+        # Afterwards: earlier, the dispatcher would find rows that are not rescheduled yet and
+        # cancel them. For any count: the process that rescheduled them may have crashed.
         await self._delivery_queue.enqueue(
             last[:MAX_BATCH_SIZE] or await self._stored.due(recovery, at=self._now()), more=True
         )

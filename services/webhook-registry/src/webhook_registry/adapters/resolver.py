@@ -1,4 +1,4 @@
-"""What host names stand for, by the system's resolver, within a time limit."""
+"""Resolution of host names by the system's resolver, with a timeout."""
 
 import asyncio
 import socket
@@ -10,20 +10,20 @@ from ipaddress import ip_address
 
 from webhook_store.addresses import Address
 
-#: Names resolved at once. One whose servers never answer keeps its thread for many seconds, and
-#: must not take those that other work of the process needs.
+#: Concurrent lookups. A name whose servers never answer occupies its thread for many seconds; the
+#: pool is separate so that other work of the process keeps its threads.
 _THREADS = 16
 
 
 class SystemResolver:
-    """A `Resolver`."""
+    """`Resolver` over the system's resolver."""
 
     def __init__(self, threads: ThreadPoolExecutor, *, limit: timedelta) -> None:
         self._threads = threads
         self._limit = limit.total_seconds()
 
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        """Every address of the name; none when it has none, or not in time."""
+        """Returns the addresses of a name; none if unknown or timed out."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limit):
@@ -39,7 +39,7 @@ def _resolve(host: str, port: int) -> Sequence[Address]:
 
 @asynccontextmanager
 async def system_resolver(*, limit: timedelta) -> AsyncIterator[SystemResolver]:
-    """Resolves for the body's time; leaving does not wait for names that are still asked for."""
+    """Opens a resolver for the body; leaving does not wait for pending lookups."""
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolver")
     try:
         yield SystemResolver(threads, limit=limit)

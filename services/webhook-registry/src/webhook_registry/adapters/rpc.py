@@ -1,4 +1,4 @@
-"""Operations as they come over the broker."""
+"""RPC handler of the operations."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Does each operation of a list by itself, side by side."""
+    """Runs the operations of a batch concurrently and independently."""
 
     use_cases: Mapping[Operation, UseCase]
 
@@ -58,13 +58,13 @@ class Operations:
         except TimeoutError:
             return _LATE
         except Exception:
-            # One operation that fails must not take its neighbours with it.
+            # A failing operation must not fail the others of its batch.
             log.exception("webhook.operation_failed", request_id=item.request_id)
             return _FAILED
 
 
 def _note(item: Asked[WebhookRequest], result: WebhookReply | Failure, started: float) -> None:
-    """One line an operation. No URL, since it may hold a token of the receiver's; no body."""
+    """Logs one line per operation, without body or URL, which may contain a token."""
     word = result.code.value if isinstance(result, Failure) else "ok"
     _OPERATIONS.labels(item.request.operation, word).inc()
     log.info(
@@ -81,7 +81,7 @@ def _note(item: Asked[WebhookRequest], result: WebhookReply | Failure, started: 
 
 
 def _webhook_of(request: WebhookRequest, result: WebhookReply | Failure) -> str | None:
-    """The webhook that was asked about, or the one that was made."""
+    """Id of the requested or created webhook."""
     if isinstance(result, WebhookReply) and result.location is not None:
         return result.location.rpartition("/")[2]
     return request.webhook_id or None

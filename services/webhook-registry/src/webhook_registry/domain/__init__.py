@@ -1,1 +1,1 @@
-"""The rules of webhooks: what bodies may say, where deliveries may go, how answers look."""
+"""Rules of webhooks: request bodies, destinations, responses."""

@@ -1,4 +1,4 @@
-"""What clients are answered."""
+"""Responses to clients."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,7 +19,7 @@ OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
 
 
 def public(webhook: Webhook) -> PublicWebhook:
-    """A webhook as its owner sees it."""
+    """Public representation of a webhook."""
     limits = webhook.filter
     return PublicWebhook(
         id=webhook.id,
@@ -38,7 +38,7 @@ def public(webhook: Webhook) -> PublicWebhook:
 
 
 def with_secret(registered: Registered) -> WebhookWithSecret:
-    """As `public`, with the secret: for the answer that shows it once."""
+    """Representation with the secret, which is shown once."""
     return WebhookWithSecret(
         **dict(public(registered.webhook)), secret=registered.secret.get_secret_value()
     )
@@ -57,17 +57,17 @@ def reply(status: int, document: Contract, *, location: str | None = None) -> We
 
 
 def repeated(answer: KeptAnswer) -> WebhookReply:
-    """The stored answer to an earlier request with the same key."""
+    """Stored answer to an earlier request with the same key."""
     return WebhookReply(
         status=answer.status, body=answer.body, location=answer.location, replayed=True
     )
 
 
 def rendered(document: Contract) -> bytes:
-    """JSON with the fields that have the answer's own names."""
+    """Renders JSON with the public field names."""
     return orjson.dumps(document.model_dump(mode="json", by_alias=True))
 
 
 def rfc3339(moment: datetime) -> str:
-    """UTC to the millisecond, which is what the database keeps."""
+    """Truncates to UTC milliseconds, the database's precision."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

@@ -1,4 +1,4 @@
-"""What the bodies of requests may say, with every fault named and what would be right."""
+"""Validation of request bodies; every error is reported with a hint."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ Fields = Mapping[str, Any]
 
 MAX_DESCRIPTION_LENGTH = 500
 
-#: How far back deliveries can be recovered.
+#: Maximum age of recoverable deliveries.
 RECOVERABLE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A webhook as its owner wants it."""
+    """Webhook to create."""
 
     destination: Destination
     events: tuple[str, ...]
@@ -35,7 +35,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What is to be different; what is not in `given` stays as it is."""
+    """Requested changes; fields that are not in `given` stay unchanged."""
 
     given: frozenset[str]
     destination: Destination | None = None
@@ -47,14 +47,14 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A span of `occurred_at`, both ends included."""
+    """Range of `occurred_at`, both ends inclusive."""
 
     since: datetime
     until: datetime
 
 
 def read_draft(body: bytes) -> Draft:
-    """The webhook to create; raises Rejected with every fault."""
+    """Reads the webhook to create; raises Rejected with every error."""
     fields = _fields(body, required=("url", "events"), optional=("filter", "description"))
     read = _Reader(fields)
     url, events = read("url", read_destination), read("events", read_events)
@@ -65,7 +65,7 @@ def read_draft(body: bytes) -> Draft:
 
 
 def read_changes(body: bytes) -> Changes:
-    """The changes to make; raises Rejected with every fault."""
+    """Reads the changes; raises Rejected with every error."""
     fields = _fields(
         body, required=(), optional=("url", "events", "filter", "description", "status")
     )
@@ -84,7 +84,7 @@ def read_changes(body: bytes) -> Changes:
 
 
 def read_window(body: bytes, *, now: datetime) -> Window:
-    """The span to recover, `until` not after now; raises Rejected with every fault."""
+    """Reads the window to recover, capped at `now`; raises Rejected with every error."""
     fields = _fields(body, required=("since",), optional=("until",))
     read = _Reader(fields)
     since, until = read("since", _moment), read("until", _moment_or_none)
@@ -96,19 +96,19 @@ def read_window(body: bytes, *, now: datetime) -> Window:
     window = Window(since, min(until or now, now))
     if window.since >= window.until:
         raise _faulty([_fault("since", "give a time before `until` and before now")])
-    # Events tell their time in whole seconds, so the second of `since` began with it.
+    # Events have times in whole seconds, so `since` is truncated to its second.
     return replace(window, since=window.since.replace(microsecond=0))
 
 
 class _Reader:
-    """Reads fields one by one and collects what is wrong with them."""
+    """Reads fields one by one and collects their errors."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self.faults: list[FieldError] = []
 
     def __call__(self, name: str, parse: Callable[[object], T]) -> T | None:
-        """None when the field is absent or faulty."""
+        """Reads one field; None when absent or invalid."""
         if name not in self._fields:
             return None
         try:
@@ -119,7 +119,7 @@ class _Reader:
 
 
 def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]) -> Fields:
-    """The body's object, if it has what it must have and nothing that nobody reads."""
+    """Parses the body's object; required fields must exist and unknown ones are refused."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -172,4 +172,4 @@ def _fault(parameter: str, message: str) -> FieldError:
 
 
 def _faulty(faults: list[FieldError]) -> Rejected:
-    return invalid_body("the body is not as it should be", *faults)
+    return invalid_body("the request body is invalid", *faults)

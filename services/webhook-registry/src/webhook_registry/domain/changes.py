@@ -1,4 +1,4 @@
-"""What a change makes of a webhook."""
+"""Changes of a webhook."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -11,9 +11,9 @@ from webhook_store.models import Webhook
 
 
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
-    """The webhook with the changes made; the very same when they change nothing.
+    """Applies changes to a webhook; returns the same object when nothing changes.
 
-    Raises Rejected when it is the operator who stopped it and it is to be started.
+    Raises Rejected for enabling a webhook that an operator disabled.
     """
     after = replace(webhook, **_fields(changes))
     match changes.status:
@@ -29,7 +29,7 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
-    """Started again, as a new generation: what is in flight cannot stop it."""
+    """Enables a webhook as a new generation, which deliveries in flight cannot disable."""
     if webhook.enabled:
         return webhook
     return replace(
@@ -43,7 +43,7 @@ def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
 
 
 def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webhook:
-    """Stopped; one that was stopped before keeps its time and reason."""
+    """Disables a webhook; a disabled one keeps its time and reason."""
     if not webhook.enabled:
         return webhook
     return replace(
@@ -57,7 +57,7 @@ def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webho
 
 
 def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
-    """Stopped so that its owner cannot start it again, whoever stopped it before."""
+    """Disables a webhook so that its owner cannot enable it, even if already disabled."""
     stopped = disabled(webhook, DisabledReason.OPERATOR, at=at)
     return replace(stopped, disabled_reason=DisabledReason.OPERATOR)
 

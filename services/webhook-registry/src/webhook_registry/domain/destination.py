@@ -1,7 +1,7 @@
-"""Where deliveries may go: https, to a host that is neither local nor private.
+"""Permitted destinations: https, to a host that is neither local nor private.
 
-This is checked when a URL is given, so that its owner hears of it. What the name resolves to may
-change afterwards, so the dispatcher checks the address of every connection again.
+The check of a given URL reports errors to its owner. The name may resolve differently later, so the
+dispatcher checks the address of every connection again.
 """
 
 import re
@@ -14,10 +14,10 @@ from webhook_store.addresses import Address, Network, blocked
 
 MAX_URL_LENGTH = 2048
 
-#: What RFC 3986 lets a URL consist of. Anything else is read differently by different parsers.
+#: Characters that RFC 3986 permits in a URL. Parsers disagree on all others.
 _CHARACTERS = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
-#: The components of a URL (RFC 3986, appendix B) and of its authority (3.2): nothing may stand
-#: beside the brackets of an IPv6 address but a port.
+#: The components of a URL (RFC 3986, appendix B) and of its authority (3.2): only a port may
+#: follow the brackets of an IPv6 address.
 _COMPONENTS = re.compile(
     r"(?:(?P<scheme>[^:/?#]+):)?(?://(?P<authority>[^/?#]*))?(?P<rest>[^#]*)(?P<fragment>#.*)?"
 )
@@ -29,10 +29,10 @@ _MAX_PORT = 65_535
 _LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _MAX_HOST_LENGTH = 253
 
-#: A host whose last label looks like this is an address to many programs: `127.1`, `0x7f000001`.
+#: Last labels that make many programs parse the host as an address: `127.1`, `0x7f000001`.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
-#: Ends of names that mean something inside of one network only.
+#: Suffixes of names that resolve only inside one network.
 _LOCAL_ENDS = (
     "localhost",
     "localdomain",
@@ -49,18 +49,18 @@ _LOCAL_ENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A URL of the right form, and what there is to check of its host."""
+    """Well-formed URL, with its host for the address check."""
 
     url: str
-    #: In lower case, without a trailing dot or the brackets of an IPv6 address.
+    #: Lower case, without a trailing dot or the brackets of an IPv6 address.
     host: str
     port: int
-    #: The host, when it is an address itself.
+    #: The host, if it is an address.
     address: Address | None = None
 
     @property
     def is_local_name(self) -> bool:
-        """Whether the name says that it is no public host's."""
+        """Whether the name belongs to a local host."""
         return self.address is None and (
             "." not in self.host
             or any(self.host == end or self.host.endswith(f".{end}") for end in _LOCAL_ENDS)
@@ -68,7 +68,7 @@ class Destination:
 
 
 def read_destination(url: object) -> Destination:
-    """The destination that a URL names; raises Wrong when it is not of the right form."""
+    """Parses a URL; raises Wrong when it is malformed."""
     if not isinstance(url, str):
         raise Wrong("give the URL as a string, such as https://example.com/hooks")
     if len(url) > MAX_URL_LENGTH:
@@ -93,11 +93,10 @@ def read_destination(url: object) -> Destination:
 def refusal(
     destination: Destination, resolved: Collection[Address], *, allowed: Sequence[Network]
 ) -> str | None:
-    """Why nothing may be sent there, and what would be right; None when it may.
+    """Returns the reason to refuse a destination, with a hint; None if permitted.
 
-    `resolved` is what the name stands for now: nothing, when it does not resolve. `allowed` are
-    networks that may be called although they are private; with any, a local name is judged by
-    its addresses like every other.
+    `resolved` are the name's present addresses, empty when it does not resolve. `allowed` are
+    private networks that may be called; if any, a local name is checked by its addresses.
     """
     addresses = resolved if destination.address is None else (destination.address,)
     reasons = [word for word in (blocked(one, allowed=allowed) for one in addresses) if word]
@@ -109,7 +108,7 @@ def refusal(
 
 
 def _authority(authority: str) -> tuple[str, int]:
-    """The host as it is written, in lower case, and the port."""
+    """Splits an authority into the lower-case host and the port."""
     if "@" in authority:
         raise Wrong("leave out user name and password: deliveries are signed instead")
     parts = _AUTHORITY.fullmatch(authority)
@@ -136,7 +135,7 @@ def _literal(kind: type[IPv4Address] | type[IPv6Address], text: str) -> Address:
         address = kind(text)
     except ValueError:
         address = None
-    # A zone (fe80::1%eth0) names an interface of ours.
+    # A zone (fe80::1%eth0) names a local interface.
     if address is None or "%" in text:
         raise Wrong("give an IP address in its usual form, such as 192.0.2.7 or [2001:db8::7]")
     return address

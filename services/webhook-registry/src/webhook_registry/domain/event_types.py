@@ -1,4 +1,4 @@
-"""The kinds of events, each with the JSON Schema of the body that a receiver is sent."""
+"""Event types with the JSON Schemas of their bodies."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -36,7 +36,7 @@ _NULL: Final[Schema] = {"type": "null"}
 
 
 def event_types() -> EventTypeList:
-    """All of them, in the specification's order."""
+    """All event types, in the specification's order."""
     return EventTypeList(
         event_types=tuple(
             PublicEventType(name=kind, description=DESCRIPTIONS[kind], body_schema=_body(kind))
@@ -76,7 +76,7 @@ def _data(kind: EventType) -> Schema:
 
 @cache
 def _definitions() -> Schema:
-    """The parts that bodies are made of; nothing is ever left out of them."""
+    """Schemas of the body parts, in which every field is required."""
     _, schemas = models_json_schema(
         [(model, "serialization") for model in (EventCompany, Change, ProductionUnit)],
         ref_template="#/$defs/{model}",

@@ -1,10 +1,10 @@
-"""Why a client does not get what it asked for: one code per cause (spec/decisions.md section 1)."""
+"""Errors for clients: one code per cause (spec/decisions.md section 1)."""
 
 from common.contracts.failures import Failure, FailureCode, FieldError
 
 
 class Rejected(Exception):
-    """The operation is not done; the failure is in words that its client may read."""
+    """The operation was refused; its failure is shown to the client."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.code, failure.detail)
@@ -12,10 +12,10 @@ class Rejected(Exception):
 
 
 class Wrong(ValueError):
-    """One value is not as it should be; the message says what would be right."""
+    """Invalid value; the message gives a hint."""
 
     def __init__(self, message: str, *, at: str = "") -> None:
-        """`at` is where in the value the fault is, such as `[2]` or `.countries`."""
+        """`at` is the path of the error in the value, such as `[2]` or `.countries`."""
         super().__init__(message)
         self.at = at
 
@@ -37,7 +37,7 @@ def invalid_parameter(name: str, message: str) -> Rejected:
 
 
 def webhook_not_found() -> Rejected:
-    # Another owner's webhook is answered the same: nobody learns which ids exist.
+    # The same for another owner's webhook, so that ids cannot be probed.
     return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
 
 
@@ -48,7 +48,7 @@ def delivery_not_found() -> Rejected:
 def delivery_pending() -> Rejected:
     return _refused(
         FailureCode.DELIVERY_PENDING,
-        "the delivery is not finished: its next attempt comes by itself",
+        "the delivery is not finished: its next attempt is already scheduled",
     )
 
 
@@ -69,7 +69,7 @@ def disabled_by_operator() -> Rejected:
 def webhook_limit_reached(limit: int) -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_LIMIT_REACHED,
-        f"you have {limit} webhooks, the most there can be; delete one first",
+        f"you have {limit} webhooks, which is the maximum; delete one first",
     )
 
 

@@ -1,4 +1,4 @@
-"""What a webhook subscribes to: patterns of event types, and a filter of companies."""
+"""Subscriptions: patterns of event types and a filter of companies."""
 
 import re
 
@@ -10,7 +10,7 @@ from webhook_store.models import EventFilter
 
 MAX_COMPANIES = 1000
 
-#: Each event type, each family (`company.*`), and `*`.
+#: Patterns: each event type, each family (`company.*`), and `*`.
 PATTERNS = frozenset(pattern for kind in EventType for pattern in patterns_of(kind))
 
 #: Registration numbers are eight digits in Denmark and nine in Norway.
@@ -18,7 +18,7 @@ _COMPANY = re.compile(r"dk:[0-9]{8}|no:[0-9]{9}")
 
 
 def read_events(value: object) -> tuple[str, ...]:
-    """The patterns, each once; raises Wrong."""
+    """Reads the patterns without duplicates; raises Wrong."""
     if not isinstance(value, list) or not value:
         raise Wrong('give a list of at least one pattern, such as ["company.updated"] or ["*"]')
     for number, pattern in enumerate(value):
@@ -32,7 +32,7 @@ def read_events(value: object) -> tuple[str, ...]:
 
 
 def read_filter(value: object) -> EventFilter | None:
-    """The filter; None for one that restricts nothing. Raises Wrong."""
+    """Reads the filter; None if it restricts nothing. Raises Wrong."""
     if value is None:
         return None
     if not isinstance(value, dict) or not value.keys() <= {"countries", "companies"}:

@@ -1,1 +1,1 @@
-"""What the registry does, in terms of its ports: one class for each operation."""
+"""Use cases of the registry: one class per operation."""

@@ -28,13 +28,13 @@ class CreateWebhook:
     limit: int
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """201 with the secret. A repeat under the same key gets the answer without it."""
+        """Returns 201 with the secret; a repeat under the same key omits the secret."""
         stored = await self.idempotency.repeated(request, PATH)
         if stored is not None:
             return stored
         draft = read_draft(request.body)
         await self.destinations.check(draft.destination)
-        # Noted after the body was found good: a refused body leaves the key unused.
+        # Stored after the body was validated: a refused body leaves the key unused.
         once = await self.idempotency.begin(request, PATH)
         if isinstance(once, WebhookReply):
             return once
@@ -61,10 +61,10 @@ class CreateWebhook:
 
 
 def _answer(made: Registered | MadeBefore, call_id: UUID) -> tuple[WebhookReply, bytes]:
-    """What this call is answered, and the body without the secret.
+    """Builds this call's answer, and the body without the secret.
 
-    The secret is shown by the call that made it, and by that call delivered again, since its first
-    answer went nowhere. When another call with the same key was faster, that one shows it.
+    The secret is shown by the call that created it and by its redelivery, since the first answer
+    was lost. When another call with the same key was faster, that call shows it.
     """
     is_own = isinstance(made, Registered) or made.call_id == call_id
     registered = made if isinstance(made, Registered) else made.registered

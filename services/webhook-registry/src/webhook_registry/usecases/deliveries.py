@@ -1,4 +1,4 @@
-"""Testing a webhook, listing what was delivered to it, and sending again what was not."""
+"""Test events, listing of deliveries, retries and recoveries."""
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class SendTest:
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """202 with the delivery's id: a real event for this webhook alone is on its way."""
+        """Returns 202 with the delivery id of a test event for this webhook only."""
         path = f"/api/webhooks/{request.webhook_id}/test"
         stored = await self.idempotency.repeated(request, path)
         if stored is not None:
@@ -68,7 +68,7 @@ class RetryDelivery:
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """202: one more attempt of a finished delivery, under its own id."""
+        """Returns 202 and schedules one more attempt of a finished delivery."""
         webhook = await enabled(self.registrations, request)
         wanted = DeliveryId(request.delivery_id)
         retried = await self.deliveries.retry(
@@ -90,7 +90,7 @@ class RecoverDeliveries:
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """202 with how many deliveries are sent again, with the full schedule."""
+        """Returns 202 with the number of deliveries that restart their schedule."""
         webhook = await owned(self.registrations, request)
         window = read_window(request.body, now=self.now())
         if not webhook.enabled:
@@ -100,7 +100,7 @@ class RecoverDeliveries:
 
 
 async def enabled(registrations: Registrations, request: WebhookRequest) -> Webhook:
-    """As `owned`; raises Rejected, too, when the webhook is disabled."""
+    """Returns the owner's webhook; raises Rejected if absent or disabled."""
     webhook = await owned(registrations, request)
     if not webhook.enabled:
         raise webhook_disabled()

@@ -1,4 +1,4 @@
-"""Checking where deliveries are to go, when a URL is given."""
+"""Check of a webhook's URL."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from webhook_store.addresses import Network
 @dataclass(frozen=True, slots=True)
 class Destinations:
     resolver: Resolver
-    #: Networks that may be called although they are private.
+    #: Private networks that may be called.
     allowed: Sequence[Network]
 
     async def check(self, destination: Destination) -> None:
         """Raises Rejected when the host is local or private.
 
-        A name that does not resolve now is taken: receivers are often registered before they are
+        A name that does not resolve is accepted: receivers are often registered before they are
         deployed, and each connection is checked again.
         """
         resolved = (
@@ -30,6 +30,6 @@ class Destinations:
         reason = refusal(destination, resolved, allowed=self.allowed)
         if reason is not None:
             raise invalid_body(
-                "the URL is not one that deliveries may be sent to",
+                "deliveries may not be sent to this URL",
                 FieldError(parameter="url", message=reason),
             )

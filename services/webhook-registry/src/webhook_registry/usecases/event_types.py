@@ -1,4 +1,4 @@
-"""Listing the kinds of events."""
+"""Listing of event types."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ def _answer() -> WebhookReply:
 
 @dataclass(frozen=True, slots=True)
 class ListEventTypes:
-    #: The same for everybody, so it is made once.
+    #: The same for every client, so it is built once.
     answer: WebhookReply = field(default_factory=_answer)
 
     async def __call__(self, _request: WebhookRequest) -> WebhookReply:

@@ -22,7 +22,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class Once:
-    """One request under its key: what it makes is named after `call_id`."""
+    """Request under its key; created objects are named after `call_id`."""
 
     call_id: UUID
     #: Whether the key was used by an earlier request.
@@ -32,23 +32,23 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """Finds out whether a request is a repeat, and remembers what it was answered."""
+    """Detects repeated requests and stores their answers."""
 
     keys: IdempotencyKeys
     now: Clock
     kept: timedelta
 
     async def repeated(self, request: WebhookRequest, path: str) -> WebhookReply | None:
-        """The stored answer, when the request is a repeat of one that has one.
+        """Returns the stored answer, if the request is a repeat of an answered one.
 
-        Raises Rejected for a malformed key, and for another body under a used one.
+        Raises Rejected for a malformed key, and for another body under a used key.
         """
         scope = _scope(request, path)
         use = None if scope is None else await self.keys.find(scope, at=self.now())
         return None if use is None else _repeated(request, use)
 
     async def begin(self, request: WebhookRequest, path: str) -> Once | WebhookReply:
-        """Notes the use of the key, before the work; raises as `repeated`."""
+        """Stores the use of the key before the work; raises like `repeated`."""
         scope = _scope(request, path)
         if scope is None:
             return Once(request.call_id, is_repeat=False, scope=None)
@@ -60,7 +60,7 @@ class Idempotency:
         )
 
     async def end(self, once: Once, reply: WebhookReply, *, body: bytes) -> WebhookReply:
-        """Remembers the answer, with the `body` that repeats are shown. Gives this one's."""
+        """Stores the answer with the `body` for repeats; returns `reply`."""
         if once.scope is not None:
             await self.keys.answer(once.scope, KeptAnswer(reply.status, body, reply.location))
         return reply
@@ -77,7 +77,7 @@ def _scope(request: WebhookRequest, path: str) -> KeyScope | None:
 def _repeated(request: WebhookRequest, use: KeyUse) -> WebhookReply | None:
     if use.fingerprint != sha256(request.body).digest():
         raise idempotency_conflict()
-    # The same call again is no repeat of the client's: its answer may never have arrived.
+    # A redelivered call is no repeat by the client: its answer may be lost.
     if use.answer is None or use.call_id == request.call_id:
         return None
     return repeated(use.answer)

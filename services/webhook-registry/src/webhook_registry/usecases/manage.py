@@ -1,4 +1,4 @@
-"""Listing, showing, changing and deleting webhooks, and giving one a new secret."""
+"""Listing, reading, changing and deleting of webhooks, and secret rotation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class ChangeWebhook:
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """200 with the webhook as it is now; what the body does not name stays."""
+        """Returns 200 with the changed webhook; absent fields stay unchanged."""
         await owned(self.registrations, request)
         changes = read_changes(request.body)
         if changes.destination is not None:
@@ -75,11 +75,11 @@ class RotateSecret:
     registrations: Registrations
     new_secret: Callable[[], SecretStr]
     now: Clock
-    #: How long the replaced secret signs too.
+    #: Time that a replaced secret signs beside the new one.
     overlap: timedelta
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """200 with the new secret, which is shown this once."""
+        """Returns 200 with the new secret, which is shown once."""
         now = self.now()
         new = NewSecret(
             self.new_secret(), request.call_id, at=now, previous_until=now + self.overlap
@@ -91,7 +91,7 @@ class RotateSecret:
 
 
 async def owned(registrations: Registrations, request: WebhookRequest) -> Webhook:
-    """The webhook of the request's path, if it is its owner who asks; raises Rejected if not."""
+    """Returns the owner's webhook; raises Rejected if absent."""
     webhook = await registrations.find(request.owner, request.webhook_id)
     if webhook is None:
         raise webhook_not_found()

@@ -1,4 +1,4 @@
-"""Every operation with what does it."""
+"""Use case of every operation."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ from webhook_registry.usecases.manage import (
 )
 from webhook_store.addresses import Network
 
-#: Does one operation; raises Rejected or Unavailable.
+#: Runs one operation; raises Rejected or Unavailable.
 UseCase = Callable[[WebhookRequest], Awaitable[WebhookReply]]
 
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What the operations are done with."""
+    """Dependencies of the operations."""
 
     registrations: Registrations
     keys: IdempotencyKeys
@@ -46,19 +46,19 @@ class Dependencies:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the settings decide."""
+    """Limits and durations from the settings."""
 
-    #: Webhooks that one owner may have.
+    #: Maximum webhooks per owner.
     limit: int
-    #: How long a replaced secret signs too.
+    #: Time that a replaced secret signs beside the new one.
     overlap: timedelta
-    #: How long an `Idempotency-Key` is kept.
+    #: Retention of an `Idempotency-Key`.
     key_lifetime: timedelta
     allowed_networks: Sequence[Network]
 
 
 def operations(dependencies: Dependencies, policy: Policy) -> Mapping[Operation, UseCase]:
-    """All of them: a client can do these and nothing else."""
+    """Builds the use case of every operation."""
     registrations, deliveries, now = (
         dependencies.registrations,
         dependencies.deliveries,
