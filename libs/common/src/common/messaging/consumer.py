@@ -74,24 +74,24 @@ class Consumer:
         self._random = random
         self._hold_limit = hold_limit
         self._channel: AbstractChannel | None = None
-        self._intake = InFlightHandlers(self._work)
+        self._in_flight = InFlightHandlers(self._work)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         await declare(channel, self._topology)
         self._channel = channel
-        await self._intake.begin(await channel.get_queue(self._queue_name, ensure=False))
+        await self._in_flight.begin(await channel.get_queue(self._queue_name, ensure=False))
 
     def detach(self) -> None:
         # The broker redelivers unacked messages, here or elsewhere. Running handlers finish;
         # settling their messages fails harmlessly.
         self._channel = None
-        self._intake.forget()
+        self._in_flight.forget()
 
-    async def drain(self, limit: float) -> None:
-        """Stops consuming, then waits at most `limit` seconds for running handlers."""
-        await self._intake.drain(limit)
+    async def drain(self, grace: float) -> None:
+        """Stops consuming, then waits at most `grace` seconds for running handlers."""
+        await self._in_flight.drain(grace)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
         held = _Held(self._queue_name)

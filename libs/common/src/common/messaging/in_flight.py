@@ -38,8 +38,8 @@ class InFlightHandlers:
         """Drops the closed channel. Running handlers finish, though settling then fails."""
         self._queue = None
 
-    async def drain(self, limit: float) -> None:
-        """Stops consuming, then waits at most `limit` seconds for running handlers."""
+    async def drain(self, grace: float) -> None:
+        """Stops consuming, then waits at most `grace` seconds for running handlers."""
         self._ended = True
         if self._queue is not None:
             try:
@@ -48,7 +48,7 @@ class InFlightHandlers:
             except BrokerUnavailable as error:
                 log.debug("intake.cancel_failed", reason=str(error))
         if self._running:
-            _, late = await asyncio.wait(self._running, timeout=limit)
+            _, late = await asyncio.wait(self._running, timeout=grace)
             for task in late:
                 task.cancel()
 

@@ -85,7 +85,7 @@ class _RouteQueue:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.waiting: deque[_Call] = deque()
+        self.pending: deque[_Call] = deque()
         self.in_flight = 0
         self.pump_is_due = False
         #: Number of pending calls at the end of the last loop iteration.
@@ -95,7 +95,7 @@ class _RouteQueue:
         _IN_FLIGHT.labels(route.queue).set_function(lambda: self.open_calls)
         # Cached, since looking up a labelled child costs more than counting with it.
         self.latency = _LATENCY.labels(route.queue)
-        self.list_size = _LIST.labels(route.queue)
+        self.batch_size = _LIST.labels(route.queue)
 
 
 class _PendingCalls:
@@ -144,7 +144,7 @@ class RpcClient:
         new_id: Callable[[], str],
     ) -> None:
         self._new_id = new_id
-        self._lanes: dict[str, _RouteQueue] = {}
+        self._route_queues: dict[str, _RouteQueue] = {}
         self._open = _PendingCalls()
         self._sent: dict[str, asyncio.Future[bytes]] = {}
         self._sending: set[asyncio.Task[None]] = set()
@@ -180,19 +180,19 @@ class RpcClient:
         if self._requests.channel is None or self._replies.queue is None:
             _FAILED.labels(route.queue, "broker_away").inc()
             raise BrokerUnavailable("the broker cannot be reached")
-        lane = self._lanes.get(route.queue)
-        if lane is None:
-            lane = self._lanes[route.queue] = _RouteQueue(route)
-        if len(lane.waiting) >= route.max_pending:
+        route_queue = self._route_queues.get(route.queue)
+        if route_queue is None:
+            route_queue = self._route_queues[route.queue] = _RouteQueue(route)
+        if len(route_queue.pending) >= route.max_pending:
             _FAILED.labels(route.queue, "overload").inc()
             raise NoConsumer("too many requests are waiting")
         loop = asyncio.get_running_loop()
         started = loop.time()
         call = _Call(request_id, request, started + limit, loop.create_future())
-        lane.waiting.append(call)
-        self._pump_soon(lane)
+        route_queue.pending.append(call)
+        self._pump_soon(route_queue)
         self._open.add(call)
-        lane.open_calls += 1
+        route_queue.open_calls += 1
         try:
             return reply.model_validate(await call.answer)
         except DeadlineExceeded:
@@ -204,44 +204,44 @@ class RpcClient:
             raise
         finally:
             self._open.remove(call)
-            lane.open_calls -= 1
-            lane.latency.observe(loop.time() - started)
+            route_queue.open_calls -= 1
+            route_queue.latency.observe(loop.time() - started)
 
-    def _pump_soon(self, lane: _RouteQueue) -> None:
+    def _pump_soon(self, route_queue: _RouteQueue) -> None:
         # On the next loop iteration, so that simultaneous calls share a message.
-        if not lane.pump_is_due and lane.in_flight < lane.route.in_flight:
-            lane.pump_is_due = True
-            asyncio.get_running_loop().call_soon(self._pump, lane)
+        if not route_queue.pump_is_due and route_queue.in_flight < route_queue.route.in_flight:
+            route_queue.pump_is_due = True
+            asyncio.get_running_loop().call_soon(self._pump, route_queue)
 
-    def _pump(self, lane: _RouteQueue) -> None:
-        lane.pump_is_due = False
-        if lane.gathered < len(lane.waiting) < lane.route.max_batch_size:
+    def _pump(self, route_queue: _RouteQueue) -> None:
+        route_queue.pump_is_due = False
+        if route_queue.gathered < len(route_queue.pending) < route_queue.route.max_batch_size:
             # Calls arrived in this iteration, so wait for more: a message costs as much as ten.
-            lane.gathered = len(lane.waiting)
-            self._pump_soon(lane)
+            route_queue.gathered = len(route_queue.pending)
+            self._pump_soon(route_queue)
             return
-        lane.gathered = 0
-        while lane.waiting and lane.in_flight < lane.route.in_flight:
-            calls = self._next_list(lane)
+        route_queue.gathered = 0
+        while route_queue.pending and route_queue.in_flight < route_queue.route.in_flight:
+            calls = self._next_batch(route_queue)
             if calls:
-                lane.in_flight += 1
-                task = asyncio.create_task(self._exchange(lane, calls))
+                route_queue.in_flight += 1
+                task = asyncio.create_task(self._exchange(route_queue, calls))
                 self._sending.add(task)
                 task.add_done_callback(self._sending.discard)
 
-    def _next_list(self, lane: _RouteQueue) -> list[_Call]:
+    def _next_batch(self, route_queue: _RouteQueue) -> list[_Call]:
         calls: list[_Call] = []
-        while lane.waiting and len(calls) < lane.route.max_batch_size:
-            call = lane.waiting.popleft()
+        while route_queue.pending and len(calls) < route_queue.route.max_batch_size:
+            call = route_queue.pending.popleft()
             if not call.answer.done():  # expired, or cancelled by its caller
                 calls.append(call)
         return calls
 
-    async def _exchange(self, lane: _RouteQueue, calls: list[_Call]) -> None:
+    async def _exchange(self, route_queue: _RouteQueue, calls: list[_Call]) -> None:
         """Sends one batch and distributes its results; every call gets a result or an exception."""
-        queue = lane.route.queue
+        queue = route_queue.route.queue
         try:
-            lane.list_size.observe(len(calls))
+            route_queue.batch_size.observe(len(calls))
             with broker_calls():
                 _hand_out(calls, await self._send(queue, calls))
         except DeadlineExceeded:
@@ -259,8 +259,8 @@ class RpcClient:
             else:
                 raise
         finally:
-            lane.in_flight -= 1
-            self._pump_soon(lane)
+            route_queue.in_flight -= 1
+            self._pump_soon(route_queue)
 
     async def _send(self, queue: str, calls: list[_Call]) -> bytes:
         channel, reply_queue = self._requests.channel, self._replies.queue

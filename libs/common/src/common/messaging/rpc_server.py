@@ -61,7 +61,7 @@ class RpcServer(Generic[C]):
         self._handler = handler
         self._prefetch = prefetch
         self._channel: AbstractChannel | None = None
-        self._intake = InFlightHandlers(self._work)
+        self._in_flight = InFlightHandlers(self._work)
         self._seconds = _SECONDS.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
@@ -74,15 +74,15 @@ class RpcServer(Generic[C]):
             timeout=CONNECT_TIMEOUT,
         )
         self._channel = channel
-        await self._intake.begin(queue)
+        await self._in_flight.begin(queue)
 
     def detach(self) -> None:
         self._channel = None
-        self._intake.forget()
+        self._in_flight.forget()
 
-    async def drain(self, limit: float) -> None:
-        """Stops consuming, then waits at most `limit` seconds for running handlers."""
-        await self._intake.drain(limit)
+    async def drain(self, grace: float) -> None:
+        """Stops consuming, then waits at most `grace` seconds for running handlers."""
+        await self._in_flight.drain(grace)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
         with self._seconds.time():

@@ -20,7 +20,7 @@ MAX_LOOKUPS = 100
 _TEXTS = (COUNTRY, *SEARCH_PARAMETERS)
 FIELDS = (*_TEXTS, INCLUDE)
 
-_LONGEST_NAME = 100
+_MAX_NAME_LENGTH = 100
 
 
 def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
@@ -88,7 +88,7 @@ def _parameters(lookup: dict[str, Any]) -> Parameters:
 
 def _unknown(path: str, name: str, known: tuple[str, ...]) -> FieldError:
     message = f"unknown field; the fields are {', '.join(known)}"
-    return _fault(path + name[:_LONGEST_NAME], message)
+    return _fault(path + name[:_MAX_NAME_LENGTH], message)
 
 
 def _fault(parameter: str, message: str) -> FieldError:

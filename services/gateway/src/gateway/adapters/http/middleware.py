@@ -49,7 +49,7 @@ class RouteFacts:
 class RequestMiddleware:
     """Middleware of every request; `handle` is the function."""
 
-    gate: Authenticator
+    authenticator: Authenticator
     #: By registered path; other paths are `others`.
     routes: Mapping[str, RouteFacts]
     others: RouteFacts
@@ -65,7 +65,7 @@ class RequestMiddleware:
             path = _path_of(request)
             facts = self.routes.get(path, self.others)
             access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
-            quota, key, refusal = await self.gate.admit(request, access)
+            quota, key, refusal = await self.authenticator.admit(request, access)
             if path is UNMATCHED:
                 # A known path that does not allow the method responds in its own format.
                 facts = self.routes.get(request.path, self.others)

@@ -64,25 +64,25 @@ class Policy:
     cors_origin: str = "*"
 
 
-def application(surroundings: Dependencies, policy: Policy) -> web.Application:
+def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     """The public interface as an aiohttp application."""
     pages = documentation()
-    gate = _gate(surroundings, policy)
+    authenticator = _authenticator(dependencies, policy)
     passage = RequestMiddleware(
-        gate=gate,
+        authenticator=authenticator,
         routes=_facts(policy, pages),
         others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
-        metrics=HttpMetrics(surroundings.registry),
-        clock=surroundings.clock,
-        new_id=surroundings.new_id,
+        metrics=HttpMetrics(dependencies.registry),
+        clock=dependencies.clock,
+        new_id=dependencies.new_id,
     )
 
     app = web.Application(middlewares=[passage.handle], client_max_size=MAX_BODY_SIZE)
-    _add_lookups(app.router, surroundings, policy)
-    look_up_all = LookUpAll(surroundings.lookups)
-    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, gate.charge))
+    _add_lookups(app.router, dependencies, policy)
+    look_up_all = LookUpAll(dependencies.lookups)
+    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
     for endpoint in ENDPOINTS:
-        handler = webhook_handler(surroundings.webhooks, endpoint, surroundings.new_call_id)
+        handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
         for method in endpoint.methods:
             app.router.add_route(method, endpoint.path, handler)
     for path, page in pages.items():
@@ -90,22 +90,22 @@ def application(surroundings: Dependencies, policy: Policy) -> web.Application:
     return app
 
 
-def _add_lookups(router: web.UrlDispatcher, surroundings: Dependencies, policy: Policy) -> None:
+def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy) -> None:
     """Routes without a body, open to cross-origin scripts."""
     handlers: dict[str, Handler] = {
-        path: lookup_handler(surroundings.lookups, surroundings.renderer, kind)
+        path: lookup_handler(dependencies.lookups, dependencies.renderer, kind)
         for path, kind in LOOKUP_PATHS.items()
     }
-    handlers[SUGGEST_PATH] = suggest_handler(surroundings.suggestions)
+    handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
     for path, handler in handlers.items():
         router.add_get(path, handler)
         router.add_options(path, options_handler(policy.cors_origin))
 
 
-def _gate(surroundings: Dependencies, policy: Policy) -> Authenticator:
-    clock = surroundings.clock
+def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
+    clock = dependencies.clock
     return Authenticator(
-        surroundings.keys,
+        dependencies.keys,
         anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock),
         keyed=RateLimiter("key", policy.key_rate, clock=clock),
         unproven=RateLimiter("unproven-key", policy.anonymous_rate, clock=clock),

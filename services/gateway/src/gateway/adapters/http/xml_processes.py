@@ -39,11 +39,11 @@ class XmlRenderer:
             raise ServiceUnavailable("too many large XML documents are being rendered")
         self._waiting += 1
         try:
-            return await self._elsewhere(body)
+            return await self._in_worker(body)
         finally:
             self._waiting -= 1
 
-    async def _elsewhere(self, body: bytes) -> bytes:
+    async def _in_worker(self, body: bytes) -> bytes:
         pool = self._pool = self._pool or _new_pool(self._workers)
         try:
             async with asyncio.timeout(LIMIT):
