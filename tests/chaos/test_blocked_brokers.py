@@ -98,7 +98,7 @@ def alarm(stoppable_broker: OwnBroker) -> Iterator[OwnBroker]:
     stoppable_broker.set_memory_alarm(raised=False)
 
 
-async def test_a_blocked_connection_is_an_unavailable_broker_until_the_alarm_is_over(
+async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
     clients: Clients, alarm: OwnBroker
 ) -> None:
     assert await clients.work()

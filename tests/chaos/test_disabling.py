@@ -31,7 +31,7 @@ async def disable_and_enable(pipe: Pipeline, webhook: Webhook) -> Webhook:
 
 
 @pytest.mark.parametrize("status", [500, 410])
-async def test_what_was_in_flight_cannot_disable_it_again(pipe: Pipeline, status: int) -> None:
+async def test_deliveries_in_flight_cannot_disable_it_again(pipe: Pipeline, status: int) -> None:
     webhook = await pipe.webhook("/a")
     gate = asyncio.Event()
 
@@ -67,7 +67,7 @@ async def test_what_was_in_flight_cannot_disable_it_again(pipe: Pipeline, status
         await pipe.until_row(event, webhook, state="succeeded", attempts=2)
 
 
-async def test_it_is_disabled_once_however_many_fail_at_once(pipe: Pipeline) -> None:
+async def test_concurrent_failures_disable_it_once(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/a")
     pipe.receiver.answer("/a", 410)
     await asyncio.gather(pipe.dispatcher("first"), pipe.dispatcher("second"))

@@ -1,4 +1,4 @@
-"""Receivers that do their worst, all at once; those beside them notice nothing."""
+"""Hostile receivers do not affect the deliveries to others."""
 
 import asyncio
 import functools
@@ -28,7 +28,7 @@ PATIENT = {
 
 @dataclass
 class Hanging:
-    """Answers nobody before it is released."""
+    """Hangs until released."""
 
     released: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -103,7 +103,7 @@ RECEIVERS: dict[
 }
 
 
-async def test_each_gets_its_word_and_no_other_webhook_waits(pipe: Pipeline) -> None:
+async def test_each_failure_has_its_cause_and_delays_no_other_webhook(pipe: Pipeline) -> None:
     a_bomb()
     bad = dict(zip(RECEIVERS, await pipe.webhooks(list(RECEIVERS)), strict=True))
     for path, (behaviour, _, _) in RECEIVERS.items():
@@ -126,7 +126,7 @@ async def test_each_gets_its_word_and_no_other_webhook_waits(pipe: Pipeline) -> 
         assert {(one["error"], one["response_code"]) async for one in attempts} == {(error, status)}
 
 
-async def test_a_receiver_that_never_answers_gets_its_word(pipe: Pipeline) -> None:
+async def test_a_receiver_that_never_responds_times_out(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/hangs")
     pipe.receiver.answer("/hangs", Hanging())
     await pipe.dispatcher(
@@ -142,7 +142,7 @@ async def test_a_receiver_that_never_answers_gets_its_word(pipe: Pipeline) -> No
     assert (attempt["error"], attempt["response_code"]) == ("timeout", None)
 
 
-async def test_a_receiver_that_is_nowhere_or_private_gets_its_word(pipe: Pipeline) -> None:
+async def test_an_unreachable_or_private_receiver_has_its_cause(pipe: Pipeline) -> None:
     service = await pipe.dispatcher(
         webhook_retry_delays="PT1H", webhook_post_limit="PT20S", webhook_lease="PT30S"
     )
@@ -169,7 +169,7 @@ async def test_a_receiver_that_is_nowhere_or_private_gets_its_word(pipe: Pipelin
         assert attempt["error"] == error, url
 
 
-async def test_owners_whose_receivers_hang_leave_posts_for_others(pipe: Pipeline) -> None:
+async def test_owners_of_hanging_receivers_leave_slots_for_others(pipe: Pipeline) -> None:
     good = await pipe.webhook("/good", events=("company.*",), owner="somebody-else")
     hanging = Hanging()
     for number in range(9):
@@ -191,7 +191,7 @@ async def test_owners_whose_receivers_hang_leave_posts_for_others(pipe: Pipeline
     hanging.released.set()
 
 
-async def test_a_receiver_that_hangs_holds_no_other_however_much_waits_for_it(
+async def test_a_hanging_receiver_with_a_long_backlog_delays_no_other(
     pipe: Pipeline,
 ) -> None:
     slow = await pipe.webhook("/hangs", events=("production_unit.*",))

@@ -1,4 +1,4 @@
-"""A dispatcher that dies at the worst moments: every event arrives, few arrive twice."""
+"""A killed dispatcher loses no event and repeats few."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ IN_FLIGHT = 4
 ROUNDS = 5
 
 
-async def test_killed_between_post_and_record_it_posts_again_what_it_had_not_recorded(
+async def test_killed_before_recording_it_repeats_unrecorded_posts(
     pipe: Pipeline,
 ) -> None:
     webhook = await pipe.webhook("/a")
@@ -75,7 +75,7 @@ async def test_killed_while_a_receiver_hangs_it_posts_again(pipe: Pipeline) -> N
     assert again.delivery_id == first.delivery_id
 
 
-async def test_killed_in_the_middle_of_fan_out_it_misses_no_webhook(pipe: Pipeline) -> None:
+async def test_killed_during_fan_out_it_misses_no_webhook(pipe: Pipeline) -> None:
     paths = [f"/{number}" for number in range(1000)]
     await pipe.webhooks(paths, of_many_owners=True)
     events: list[RegistryEvent] = []

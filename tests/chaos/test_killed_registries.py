@@ -1,4 +1,4 @@
-"""A registry that dies while it works: nothing is half done, and all is well again."""
+"""A killed registry leaves no partial work behind."""
 
 import asyncio
 from collections import Counter
@@ -30,7 +30,7 @@ MANY = 150
 ROUNDS = 5
 
 
-async def test_killed_while_it_creates_webhooks_each_is_there_whole_and_once(
+async def test_killed_during_creation_each_webhook_exists_once(
     pipe: Pipeline,
 ) -> None:
     stored = pipe.webhooks_db["webhooks"]
@@ -72,7 +72,7 @@ def create_many(client: Asking, name: str) -> "asyncio.Future[list[WebhookReply]
     )
 
 
-async def test_killed_while_it_recovers_each_delivery_is_sent_once_by_the_next(
+async def test_killed_during_a_recovery_each_delivery_is_resent_once(
     pipe: Pipeline,
 ) -> None:
     webhook = await pipe.webhook("/a")

@@ -1,4 +1,4 @@
-"""RabbitMQ goes away, comes back, or loses what it had: deliveries are late, and none is lost."""
+"""Outages and data loss of RabbitMQ delay deliveries and lose none."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from tests.delivery.waiting import eventually
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
 
-async def test_when_all_connections_are_closed_everything_arrives_once(
+async def test_closed_connections_lose_and_repeat_nothing(
     pipe: Pipeline, broker_management: Management, own_vhost: str
 ) -> None:
     webhooks = await pipe.webhooks(["/a", "/b"])
@@ -36,7 +36,7 @@ async def test_when_all_connections_are_closed_everything_arrives_once(
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
-async def test_a_retry_that_the_broker_did_not_take_is_made_when_it_is_back(
+async def test_an_unpublished_retry_is_made_after_the_outage(
     pipe: Pipeline, stoppable_broker: OwnBroker, how: str
 ) -> None:
     webhook = await pipe.webhook("/a")
@@ -59,7 +59,7 @@ async def test_a_retry_that_the_broker_did_not_take_is_made_when_it_is_back(
     assert pipe.receiver.counted() == {event.id: 2}
 
 
-async def test_what_was_in_a_delay_queue_that_is_purged_is_found_by_the_sweeper(
+async def test_the_sweeper_requeues_deliveries_of_a_purged_delay_queue(
     pipe: Pipeline,
 ) -> None:
     webhook = await pipe.webhook("/a")
@@ -84,7 +84,7 @@ async def messages_in(queue: str, pipe: Pipeline) -> int:
 
 
 async def purged(queue: str, pipe: Pipeline) -> int:
-    """How many messages were thrown away."""
+    """Purges a queue; returns the number of messages."""
     async with await aio_pika.connect(pipe.system.amqp_url) as connection:
         found = await (await connection.channel()).get_queue(queue, ensure=False)
         return (await found.purge()).message_count or 0

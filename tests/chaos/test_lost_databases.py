@@ -1,4 +1,4 @@
-"""MongoDB changes its primary or is away: no attempt is charged, and nothing is lost."""
+"""Failovers and outages of MongoDB charge no attempt and lose no delivery."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def kill_and_start(members: ReplicaSet) -> None:
 
 
 @pytest.mark.parametrize("how", [step_down, kill_and_start])
-async def test_through_a_change_of_the_primary_every_event_arrives(
+async def test_a_failover_of_the_primary_loses_no_event(
     pipe_on_three_members: Pipeline,
     three_members: ReplicaSet,
     how: Callable[[ReplicaSet], None],
@@ -61,7 +61,7 @@ async def test_through_a_change_of_the_primary_every_event_arrives(
     assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
 
 
-async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies(
+async def test_a_database_outage_charges_no_attempt_and_ends_no_process(
     pipe_on_one_member: Pipeline, stoppable_mongo: ReplicaSet
 ) -> None:
     pipe = pipe_on_one_member
@@ -80,7 +80,7 @@ async def test_while_the_database_is_away_no_attempt_is_charged_and_nothing_dies
     gone.set()
     waiting = [an_event(number) for number in range(2, 20)]
     await pipe.publish(*waiting)
-    # It has to be away for this long: the one thing here that no effect publish_events.
+    # The outage must last this long; no effect signals its end.
     away = asyncio.create_task(asyncio.sleep(AWAY))
     async with asking(pipe) as client:
         with pytest.raises(RpcFailed) as refused:

@@ -86,7 +86,7 @@ def document(event: RegistryEvent) -> dict[str, object]:
     }
 
 
-async def test_events_that_the_broker_lost_before_a_dispatcher_came_arrive_once(
+async def test_events_lost_before_the_first_dispatcher_arrive_once(
     pipe: Pipeline, outbox: Outbox, management: Management, vhost: str
 ) -> None:
     await pipe.webhook("/a")

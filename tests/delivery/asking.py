@@ -1,4 +1,4 @@
-"""Asking a registry process as the gateway does."""
+"""RPC requests to a registry process, as the gateway sends them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -19,13 +19,13 @@ from tests.builders.webhooks import a_request
 from tests.delivery.pipeline import Pipeline
 from tests.delivery.waiting import SOON
 
-#: Seconds that one who asks waits for an answer, before it asks again.
+#: Timeout of one request, in seconds, before its repeat.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True)
 class Asking:
-    """One who asks the registry as the gateway does, and again as its client does."""
+    """Client that sends RPC requests like the gateway and repeats them like its clients."""
 
     client: RpcClient
 
@@ -41,7 +41,7 @@ class Asking:
         async with asyncio.timeout(SOON):
             while True:
                 try:
-                    # Each time a call of its own: only an Idempotency-Key says that it is the same.
+                    # A new call each time: only the Idempotency-Key marks it as a repeat.
                     return await self.ask(operation, **fields)
                 except (DeadlineExceeded, Unavailable):
                     await asyncio.sleep(0)

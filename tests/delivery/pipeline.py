@@ -1,4 +1,4 @@
-"""The way of an event to its receivers, without the parts that come before it.
+"""Delivery pipeline, from published events to receivers.
 
 Webhooks are made and events published by the libraries that the registry and the lookup service
 use; the dispatchers are real processes.
@@ -46,7 +46,7 @@ HASTE = {
     "webhook_sweep_pause": "PT2S",
     "stop_limit": "PT15S",
 }
-#: For a dispatcher that is killed: what it had is free again soon.
+#: For a killed dispatcher: its leases expire soon.
 SHORT_LEASE = {
     "webhook_post_limit": "PT6S",
     "webhook_connect_limit": "PT6S",

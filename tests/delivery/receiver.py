@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real HTTPS server that checks and counts what it gets."""
+"""Webhook receiver: an HTTPS server that verifies and counts deliveries."""
 
 import asyncio
 import json
@@ -17,13 +17,13 @@ from aiohttp import web
 from tests.delivery.verifying import is_genuine
 from tests.delivery.waiting import SOON
 
-#: What a receiver does with a delivery; the status that it answers with.
+#: Behaviour of a receiver: returns the response status for a delivery.
 Answer = Callable[["Received"], Awaitable[int | web.StreamResponse]]
 
 
 @dataclass(frozen=True)
 class Received:
-    """One delivery as it came."""
+    """Received delivery."""
 
     path: str
     headers: dict[str, str]
@@ -57,11 +57,11 @@ class Receiver:
         return f"https://{host}:{self.port}{path}"
 
     def trust(self, path: str, secret: str) -> None:
-        """What comes to the path is signed with this secret."""
+        """Sets the secret that signs deliveries to the path."""
         self._secrets[path] = secret
 
     def answer(self, path: str, answer: Answer | int) -> None:
-        """How deliveries to the path are answered from now on; 204 unless this says otherwise."""
+        """Sets the behaviour of the path; the default is 204."""
 
         async def same(_received: Received) -> int:
             assert isinstance(answer, int)
@@ -73,7 +73,7 @@ class Receiver:
         return [one for one in self.received if one.path == path]
 
     def counted(self, path: str | None = None) -> Counter[str]:
-        """How often each event came."""
+        """Deliveries per event."""
         return Counter(one.event["id"] for one in self.received if path in (None, one.path))
 
     async def until(self, condition: Callable[[], bool], *, seconds: float = SOON) -> None:
@@ -86,7 +86,7 @@ class Receiver:
         await self.until(lambda: len(self.received) >= count, seconds=seconds)
 
     async def next(self, path: str, *, number: int = 1, seconds: float = SOON) -> Received:
-        """The path's so-manieth delivery, once it is here."""
+        """Waits for the path's delivery with this number."""
         await self.until(lambda: len(self.at(path)) >= number, seconds=seconds)
         return self.at(path)[number - 1]
 

@@ -1,4 +1,4 @@
-"""How a receiver checks a delivery, written from the specification alone (section 5)."""
+"""Verification of a delivery by a receiver, written from the specification alone (section 5)."""
 
 import hashlib
 import hmac

@@ -1,4 +1,4 @@
-"""Waiting for an effect that nothing publish_events."""
+"""Polling for an effect that no event signals."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -6,17 +6,17 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: Seconds in which something that is awaited has to happen on a busy machine.
+#: Timeout of an awaited effect, in seconds, on a busy machine.
 SOON = 20.0
 
-#: Seconds between two looks.
+#: Poll interval in seconds.
 _POLL = 0.02
 
 
 async def eventually(
     look: Callable[[], Awaitable[T]], condition: Callable[[T], bool], *, seconds: float = SOON
 ) -> T:
-    """What is seen when the condition holds of it for the first time."""
+    """First observed value that fulfils the condition."""
     async with asyncio.timeout(seconds):
         while not condition(seen := await look()):  # noqa: ASYNC110 (nothing publish_events it)
             await asyncio.sleep(_POLL)

@@ -1,4 +1,4 @@
-"""Stand-ins for what the dispatcher needs of the world."""
+"""Fakes of the dispatcher's ports."""
 
 import asyncio
 from collections import deque
@@ -29,13 +29,13 @@ from webhook_store.delivery_models import (
 )
 from webhook_store.models import Match, Sendable
 
-#: The lease of a row that nobody has.
+#: The lease of an unclaimed row.
 NO_LEASE = NOON - timedelta(days=1)
 
 
 @dataclass
 class Time:
-    """A clock that stands still until it is moved."""
+    """Clock that moves only on request."""
 
     at: datetime = NOON
 
@@ -48,7 +48,7 @@ class Time:
 
 @dataclass
 class Switch:
-    """Something of ours that can be away."""
+    """Dependency that can be made unavailable."""
 
     away: bool = False
 
@@ -59,7 +59,7 @@ class Switch:
 
 @dataclass
 class FakeMatches:
-    """`Matches`: gives what it was told, whatever the event."""
+    """`Matches` that returns configured matches for every event."""
 
     matches: list[Match] = field(default_factory=list)
     asked: list[tuple[EventType, Country, str]] = field(default_factory=list)
@@ -74,7 +74,7 @@ class FakeMatches:
 
 @dataclass
 class FakeWebhooks:
-    """`Webhooks`: every webhook exists and is enabled, unless it is said otherwise."""
+    """`Webhooks` in which every webhook exists and is enabled by default."""
 
     others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
     database: Switch = field(default_factory=Switch)
@@ -89,7 +89,7 @@ class FakeEvents:
     """`Events` in memory."""
 
     stored: dict[str, StoredEvent] = field(default_factory=dict)
-    #: Bodies of events that nobody stored here: a delivery's event is there unless it is purged.
+    #: Body of events that were not stored here.
     default: bytes | None = b'{"id":"event"}'
 
     async def store(self, event: StoredEvent) -> None:
@@ -119,7 +119,7 @@ class FakeEvents:
 
 @dataclass
 class FakeRow:
-    """A delivery as it lies in the store."""
+    """Stored delivery."""
 
     new: NewDelivery
     due_at: datetime
@@ -156,11 +156,11 @@ class FakeRows:
     rows: dict[DeliveryId, FakeRow] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     database: Switch = field(default_factory=Switch)
-    #: While it is not set, results are not written.
+    #: Results are written only while this is set.
     writing: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Claims of these end in an error that is nobody's outage.
+    #: Deliveries whose claim raises an unexpected error.
     crashing: set[DeliveryId] = field(default_factory=set)
-    #: So does reading what these have due.
+    #: Webhooks whose `due` raises an unexpected error.
     crashing_backlogs: set[WebhookId] = field(default_factory=set)
     _claims: int = 0
 
@@ -266,7 +266,7 @@ def _task(row: FakeRow) -> DeliveryTask:
 
 @dataclass
 class FakeDeliveryQueue:
-    """`DeliveryQueue`: notes what it was given."""
+    """`DeliveryQueue` that records its calls."""
 
     enqueued: list[tuple[DeliveryTask, bool]] = field(default_factory=list)
     scheduled: list[tuple[DeliveryTask, timedelta]] = field(default_factory=list)
@@ -288,12 +288,12 @@ class FakeDeliveryQueue:
 
 @dataclass
 class FakeSender:
-    """`Sender`: answers 204, or what it was told, and can be made to hang."""
+    """`Sender` that returns 204 or configured outcomes, and can hang."""
 
     outcomes: deque[Outcome | Unavailable] = field(default_factory=deque)
     by_url: Mapping[str, Outcome] = field(default_factory=dict)
     posts: list[Post] = field(default_factory=list)
-    #: While it is not set, posts stay in flight; those to `hanging` always do.
+    #: Posts stay in flight until this is set; posts to `hanging` never end.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     hanging: str | None = None
     in_flight: int = 0
@@ -320,7 +320,7 @@ class FakeSender:
 
 @dataclass
 class FakeTelemetry:
-    """`Telemetry`: notes what it was told."""
+    """`Telemetry` that records its calls."""
 
     reports: list[AttemptReport] = field(default_factory=list)
     cancellations: list[Cancelled] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Stand-ins for what the webhook registry needs of the world."""
+"""Fakes of the webhook registry's ports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -104,11 +104,11 @@ class FakeIdempotencyKeys:
     """`IdempotencyKeys` in memory."""
 
     uses: dict[str, tuple[KeyUse, datetime]] = field(default_factory=dict)
-    #: Set, `find` comes too early to see any use.
+    #: If set, `find` runs too early to see any use.
     is_hidden: bool = False
 
     def forget_answers(self) -> None:
-        """As if each process had died before it could note its answer."""
+        """Drops all answers, as after crashes before they were stored."""
         self.uses = {
             key: (replace(use, answer=None), until) for key, (use, until) in self.uses.items()
         }
@@ -133,7 +133,7 @@ class FakeIdempotencyKeys:
 
 @dataclass
 class FakeDeliveries:
-    """`Deliveries` that answers what it is told to, and notes what it was asked."""
+    """`Deliveries` with configured results that records its calls."""
 
     listed: Sequence[PublicAttempt] = ()
     retried: Retried = Retried.ACCEPTED
@@ -159,7 +159,7 @@ class FakeDeliveries:
 
 @dataclass
 class FakeEvents:
-    """`Events` that notes what was published, or fails."""
+    """`Events` that records published events or fails."""
 
     published: list[tuple[WebhookId, RegistryEvent]] = field(default_factory=list)
     failure: Exception | None = None
@@ -172,11 +172,11 @@ class FakeEvents:
 
 @dataclass
 class FakeResolver:
-    """`Resolver` of the names that it is told."""
+    """`Resolver` with configured names."""
 
     names: dict[str, Sequence[Address]] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
-    #: What happens while a name is resolved.
+    #: Hook that runs during a lookup.
     on_asked: Callable[[], None] = lambda: None
 
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
@@ -187,7 +187,7 @@ class FakeResolver:
 
 @dataclass
 class World:
-    """The registry's operations among stand-ins; `now` is the test's to move."""
+    """The registry's operations over fakes; tests set `now`."""
 
     registrations: FakeRegistrations = field(default_factory=FakeRegistrations)
     keys: FakeIdempotencyKeys = field(default_factory=FakeIdempotencyKeys)
@@ -218,7 +218,7 @@ class World:
         self._operations = operations(dependencies, policy)
 
     async def ask(self, request: WebhookRequest) -> WebhookReply | Failure:
-        """What the request is answered."""
+        """Reply or failure of a request."""
         try:
             return await self._operations[request.operation](request)
         except Rejected as refused:

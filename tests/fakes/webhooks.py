@@ -1,4 +1,4 @@
-"""The registry behind the gateway, in one process: its own operations among stand-ins."""
+"""The registry behind the gateway, in one process: its own operations over fakes."""
 
 from dataclasses import dataclass, field
 

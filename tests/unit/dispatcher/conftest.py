@@ -1,4 +1,4 @@
-"""A dispatcher over fakes, put together like the real one."""
+"""A dispatcher over fakes, composed like the real one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -29,7 +29,7 @@ POST_TIMEOUT = timedelta(seconds=10)
 
 @dataclass
 class Dispatching:
-    """The use cases that deliver, and the fakes around them."""
+    """Use cases of delivery over fakes."""
 
     caps: ConcurrencyLimits = field(default_factory=ConcurrencyLimits)
     time: Time = field(default_factory=Time)
@@ -69,7 +69,7 @@ class Dispatching:
         )
 
     async def wake(self, *tasks: DeliveryTask) -> None:
-        """Handles a message; returns when its deliveries are claimed or left."""
+        """Handles a message; returns when its deliveries are claimed or deferred."""
         await self.deliver(DeliveryTasks(tasks=tasks))
 
     async def wake_and_finish(self, *tasks: DeliveryTask) -> None:
@@ -85,7 +85,7 @@ class Dispatching:
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """With throttled."""
+        """Runs the backlogs during the body."""
         async with self.throttled.running():
             yield
 

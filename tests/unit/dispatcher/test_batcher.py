@@ -1,4 +1,4 @@
-"""Questions that wait at the same moment share a list."""
+"""Batching of concurrent calls."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from dispatcher.adapters.batcher import Batcher, running
 
 
 class Doubling:
-    """Answers numbers with their doubles, and notes the lists that it was given."""
+    """Doubles numbers and records its batches."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -27,7 +27,7 @@ class Doubling:
         return [2 * number for number in numbers]
 
 
-async def test_a_question_that_comes_alone_goes_alone() -> None:
+async def test_a_single_question_is_sent_at_once() -> None:
     work = Doubling()
     batcher = Batcher(work, max_batch_size=10)
     async with running(batcher):
@@ -36,7 +36,7 @@ async def test_a_question_that_comes_alone_goes_alone() -> None:
     assert work.batches == [[4]]
 
 
-async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_answers() -> None:
+async def test_concurrent_questions_share_a_batch_and_get_their_own_answers() -> None:
     work = Doubling()
     batcher = Batcher(work, max_batch_size=3)
     async with running(batcher):
@@ -46,7 +46,7 @@ async def test_those_that_wait_at_the_same_moment_go_together_and_get_their_own_
     assert work.batches == [[1, 2, 3], [4, 5]]
 
 
-async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
+async def test_a_failed_batch_fails_only_its_own_questions() -> None:
     work = Doubling()
     batcher = Batcher(work, max_batch_size=1)
     async with running(batcher):
@@ -56,7 +56,7 @@ async def test_a_list_that_fails_fails_for_those_who_are_in_it_alone() -> None:
         assert await batcher(1) == 2
 
 
-async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
+async def test_only_the_faulty_question_of_a_batch_fails() -> None:
     work = Doubling()
     batcher = Batcher(work, max_batch_size=10)
     async with running(batcher):
@@ -66,7 +66,7 @@ async def test_of_a_list_only_the_question_fails_that_is_to_blame() -> None:
     assert isinstance(answers[1], ValueError)
 
 
-async def test_an_outage_is_everybodys_and_is_not_tried_again_for_each() -> None:
+async def test_an_outage_fails_the_whole_batch_without_single_retries() -> None:
     work = Doubling()
     batcher = Batcher(work, max_batch_size=10)
     async with running(batcher):
@@ -76,7 +76,7 @@ async def test_an_outage_is_everybodys_and_is_not_tried_again_for_each() -> None
     assert work.batches == [[1, 0]]
 
 
-async def test_who_gives_up_takes_nobody_along() -> None:
+async def test_a_cancelled_call_does_not_cancel_its_batch() -> None:
     work = Doubling()
     work.gate.clear()
     batcher = Batcher(work, max_batch_size=10)

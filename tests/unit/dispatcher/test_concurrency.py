@@ -1,4 +1,4 @@
-"""How many posts may be in flight."""
+"""Limits on posts in flight."""
 
 import asyncio
 
@@ -16,17 +16,17 @@ def taken(in_flight: PostsInFlight, *limit_keys: LimitKey) -> int:
     return sum(in_flight.acquire(limit_key) for limit_key in limit_keys)
 
 
-def test_a_webhook_has_four_at_most() -> None:
+def test_a_webhook_has_at_most_four_posts() -> None:
     assert taken(PostsInFlight(ConcurrencyLimits()), *[a_place()] * 5) == 4
 
 
-def test_one_owner_has_eight_of_a_host() -> None:
+def test_an_owner_has_at_most_eight_posts_to_a_host() -> None:
     limit_keys = [a_place(f"wh_{number}") for number in range(9)]
 
     assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 8
 
 
-def test_a_host_has_64_at_most_whoever_calls_it() -> None:
+def test_a_host_has_at_most_64_posts_of_all_owners() -> None:
     limit_keys = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
 
     assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 64
@@ -40,7 +40,7 @@ def test_a_full_host_leaves_others_alone() -> None:
     assert in_flight.acquire(a_place("wh_2", host="b.example", owner="other"))
 
 
-def test_one_owner_has_a_hundred_at_most_over_all_hosts() -> None:
+def test_an_owner_has_at_most_a_hundred_posts_to_all_hosts() -> None:
     limit_keys = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
 
     assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 100
@@ -92,7 +92,7 @@ async def test_shares_of_owners_whose_receivers_hang_even_out() -> None:
     await asyncio.wait(tasks)
 
 
-async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
+async def test_one_release_may_grant_several_slots() -> None:
     slots = Slots(ConcurrencyLimits(owner=1, host=1), post_timeout=POST_TIMEOUT)
     slots.acquire(a_place("wh_1", "a.example", "owner"))
     waiting = [
@@ -106,7 +106,7 @@ async def test_one_slot_that_is_freed_may_let_several_calls_go_on() -> None:
     await asyncio.wait_for(asyncio.gather(*waiting), 1)
 
 
-def test_what_is_freed_can_be_taken_again() -> None:
+def test_a_released_slot_can_be_acquired_again() -> None:
     in_flight = PostsInFlight(ConcurrencyLimits(webhook=1))
     in_flight.acquire(a_place())
     in_flight.release(a_place())
@@ -114,7 +114,7 @@ def test_what_is_freed_can_be_taken_again() -> None:
     assert in_flight.acquire(a_place())
 
 
-async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> None:
+async def test_a_waiting_call_gets_a_released_slot_before_new_calls() -> None:
     slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
     slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
@@ -126,7 +126,7 @@ async def test_who_waits_gets_the_slot_that_is_freed_before_anybody_else() -> No
     await waiting
 
 
-async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None:
+async def test_a_released_slot_goes_to_the_eligible_call_that_waited_longest() -> None:
     slots = Slots(ConcurrencyLimits(webhook=1, host=2), post_timeout=POST_TIMEOUT)
     busy, other = a_place("wh_1"), a_place("wh_2")
     assert slots.acquire(busy)
@@ -150,7 +150,7 @@ async def test_a_freed_slot_goes_to_who_may_have_it_and_waited_longest() -> None
     assert order == ["second", "first"]
 
 
-async def test_who_gives_up_waiting_takes_no_slot() -> None:
+async def test_a_cancelled_wait_acquires_no_slot() -> None:
     slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
     slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
@@ -163,7 +163,7 @@ async def test_who_gives_up_waiting_takes_no_slot() -> None:
     assert slots.acquire(a_place())
 
 
-async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
+async def test_a_wait_cancelled_at_its_grant_releases_the_slot() -> None:
     slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
     slots.acquire(a_place())
     waiting = asyncio.create_task(slots.wait(a_place()))
@@ -175,7 +175,7 @@ async def test_who_gives_up_just_as_the_slot_is_given_hands_it_on() -> None:
     assert slots.acquire(a_place())
 
 
-async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
+async def test_a_grant_skips_a_cancelled_wait() -> None:
     slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
     slots.acquire(a_place())
     gave_up = asyncio.create_task(slots.wait(a_place()))
@@ -190,7 +190,7 @@ async def test_a_slot_goes_past_one_who_gave_up_the_moment_before() -> None:
     assert not slots.acquire(a_place())
 
 
-async def test_the_slot_of_a_post_that_timed_out_is_free_later() -> None:
+async def test_the_slot_of_a_timed_out_post_is_released_later() -> None:
     slots = Slots(ConcurrencyLimits(webhook=2, owner=2), post_timeout=POST_TIMEOUT)
     for _ in range(2):
         slots.acquire(a_place())

@@ -1,4 +1,4 @@
-"""A wake-up becomes an attempt, and the attempt what follows from it."""
+"""Delivery messages, attempts and their retries."""
 
 import asyncio
 from datetime import timedelta
@@ -76,7 +76,7 @@ async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
     assert len(dispatching.delivery_queue.scheduled) == 2
 
 
-async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
+async def test_a_hanging_receiver_holds_no_message() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.gate.clear()
     async with dispatching.working():
@@ -89,7 +89,7 @@ async def test_a_receiver_that_hangs_holds_no_wake_up() -> None:
     assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
 
 
-async def test_a_wake_up_that_finds_nothing_to_claim_keeps_no_slot() -> None:
+async def test_a_message_without_a_claim_releases_its_slot() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.wake_and_finish(a_task(7))
     await dispatching.keep(a_new_delivery())
@@ -99,7 +99,7 @@ async def test_a_wake_up_that_finds_nothing_to_claim_keeps_no_slot() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_a_claim_that_fails_keeps_no_slot_and_its_wake_up_is_not_done() -> None:
+async def test_a_failed_claim_releases_its_slot_and_fails_the_message() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery())
     dispatching.rows.crashing.add(ROW)
@@ -112,7 +112,7 @@ async def test_a_claim_that_fails_keeps_no_slot_and_its_wake_up_is_not_done() ->
     assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
 
 
-async def test_a_wake_up_that_comes_twice_posts_once() -> None:
+async def test_a_repeated_message_posts_once() -> None:
     dispatching = await a_dispatching()
 
     await dispatching.wake_and_finish(a_task(), a_task())
@@ -121,7 +121,7 @@ async def test_a_wake_up_that_comes_twice_posts_once() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_a_wake_up_for_an_attempt_that_was_made_does_nothing() -> None:
+async def test_a_message_for_a_completed_attempt_does_nothing() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Answered(500))
     await dispatching.wake_and_finish(a_task())
@@ -131,7 +131,7 @@ async def test_a_wake_up_for_an_attempt_that_was_made_does_nothing() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_a_wake_up_of_nothing_does_nothing() -> None:
+async def test_a_message_for_an_unknown_delivery_does_nothing() -> None:
     dispatching = Dispatching()
 
     await dispatching.wake_and_finish(a_task(7))
@@ -148,7 +148,7 @@ async def test_a_wake_up_of_nothing_does_nothing() -> None:
         (a_sendable(generation=3), CancelReason.WEBHOOK_DISABLED),
     ],
 )
-async def test_what_its_webhook_must_not_get_ends_as_cancelled(
+async def test_a_delivery_that_its_webhook_must_not_receive_is_cancelled(
     webhook: object, reason: CancelReason
 ) -> None:
     dispatching = await a_dispatching()
@@ -161,7 +161,7 @@ async def test_what_its_webhook_must_not_get_ends_as_cancelled(
     assert [one.reason for one in dispatching.telemetry.cancellations] == [reason]
 
 
-async def test_what_is_left_of_a_removed_company_ends_as_cancelled() -> None:
+async def test_a_delivery_of_a_removed_company_is_cancelled() -> None:
     dispatching = await a_dispatching()
     dispatching.events.default = None
 
@@ -180,7 +180,7 @@ async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.UNSEALABLE)]
 
 
-async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
+async def test_a_local_failure_charges_no_attempt() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Unavailable("no more sockets"))
 
@@ -190,7 +190,7 @@ async def test_when_we_cannot_send_no_attempt_is_charged() -> None:
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.OUTAGE)]
 
 
-async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
+async def test_a_post_that_might_outlast_its_lease_is_not_started() -> None:
     dispatching = await a_dispatching()
     dispatching.rows.lease = timedelta(seconds=9)
 
@@ -200,7 +200,7 @@ async def test_a_post_that_might_outlast_its_lease_is_not_begun() -> None:
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.LEASE)]
 
 
-async def test_while_the_database_is_away_the_message_is_not_done() -> None:
+async def test_a_database_outage_fails_the_message() -> None:
     dispatching = await a_dispatching()
     dispatching.rows.database.away = True
 
@@ -210,7 +210,7 @@ async def test_while_the_database_is_away_the_message_is_not_done() -> None:
     assert dispatching.sender.posts == []
 
 
-async def test_one_that_must_wait_does_not_cut_off_another_of_its_message() -> None:
+async def test_a_failed_claim_does_not_cancel_others_of_its_message() -> None:
     dispatching = await a_dispatching()
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(2, webhook_id=other))
@@ -233,7 +233,7 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -
     assert dispatching.telemetry.unpublished == [a_task(attempt=2)]
 
 
-async def test_a_result_after_the_lease_counts_for_nothing() -> None:
+async def test_a_result_after_the_lease_is_ignored() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.gate.clear()
     dispatching.sender.outcomes.append(Answered(500))

@@ -43,7 +43,7 @@ class Fanning:
         return [task.delivery_id for task, _ in self.delivery_queue.enqueued]
 
 
-async def test_an_event_is_stored_once_with_a_row_and_a_wake_up_for_each_webhook() -> None:
+async def test_an_event_is_stored_once_with_a_row_and_a_queued_delivery_per_webhook() -> None:
     fanning, event = Fanning(), an_event()
 
     await fanning.happens(event)
@@ -55,7 +55,7 @@ async def test_an_event_is_stored_once_with_a_row_and_a_wake_up_for_each_webhook
     assert not any(retries for _, retries in fanning.delivery_queue.enqueued)
 
 
-async def test_an_event_that_comes_again_makes_nothing_twice() -> None:
+async def test_a_repeated_event_creates_nothing_twice() -> None:
     fanning, event = Fanning(), an_event()
 
     await fanning.happens(event)
@@ -86,7 +86,7 @@ async def test_every_event_gets_a_receipt(matches: list[Match]) -> None:
     assert fanning.receipts.received == {event.id}
 
 
-async def test_an_event_whose_deliveries_could_not_be_woken_has_no_receipt() -> None:
+async def test_an_event_whose_deliveries_were_not_queued_has_no_receipt() -> None:
     fanning = Fanning()
     fanning.delivery_queue.broker.away = True
 
@@ -117,7 +117,7 @@ async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled() -> Non
     assert fanning.woken == [delivery_id(event.id, WH1)]
 
 
-async def test_an_event_that_is_for_nobody_is_not_kept() -> None:
+async def test_an_event_without_a_matching_webhook_is_not_stored() -> None:
     fanning = Fanning()
     fanning.matches.matches = []
 
@@ -126,7 +126,7 @@ async def test_an_event_that_is_for_nobody_is_not_kept() -> None:
     assert fanning.events.stored == {}
 
 
-async def test_a_test_event_is_for_its_webhook_alone_and_says_nothing_of_it() -> None:
+async def test_a_test_event_reaches_only_its_webhook_and_does_not_name_it() -> None:
     fanning = Fanning()
     event = an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None, revision=None)
 
@@ -136,7 +136,7 @@ async def test_a_test_event_is_for_its_webhook_alone_and_says_nothing_of_it() ->
     assert fanning.events.stored[event.id].body == encode_event(event)
 
 
-async def test_a_test_event_of_a_webhook_that_is_gone_does_nothing() -> None:
+async def test_a_test_event_of_a_deleted_webhook_does_nothing() -> None:
     fanning = Fanning()
     event = an_event(type=EventType.WEBHOOK_TEST, country=None, vat=None, revision=None)
 
@@ -156,7 +156,7 @@ async def test_a_test_event_of_a_webhook_that_is_gone_does_nothing() -> None:
         orjson.dumps({**orjson.loads(encode_event(an_event())), "occurred_at": "yesterday"}),
     ],
 )
-async def test_what_is_no_event_is_refused(message: bytes) -> None:
+async def test_an_invalid_event_is_refused(message: bytes) -> None:
     fanning = Fanning()
 
     with pytest.raises(NotAnEvent):
@@ -168,7 +168,7 @@ async def test_what_is_no_event_is_refused(message: bytes) -> None:
 class TestAfterACompanyWasRemoved:
     """Its register ordered it: nothing of it is sent any more but the removal itself."""
 
-    async def test_its_events_are_forgotten_and_what_waits_of_them_is_cancelled(self) -> None:
+    async def test_its_events_are_deleted_and_their_waiting_deliveries_cancelled(self) -> None:
         fanning, before = Fanning(), an_event(1)
         removal = an_event(2, type=EventType.COMPANY_REMOVED)
         await fanning.happens(before)
@@ -179,7 +179,7 @@ class TestAfterACompanyWasRemoved:
         states = {row.new.event_id: row.reason for row in fanning.rows.rows.values()}
         assert states == {before.id: CancelReason.COMPANY_REMOVED, removal.id: None}
 
-    async def test_an_event_that_comes_late_is_not_sent(self) -> None:
+    async def test_a_late_event_is_not_sent(self) -> None:
         fanning, late = Fanning(), an_event(1)
         removal = an_event(2, type=EventType.COMPANY_REMOVED)
         await fanning.happens(removal)
@@ -190,7 +190,7 @@ class TestAfterACompanyWasRemoved:
         assert fanning.receipts.received == {removal.id, late.id}
         assert {row.new.event_id for row in fanning.rows.rows.values()} == {removal.id}
 
-    async def test_a_removal_that_nobody_subscribes_to_is_remembered(self) -> None:
+    async def test_a_removal_without_subscribers_is_stored(self) -> None:
         fanning = Fanning()
         fanning.matches.matches = []
 

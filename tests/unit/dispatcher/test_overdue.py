@@ -1,4 +1,4 @@
-"""What was missed is woken."""
+"""Requeueing of overdue deliveries."""
 
 from datetime import timedelta
 
@@ -39,14 +39,14 @@ class Sweeping:
         self.time.pass_by(self.rows.grace)
 
 
-async def test_a_delivery_is_left_to_its_message_at_first() -> None:
+async def test_a_delivery_is_not_requeued_within_its_grace() -> None:
     sweeping = Sweeping()
     await sweeping.rows.insert([a_new_delivery()])
 
     assert await sweeping.sweep() == Swept()
 
 
-async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alone() -> None:
+async def test_a_delivery_without_a_message_is_requeued_and_then_postponed() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
 
@@ -58,7 +58,7 @@ async def test_a_delivery_whose_message_did_not_come_is_woken_and_then_left_alon
     assert sweeping.delivery_queue.enqueued == [(a_task(0), False)] * 2
 
 
-async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_over() -> None:
+async def test_a_delivery_of_a_crashed_process_is_requeued_after_its_lease() -> None:
     sweeping = Sweeping()
     await sweeping.rows.insert([a_new_delivery()])
     await sweeping.rows.claim(a_task())
@@ -69,7 +69,7 @@ async def test_a_delivery_that_a_dead_process_had_is_woken_when_its_lease_is_ove
     assert (before, await sweeping.sweep()) == (Swept(), Swept(lost=1))
 
 
-async def test_what_waits_for_a_slot_is_found_by_its_lane_and_not_woken() -> None:
+async def test_a_delivery_that_waits_for_a_slot_is_left_to_its_backlog() -> None:
     sweeping = Sweeping()
     slow = WebhookId("wh_slow")
     over_cap = [a_new_delivery(number, webhook_id=slow) for number in range(50)]
@@ -84,11 +84,11 @@ async def test_what_waits_for_a_slot_is_found_by_its_lane_and_not_woken() -> Non
     assert sweeping.looked_at.count(slow) == 1
 
 
-async def test_what_lanes_have_makes_for_another_pass_too() -> None:
+async def test_deliveries_in_backlogs_count_towards_another_pass() -> None:
     assert Swept(lost=1, over_cap=LIMIT - 1).may_be_more
 
 
-async def test_retries_are_woken_in_the_queue_of_retries() -> None:
+async def test_retries_are_requeued_in_the_retry_queue() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(2)
     row = sweeping.rows.rows[a_delivery_id(0)]
@@ -99,7 +99,7 @@ async def test_retries_are_woken_in_the_queue_of_retries() -> None:
     assert sweeping.delivery_queue.enqueued == [(a_task(1), False), (a_task(0, attempt=2), True)]
 
 
-async def test_a_pass_wakes_a_thousand_at_most() -> None:
+async def test_a_pass_requeues_at_most_a_thousand() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(LIMIT + 1)
 
@@ -109,7 +109,7 @@ async def test_a_pass_wakes_a_thousand_at_most() -> None:
     assert [one.may_be_more for one in passes] == [True, False, False]
 
 
-async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
+async def test_a_long_queue_receives_no_requeued_deliveries() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
     sweeping.delivery_queue.depth = LONG_QUEUE
@@ -117,7 +117,7 @@ async def test_while_the_queue_is_long_nothing_is_added_to_it() -> None:
     assert await sweeping.sweep() == Swept()
 
 
-async def test_what_could_not_be_published_is_woken_by_the_next_pass() -> None:
+async def test_unpublished_deliveries_are_requeued_by_the_next_pass() -> None:
     sweeping = Sweeping()
     await sweeping.with_overdue(1)
     sweeping.delivery_queue.broker.away = True

@@ -8,7 +8,7 @@ NOW = 1000.1
 STEP = 0.1
 
 
-def test_slots_of_posts_that_time_out_together_are_not_free_together() -> None:
+def test_slots_of_posts_that_time_out_together_are_released_apart() -> None:
     pace = Pace(STEP)
 
     freed = [NOW + pace.wait("owner", NOW) for _ in range(100)]
@@ -17,7 +17,7 @@ def test_slots_of_posts_that_time_out_together_are_not_free_together() -> None:
     assert max(freed) <= NOW + 100 * STEP + TICK
 
 
-def test_slots_of_several_owners_are_free_at_the_same_moments() -> None:
+def test_slots_of_several_owners_are_released_at_the_same_ticks() -> None:
     pace = Pace(STEP)
 
     # 50 ms apart.
@@ -26,7 +26,7 @@ def test_slots_of_several_owners_are_free_at_the_same_moments() -> None:
     assert len(freed) == 1
 
 
-def test_one_owner_delays_no_other() -> None:
+def test_owners_do_not_delay_each_other() -> None:
     pace = Pace(STEP)
     for _ in range(100):
         pace.wait("hanging", NOW)

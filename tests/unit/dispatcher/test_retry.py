@@ -1,4 +1,4 @@
-"""What follows an attempt."""
+"""Decision after an attempt."""
 
 from datetime import timedelta
 
@@ -71,7 +71,7 @@ def test_a_retry_by_hand_is_one_attempt_and_never_disables(outcome: Outcome) -> 
         (503, Cause.HTTP_STATUS),
     ],
 )
-def test_any_other_answer_is_a_failure_with_a_word(status: int, cause: Cause) -> None:
+def test_any_other_response_is_a_failure_with_a_cause(status: int, cause: Cause) -> None:
     assert cause_of(Answered(status)) is cause
     assert after(Answered(status), retries=1) in (
         RetryAfter(DELAYS[1]),
@@ -79,7 +79,7 @@ def test_any_other_answer_is_a_failure_with_a_word(status: int, cause: Cause) ->
     )
 
 
-def test_who_did_not_answer_has_no_status() -> None:
+def test_a_missing_response_has_no_status() -> None:
     outcome = Unanswered(Cause.DNS)
 
     assert status_of(outcome) is None

@@ -21,7 +21,7 @@ def test_the_schedule_is_one_setting() -> None:
     assert delays == (timedelta(milliseconds=200), timedelta(seconds=3))
 
 
-def test_nothing_private_may_be_called_unless_it_is_set() -> None:
+def test_private_networks_are_blocked_by_default() -> None:
     assert settings().webhook_extra_allowed_networks == ()
     assert settings().webhook_extra_ca_file is None
 

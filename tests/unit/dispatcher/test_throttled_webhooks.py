@@ -1,4 +1,4 @@
-"""Work over a cap stays in its row, and is taken when a slot is free."""
+"""Backlogs of deliveries over their limit."""
 
 import asyncio
 
@@ -45,7 +45,7 @@ async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> No
     assert dispatching.sender.most_in_flight == 4
 
 
-async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
+async def test_a_message_over_the_limit_is_acked_before_its_delivery() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
@@ -58,7 +58,7 @@ async def test_a_wake_up_over_the_cap_is_done_before_its_delivery_is() -> None:
         dispatching.sender.gate.set()
 
 
-async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_first() -> None:
+async def test_a_full_backlog_loses_nothing_and_keeps_first_attempts_first() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     many = range(2 * MAX_BUFFERED + 1)
     await dispatching.keep(*(a_new_delivery(number) for number in many))
@@ -72,7 +72,7 @@ async def test_however_many_come_none_is_forgotten_and_first_attempts_still_go_f
     assert dispatching.rows.results[-1].delivery.id == retry
 
 
-async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() -> None:
+async def test_deliveries_without_messages_are_read_when_a_message_says_so() -> None:
     dispatching = Dispatching()
     await dispatching.keep(*(a_new_delivery(number) for number in range(40)))
     async with dispatching.working():
@@ -80,7 +80,7 @@ async def test_what_no_message_comes_for_is_looked_for_when_a_message_says_so() 
         await until(lambda: done(dispatching) == 40)
 
 
-async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_again() -> None:
+async def test_a_rescan_finds_deliveries_without_messages() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.sender.gate.clear()
@@ -95,7 +95,7 @@ async def test_a_lane_finds_what_no_message_comes_for_when_it_is_told_to_look_ag
     assert (without, with_backlog) == (False, True)
 
 
-async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
+async def test_a_slot_is_released_before_its_post_is_recorded() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
     dispatching.rows.writing.clear()
@@ -109,7 +109,7 @@ async def test_a_slot_is_free_while_its_post_is_recorded() -> None:
     assert dispatching.sender.most_in_flight == 1
 
 
-async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
+async def test_posts_wait_for_a_slow_database() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     many = MAX_RECORDING + 10
     await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
@@ -126,7 +126,7 @@ async def test_posts_wait_for_a_database_that_is_far_behind() -> None:
     assert posted == MAX_RECORDING + 1
 
 
-async def test_posts_that_time_out_together_are_not_followed_by_as_many_together() -> None:
+async def test_simultaneous_timeouts_do_not_start_as_many_posts_at_once() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(owner=2))
     await dispatching.keep(*(a_new_delivery(number) for number in range(4)))
     dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
@@ -139,7 +139,7 @@ async def test_posts_that_time_out_together_are_not_followed_by_as_many_together
         assert len(dispatching.sender.posts) == 3
 
 
-async def test_a_hanging_webhook_holds_up_no_other() -> None:
+async def test_a_hanging_webhook_delays_no_other() -> None:
     dispatching = Dispatching()
     other = WebhookId("wh_2")
     dispatching.webhooks.others[other] = a_sendable(other, url="https://hooks.example.com/other")
@@ -173,7 +173,7 @@ async def test_first_attempts_go_before_retries() -> None:
     ]
 
 
-async def test_work_that_comes_while_a_lane_ends_is_not_missed() -> None:
+async def test_a_delivery_added_while_a_backlog_ends_is_not_lost() -> None:
     dispatching = Dispatching()
     async with dispatching.working():
         crowd(dispatching, a_task(2))
@@ -183,11 +183,11 @@ async def test_work_that_comes_while_a_lane_ends_is_not_missed() -> None:
         await until(lambda: done(dispatching) == 1)
 
 
-async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
+async def test_a_backlog_survives_a_crashed_attempt() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.outcomes.append(Answered(204))
-    # An id of a wrong width cannot be signed: an error of ours.
+    # An id of a wrong width cannot be signed: an internal error.
     wrong = a_new_delivery(1, id="short", occurred_at=a_new_delivery(1).occurred_at)
     await dispatching.keep(wrong)
     async with dispatching.working():
@@ -199,7 +199,7 @@ async def test_a_lane_outlives_an_attempt_that_crashes() -> None:
     assert dispatching.telemetry.failures == [("short", WEBHOOK)]
 
 
-async def test_a_lane_outlives_a_claim_that_crashes() -> None:
+async def test_a_backlog_survives_a_crashed_claim() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.rows.crashing.add(a_delivery_id(1))
@@ -210,7 +210,7 @@ async def test_a_lane_outlives_a_claim_that_crashes() -> None:
     assert dispatching.telemetry.failures == [(a_delivery_id(1), WEBHOOK)]
 
 
-async def test_a_lane_that_crashes_ends_alone() -> None:
+async def test_a_crashed_backlog_does_not_affect_others() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
@@ -228,13 +228,13 @@ async def test_a_lane_that_crashes_ends_alone() -> None:
         await until(lambda: done(dispatching) == 1)
 
         dispatching.rows.crashing_backlogs.clear()
-        dispatching.throttled.scan(LIMIT_KEY)  # as a wake-up of the sweeper does
+        dispatching.throttled.scan(LIMIT_KEY)  # as a requeued message does
         await until(lambda: done(dispatching) == 2)
 
     assert dispatching.telemetry.failed_backlogs == [WEBHOOK]
 
 
-async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
+async def test_a_backlog_of_a_disabled_webhook_cancels_its_deliveries() -> None:
     dispatching = Dispatching()
     dispatching.webhooks.others[WEBHOOK] = None
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
@@ -245,7 +245,7 @@ async def test_a_lane_of_a_disabled_webhook_cancels_what_waits() -> None:
     assert dispatching.sender.posts == []
 
 
-async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
+async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
     dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
@@ -261,7 +261,7 @@ async def test_a_stop_lets_posts_in_flight_finish_and_begins_none() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> None:
+async def test_an_outage_leaves_a_backlogs_delivery_to_the_sweeper() -> None:
     dispatching = Dispatching()
     await dispatching.keep(a_new_delivery(1))
     dispatching.webhooks.database.away = True
@@ -273,7 +273,7 @@ async def test_during_an_outage_a_lanes_delivery_is_left_to_the_sweeper() -> Non
     assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
 
 
-async def test_a_stop_does_not_wait_for_ever() -> None:
+async def test_a_drain_is_bounded() -> None:
     dispatching = Dispatching()
     await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
     dispatching.sender.gate.clear()
@@ -288,7 +288,7 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
     assert all(row.state is DeliveryState.WAITING for row in dispatching.rows.rows.values())
 
 
-async def test_after_a_stop_nothing_is_begun() -> None:
+async def test_a_drained_process_starts_no_posts() -> None:
     dispatching = Dispatching()
     await dispatching.keep(a_new_delivery(1))
     async with dispatching.working():

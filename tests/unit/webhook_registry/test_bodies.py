@@ -1,4 +1,4 @@
-"""What the bodies of requests may say."""
+"""Validation of request bodies."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,7 +22,7 @@ from webhook_store.models import EventFilter
 
 
 def faults(read: Callable[[], object]) -> dict[str, str]:
-    """What is wrong, by parameter."""
+    """Messages by parameter."""
     with pytest.raises(Rejected) as caught:
         read()
     failure = caught.value.failure
@@ -34,7 +34,7 @@ def faults_of_draft(**fields: Any) -> dict[str, str]:
     return faults(lambda: read_draft(a_draft(**fields)))
 
 
-def test_a_draft_may_have_everything() -> None:
+def test_a_draft_may_have_every_field() -> None:
     body = a_draft(
         events=["company.updated", "owners.*"],
         filter={"countries": ["dk"], "companies": ["dk:01234567"]},
@@ -49,7 +49,7 @@ def test_a_draft_may_have_everything() -> None:
     assert draft.description == "nightly sync"
 
 
-def test_a_draft_needs_url_and_events_alone() -> None:
+def test_a_draft_requires_only_url_and_events() -> None:
     draft = read_draft(a_draft())
 
     assert (draft.filter, draft.description) == (None, None)
@@ -62,7 +62,7 @@ def test_a_body_that_is_not_json_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"7"])
-def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_refused(body: bytes) -> None:
     with pytest.raises(Rejected, match="not a JSON object"):
         read_draft(body)
 
@@ -71,13 +71,13 @@ def test_every_missing_field_is_named() -> None:
     assert faults(lambda: read_draft(b"{}")) == {"url": "is required", "events": "is required"}
 
 
-def test_every_faulty_field_is_named() -> None:
+def test_every_invalid_field_is_named() -> None:
     found = faults_of_draft(url="http://a.example", events=["company"], description=7)
 
     assert found.keys() == {"url", "events[0]", "description"}
 
 
-def test_a_field_that_nobody_reads_is_named() -> None:
+def test_an_unknown_field_is_named() -> None:
     found = faults_of_draft(filters={"countries": ["dk"]})
 
     assert found == {
@@ -93,7 +93,7 @@ def test_events_must_be_a_list_of_patterns(events: object) -> None:
 @pytest.mark.parametrize(
     "pattern", ["company", "company.", "company.renamed", "*.updated", "**", "COMPANY.*", 7, None]
 )
-def test_an_unknown_pattern_is_named_by_its_place(pattern: object) -> None:
+def test_an_unknown_pattern_is_named_by_its_index(pattern: object) -> None:
     assert faults_of_draft(events=["*", pattern]).keys() == {"events[1]"}
 
 
@@ -123,11 +123,11 @@ def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
         ({"companies": [f"dk:{number:08}" for number in range(1001)]}, "filter.companies"),
     ],
 )
-def test_a_faulty_filter_is_named_by_its_place(limits: object, parameter: str) -> None:
+def test_an_invalid_filter_is_named_by_its_path(limits: object, parameter: str) -> None:
     assert faults_of_draft(filter=limits).keys() == {parameter}
 
 
-def test_a_thousand_companies_are_taken() -> None:
+def test_a_thousand_companies_are_accepted() -> None:
     companies = [f"dk:{number:08}" for number in range(1000)]
 
     draft = read_draft(a_draft(filter={"companies": companies}))
@@ -143,7 +143,7 @@ def test_a_description_is_not_longer_than_its_limit() -> None:
     assert faults_of_draft(description=longest + "ø").keys() == {"description"}
 
 
-def test_changes_name_what_they_give_and_nothing_else() -> None:
+def test_changes_contain_only_the_given_fields() -> None:
     changes = read_changes(orjson.dumps({"description": None, "status": "disabled"}))
 
     assert changes.given == {"description", "status"}
@@ -164,17 +164,17 @@ def test_changes_name_what_they_give_and_nothing_else() -> None:
         ({"id": "wh_1"}, "id"),
     ],
 )
-def test_a_faulty_change_is_named(fields: dict[str, Any], parameter: str) -> None:
+def test_an_invalid_change_is_named(fields: dict[str, Any], parameter: str) -> None:
     assert faults(lambda: read_changes(orjson.dumps(fields))).keys() == {parameter}
 
 
-def test_a_window_ends_now_when_it_says_nothing_else() -> None:
+def test_a_window_ends_now_by_default() -> None:
     window = read_window(b'{"since": "2026-03-01T13:00:00+01:00"}', now=NOON)
 
     assert (window.since, window.until) == (NOON - timedelta(days=1), NOON)
 
 
-def test_a_window_begins_with_a_second_as_the_times_of_events_do() -> None:
+def test_a_window_starts_at_a_whole_second() -> None:
     window = read_window(b'{"since": "2026-03-01T12:00:00.750Z"}', now=NOON)
 
     assert window.since == NOON - timedelta(days=1)
@@ -186,7 +186,7 @@ def test_a_window_does_not_reach_into_the_future() -> None:
     assert read_window(body, now=NOON).until == NOON
 
 
-def test_a_window_may_begin_thirty_days_back() -> None:
+def test_a_window_may_start_thirty_days_back() -> None:
     since = NOON - timedelta(days=30)
 
     assert read_window(orjson.dumps({"since": since}), now=NOON).since == since
@@ -208,5 +208,5 @@ def test_a_window_may_begin_thirty_days_back() -> None:
         (b'{"since": "2026-03-01T12:00:00Z", "until": "now"}', "until"),
     ],
 )
-def test_a_window_that_cannot_be_is_refused(body: bytes, parameter: str) -> None:
+def test_an_invalid_window_is_refused(body: bytes, parameter: str) -> None:
     assert faults(lambda: read_window(body, now=NOON)).keys() == {parameter}

@@ -1,4 +1,4 @@
-"""What changes make of webhooks."""
+"""Changes of webhooks."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ def a_disabled_webhook(reason: DisabledReason = DisabledReason.DELIVERY_FAILED) 
     )
 
 
-def test_what_is_not_given_stays() -> None:
+def test_absent_fields_stay_unchanged() -> None:
     webhook = a_webhook(description="before", events=("company.*",))
 
     assert after(webhook, description="after") == a_webhook(
@@ -35,25 +35,25 @@ def test_what_is_not_given_stays() -> None:
     )
 
 
-def test_a_new_url_brings_its_host() -> None:
+def test_a_new_url_changes_the_host() -> None:
     webhook = after(a_webhook(), url="https://Other.example.com/x")
 
     assert (webhook.url, webhook.host) == ("https://Other.example.com/x", "other.example.com")
 
 
-def test_null_takes_filter_and_description_away() -> None:
+def test_null_removes_filter_and_description() -> None:
     webhook = after(a_webhook(description="before"), description=None, filter=None)
 
     assert (webhook.description, webhook.filter) == (None, None)
 
 
-def test_a_change_that_changes_nothing_leaves_the_time() -> None:
+def test_a_change_without_effect_keeps_the_time() -> None:
     webhook = a_webhook(description="same")
 
     assert after(webhook, description="same", status="enabled") == webhook
 
 
-def test_a_webhook_that_is_enabled_again_is_of_a_new_generation() -> None:
+def test_an_enabled_webhook_starts_a_new_generation() -> None:
     webhook = after(a_disabled_webhook(), status="enabled")
 
     assert webhook.enabled
@@ -61,7 +61,7 @@ def test_a_webhook_that_is_enabled_again_is_of_a_new_generation() -> None:
     assert webhook.generation == 3
 
 
-def test_a_webhook_that_its_owner_disables_says_so() -> None:
+def test_a_webhook_shows_that_its_owner_disabled_it() -> None:
     webhook = after(a_webhook(), status="disabled")
 
     assert webhook.status is WebhookStatus.DISABLED
@@ -75,27 +75,27 @@ def test_a_webhook_that_is_disabled_twice_keeps_the_first_reason() -> None:
     assert after(webhook, status="disabled") == webhook
 
 
-def test_what_the_operator_disabled_its_owner_cannot_enable() -> None:
+def test_an_owner_cannot_enable_what_an_operator_disabled() -> None:
     with pytest.raises(Rejected) as caught:
         after(a_disabled_webhook(DisabledReason.OPERATOR), status="enabled")
 
     assert caught.value.failure.code is FailureCode.WEBHOOK_DISABLED
 
 
-def test_what_the_operator_disabled_its_owner_may_describe() -> None:
+def test_an_owner_can_describe_what_an_operator_disabled() -> None:
     webhook = after(a_disabled_webhook(DisabledReason.OPERATOR), description="ours")
 
     assert webhook.description == "ours"
 
 
-def test_the_operator_stops_a_webhook_for_good_whoever_stopped_it_before() -> None:
+def test_an_operator_can_disable_a_disabled_webhook() -> None:
     webhook = stopped_by_operator(a_disabled_webhook(DisabledReason.OWNER), at=LATER)
 
     assert webhook.disabled_reason is DisabledReason.OPERATOR
     assert webhook.generation == 2
 
 
-def test_the_operator_can_start_what_the_operator_stopped() -> None:
+def test_an_operator_can_enable_what_an_operator_disabled() -> None:
     stopped = stopped_by_operator(a_webhook(), at=NOON)
 
     started = enabled(stopped, at=LATER)
@@ -104,7 +104,7 @@ def test_the_operator_can_start_what_the_operator_stopped() -> None:
     assert started.generation == 3
 
 
-def test_starting_what_runs_and_stopping_what_stands_change_nothing() -> None:
+def test_repeated_enabling_and_disabling_change_nothing() -> None:
     running, standing = a_webhook(), a_disabled_webhook()
 
     assert enabled(running, at=LATER) == running

@@ -1,4 +1,4 @@
-"""Where deliveries may go."""
+"""Permitted destinations."""
 
 from ipaddress import ip_address
 
@@ -30,7 +30,7 @@ PUBLIC = (ip_address("8.8.8.8"),)
         ("https://hooks.example.com:0443", "hooks.example.com", 443),
     ],
 )
-def test_a_public_https_url_is_taken(url: str, host: str, port: int) -> None:
+def test_a_public_https_url_is_accepted(url: str, host: str, port: int) -> None:
     destination = read_destination(url)
 
     assert (destination.url, destination.host, destination.port) == (url, host, port)
@@ -87,7 +87,7 @@ def test_a_public_https_url_is_taken(url: str, host: str, port: int) -> None:
         ("https://[fe80::1%25eth0]/", "usual form"),
     ],
 )
-def test_a_url_of_another_form_is_refused_with_what_would_be_right(url: object, words: str) -> None:
+def test_a_malformed_url_is_refused_with_a_hint(url: object, words: str) -> None:
     with pytest.raises(Wrong, match=words):
         read_destination(url)
 
@@ -163,11 +163,11 @@ def test_a_name_is_refused_when_any_of_its_addresses_is_private(private: str) ->
     assert private not in reason
 
 
-def test_a_name_that_does_not_resolve_is_taken() -> None:
+def test_a_name_that_does_not_resolve_is_accepted() -> None:
     assert refusal(read_destination("https://soon.example.com/"), (), allowed=()) is None
 
 
-def test_with_allowed_networks_a_local_name_is_judged_by_its_addresses() -> None:
+def test_with_allowed_networks_a_local_name_is_checked_by_its_addresses() -> None:
     destination = read_destination("https://localhost:8443/")
     loopback, allowed = (ip_address("127.0.0.1"),), networks("127.0.0.0/8")
 
@@ -176,13 +176,13 @@ def test_with_allowed_networks_a_local_name_is_judged_by_its_addresses() -> None
     assert refusal(destination, (), allowed=allowed) is not None
 
 
-def test_an_address_in_an_allowed_network_is_taken() -> None:
+def test_an_address_in_an_allowed_network_is_accepted() -> None:
     destination = read_destination("https://127.0.0.1:8443/")
 
     assert refusal(destination, (), allowed=networks("127.0.0.0/8")) is None
 
 
-def test_the_longest_url_is_taken_and_no_longer_one() -> None:
+def test_the_maximum_url_length_is_inclusive() -> None:
     longest = "https://hooks.example.com/".ljust(MAX_URL_LENGTH, "a")
 
     assert read_destination(longest).url == longest
@@ -208,7 +208,7 @@ def test_a_connection_goes_to_the_host_that_was_checked(pieces: list[str]) -> No
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_taken_or_refused_in_words(text: str) -> None:
+def test_any_text_is_accepted_or_refused_with_a_message(text: str) -> None:
     try:
         host = read_destination(f"https://{text}").host
     except Wrong as wrong:

@@ -52,7 +52,7 @@ def an_event(kind: EventType) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", EventType)
-def test_a_body_is_as_its_schema_says(kind: EventType) -> None:
+def test_a_body_matches_its_schema(kind: EventType) -> None:
     schema = schema_of(kind)
 
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -61,12 +61,12 @@ def test_a_body_is_as_its_schema_says(kind: EventType) -> None:
 
 @pytest.mark.parametrize("kind", EventType)
 @pytest.mark.parametrize("other", EventType)
-def test_a_schema_holds_for_no_other_kind(kind: EventType, other: EventType) -> None:
+def test_a_schema_matches_no_other_type(kind: EventType, other: EventType) -> None:
     if kind is not other:
         assert not jsonschema.Draft202012Validator(schema_of(kind)).is_valid(an_event(other))
 
 
-def test_a_body_that_lacks_a_fact_is_not_as_its_schema_says() -> None:
+def test_a_body_without_a_field_does_not_match_its_schema() -> None:
     body = an_event(EventType.COMPANY_UPDATED)
     del body["data"]["company"]["status"]
 
@@ -75,5 +75,5 @@ def test_a_body_that_lacks_a_fact_is_not_as_its_schema_says() -> None:
     assert not validator.is_valid(body)
 
 
-def test_every_kind_is_described() -> None:
+def test_every_event_type_is_listed() -> None:
     assert DESCRIPTIONS.keys() == set(EventType)

@@ -1,4 +1,4 @@
-"""What each operation does, among stand-ins."""
+"""Operations of the registry over fakes."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -48,7 +48,7 @@ async def disable(world: World, webhook_id: str) -> None:
     await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "disabled"}')
 
 
-async def test_a_created_webhook_is_answered_with_its_secret_and_place() -> None:
+async def test_creation_returns_the_secret_and_the_location() -> None:
     request = a_request(
         Operation.CREATE,
         call_id=a_call(1),
@@ -191,7 +191,7 @@ async def test_a_deleted_webhook_is_gone() -> None:
     assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
 
 
-async def test_a_webhook_that_is_deleted_while_it_is_changed_is_gone() -> None:
+async def test_a_webhook_deleted_during_a_change_is_not_found() -> None:
     world = World()
     webhook_id = (await create(world, url="https://other.example.com/"))["id"]
     world.resolver.on_asked = world.registrations.stored.clear
@@ -270,7 +270,7 @@ async def test_another_body_under_a_used_key_is_a_conflict() -> None:
 @pytest.mark.parametrize(
     "fields", [{"owner": SOMEBODY_ELSE}, {"idempotency_key": "other"}, {"idempotency_key": None}]
 )
-async def test_a_key_counts_for_its_owner_alone(fields: dict[str, Any]) -> None:
+async def test_a_key_is_scoped_to_its_owner(fields: dict[str, Any]) -> None:
     world = World()
     await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
@@ -282,7 +282,7 @@ async def test_a_key_counts_for_its_owner_alone(fields: dict[str, Any]) -> None:
     assert len(world.registrations.stored) == 2
 
 
-async def test_a_key_counts_for_a_day() -> None:
+async def test_a_key_is_valid_for_a_day() -> None:
     world = World()
     await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
     world.now += timedelta(hours=24)
@@ -301,7 +301,7 @@ async def test_a_refused_body_leaves_its_key_unused() -> None:
     assert not reply.replayed
 
 
-async def test_a_creation_that_failed_under_its_key_is_done_by_the_repeat() -> None:
+async def test_a_repeat_completes_a_failed_creation() -> None:
     world = World(limit=1)
     blocking = await create(world)
     await world.refused(Operation.CREATE, body=a_draft(), idempotency_key="k")
@@ -313,9 +313,7 @@ async def test_a_creation_that_failed_under_its_key_is_done_by_the_repeat() -> N
     assert "secret" in read(reply)
 
 
-async def test_a_repeat_of_a_creation_whose_answer_was_never_noted_does_not_show_the_secret() -> (
-    None
-):
+async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret() -> None:
     world = World()
     created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
     world.keys.forget_answers()
@@ -328,7 +326,7 @@ async def test_a_repeat_of_a_creation_whose_answer_was_never_noted_does_not_show
 
 
 @pytest.mark.parametrize("operation", [Operation.CREATE, Operation.TEST])
-async def test_a_repeat_that_is_answered_while_it_begins_does_nothing(operation: Operation) -> None:
+async def test_a_repeat_answered_concurrently_does_nothing(operation: Operation) -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     fields = {"webhook_id": webhook_id, "body": a_draft(), "idempotency_key": "k"}
@@ -349,7 +347,7 @@ async def test_a_malformed_key_is_refused(key: str) -> None:
     assert [error.parameter for error in failure.errors] == ["Idempotency-Key"]
 
 
-async def test_a_test_is_an_event_for_its_webhook_alone() -> None:
+async def test_a_test_is_an_event_for_its_webhook_only() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
 
@@ -383,7 +381,7 @@ async def test_a_repeat_of_a_test_sends_nothing_again() -> None:
     assert len(world.events.published) == 1
 
 
-async def test_a_test_that_was_not_published_is_published_by_the_repeat() -> None:
+async def test_a_repeat_publishes_an_unpublished_test() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     world.events.failure = Unavailable("the broker cannot be reached")
@@ -396,7 +394,7 @@ async def test_a_test_that_was_not_published_is_published_by_the_repeat() -> Non
     assert len(world.events.published) == 1
 
 
-async def test_a_key_counts_for_its_webhook_alone() -> None:
+async def test_a_key_is_scoped_to_its_webhook() -> None:
     world = World()
     ids = [(await create(world))["id"] for _ in range(2)]
 
@@ -465,7 +463,7 @@ async def test_attempts_are_listed_as_they_were_made() -> None:
     assert world.deliveries.asked == [(webhook_id, None)]
 
 
-async def test_what_was_cancelled_is_listed_instead() -> None:
+async def test_cancelled_deliveries_are_listed_instead() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
 
@@ -481,9 +479,7 @@ async def test_what_was_cancelled_is_listed_instead() -> None:
         (Retried.PENDING, FailureCode.DELIVERY_PENDING),
     ],
 )
-async def test_a_delivery_that_cannot_be_retried_says_why(
-    retried: Retried, code: FailureCode
-) -> None:
+async def test_a_refused_retry_gives_the_reason(retried: Retried, code: FailureCode) -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     world.deliveries.retried = retried
@@ -503,7 +499,7 @@ async def test_a_retry_keeps_the_deliverys_id() -> None:
     assert read(reply) == {"delivery_id": DELIVERY}
 
 
-async def test_a_recovery_says_how_many_are_sent_again() -> None:
+async def test_a_recovery_returns_the_number_of_deliveries() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     world.deliveries.recovered = 7
@@ -515,7 +511,7 @@ async def test_a_recovery_says_how_many_are_sent_again() -> None:
     assert (reply.status, read(reply)) == (202, {"count": 7})
 
 
-async def test_event_types_belong_to_nobody() -> None:
+async def test_event_types_are_listed_for_every_owner() -> None:
     reply = await World().do(Operation.EVENT_TYPES, owner="")
 
     names = [kind["name"] for kind in read(reply)["event_types"]]
@@ -523,7 +519,7 @@ async def test_event_types_belong_to_nobody() -> None:
     assert names[-1] == "webhook.test"
 
 
-async def test_an_operators_stop_is_seen_by_the_owner() -> None:
+async def test_an_owner_sees_that_an_operator_disabled_a_webhook() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     stopped = world.registrations.stored[webhook_id]

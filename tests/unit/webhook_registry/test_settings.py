@@ -1,4 +1,4 @@
-"""Settings are read once, a bad one is a sentence, and README.md tells them all."""
+"""Settings, their validation and their list in README.md."""
 
 import re
 from datetime import timedelta
@@ -27,7 +27,7 @@ def _needed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_the_defaults_are_those_decided() -> None:
+def test_the_defaults_match_the_specification() -> None:
     settings = load(Settings)
 
     assert settings.webhook_limit == 50
@@ -70,11 +70,11 @@ def test_a_bad_setting_stops_the_start_with_a_sentence(
     assert "c2hvcnQ" not in told
 
 
-def test_no_key_is_in_what_is_logged_of_the_settings() -> None:
+def test_logged_settings_contain_no_key() -> None:
     assert encoded_key("k1") not in str(shown(load(Settings)))
 
 
-def test_making_indexes_needs_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_creating_indexes_requires_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEBHOOK_SECRET_KEYS")
 
     assert load(StoreSettings).webhooks_db == "webhooks"
@@ -82,13 +82,13 @@ def test_making_indexes_needs_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         load(SealedStoreSettings)
 
 
-def test_the_readme_tells_every_setting_and_nothing_else() -> None:
+def test_the_readme_lists_exactly_the_settings() -> None:
     table = README.partition("## Settings")[2].partition("## Metrics")[0]
 
     told = re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE)
     assert sorted(told) == sorted(name.upper() for name in Settings.model_fields)
 
 
-def test_the_readme_tells_every_queue() -> None:
+def test_the_readme_lists_every_queue() -> None:
     for name in (WEBHOOKS_QUEUE, EVENTS_EXCHANGE, DELIVERIES_QUEUE):
         assert f"| `{name}`" in README

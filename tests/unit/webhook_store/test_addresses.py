@@ -1,4 +1,4 @@
-"""Which addresses may be called, one by one."""
+"""Permitted and blocked addresses."""
 
 import ipaddress
 
@@ -117,7 +117,7 @@ def test_a_public_address_may_be_called(address: str) -> None:
 
 
 @given(st.ip_addresses(v=4))
-def test_what_the_standard_library_calls_private_is_never_called(
+def test_private_addresses_of_the_standard_library_are_blocked(
     address: ipaddress.IPv4Address,
 ) -> None:
     if not address.is_global:
@@ -125,7 +125,7 @@ def test_what_the_standard_library_calls_private_is_never_called(
 
 
 @given(st.ip_addresses(v=6))
-def test_an_ipv6_address_outside_of_global_unicast_is_never_called(
+def test_an_ipv6_address_outside_global_unicast_is_blocked(
     address: ipaddress.IPv6Address,
 ) -> None:
     if blocked(address) is None:
@@ -136,13 +136,13 @@ def test_an_ipv6_address_outside_of_global_unicast_is_never_called(
 
 
 @given(st.ip_addresses(v=4))
-def test_an_ipv4_address_is_judged_alike_in_its_ipv6_forms(
+def test_ipv6_forms_of_an_ipv4_address_are_treated_alike(
     address: ipaddress.IPv4Address,
 ) -> None:
     assert blocked(f"::ffff:{address}") == blocked(f"64:ff9b::{address}") == blocked(address)
 
 
-def test_a_network_that_is_allowed_may_be_called_in_any_form() -> None:
+def test_an_allowed_network_is_permitted_in_any_form() -> None:
     allowed = networks("127.0.0.0/8, ::1/128")
 
     assert blocked("127.0.0.1", allowed=allowed) is None
@@ -161,11 +161,11 @@ def test_no_networks_is_an_empty_list() -> None:
     assert networks("") == ()
 
 
-def test_what_is_no_network_is_refused() -> None:
+def test_an_invalid_network_is_refused() -> None:
     with pytest.raises(ValueError, match="has host bits set"):
         networks("127.0.0.1/8")
 
 
-def test_what_is_no_address_is_refused() -> None:
+def test_an_invalid_address_is_refused() -> None:
     with pytest.raises(ValueError, match="does not appear to be"):
         blocked("localhost")

@@ -1,4 +1,4 @@
-"""Which writes had been made before, and whether they count."""
+"""Duplicate keys in bulk writes."""
 
 from typing import Any
 
@@ -19,16 +19,16 @@ def an_error(*faults: dict[str, Any], lacking: tuple[dict[str, Any], ...] = ()) 
     return BulkWriteError({"writeErrors": list(faults), "writeConcernErrors": list(lacking)})
 
 
-def test_those_whose_ids_are_taken_are_told_by_their_place() -> None:
+def test_duplicate_ids_are_returned_by_index() -> None:
     assert duplicates(an_error(a_fault(1), a_fault(3))) == [1, 3]
 
 
-def test_one_that_failed_otherwise_is_an_error() -> None:
+def test_another_write_error_is_raised() -> None:
     with pytest.raises(BulkWriteError):
         duplicates(an_error(a_fault(1), a_fault(2, code=121)))
 
 
 @pytest.mark.parametrize("faults", [(), (a_fault(1),), (a_fault(1, code=121),)])
-def test_what_no_majority_has_is_not_written(faults: tuple[dict[str, Any], ...]) -> None:
+def test_writes_without_a_majority_are_unavailable(faults: tuple[dict[str, Any], ...]) -> None:
     with pytest.raises(Unavailable):
         duplicates(an_error(*faults, lacking=(STEPPED_DOWN,)))

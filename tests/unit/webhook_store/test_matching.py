@@ -1,4 +1,4 @@
-"""Which webhooks an event is for."""
+"""Matching of events and webhooks."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ WEBHOOKS = st.builds(
 
 
 def is_for(webhook: Webhook, kind: EventType, country: Country, vat: str) -> bool:
-    """The rule of the decisions, said the long way."""
+    """Reference implementation of the rule."""
     limits = webhook.filter or EventFilter()
     family = kind.split(".")[0]
     return (
@@ -39,7 +39,7 @@ def is_for(webhook: Webhook, kind: EventType, country: Country, vat: str) -> boo
 
 
 @given(WEBHOOKS, KINDS, COUNTRIES, VATS)
-def test_a_webhook_is_found_under_its_keys_just_when_the_event_is_for_it(
+def test_index_keys_find_exactly_the_matching_webhooks(
     webhook: Webhook, kind: EventType, country: Country, vat: str
 ) -> None:
     listed = not set(match_keys(webhook)).isdisjoint(event_keys(Subject(kind, country, vat)))
@@ -62,14 +62,14 @@ def test_an_event_is_looked_up_under_seven_keys() -> None:
     ]
 
 
-def test_a_webhook_of_companies_is_listed_under_these_alone() -> None:
+def test_a_webhook_with_companies_is_indexed_only_under_them() -> None:
     companies = (CompanyKey("dk:12345674"), CompanyKey("no:123456785"))
     webhook = a_webhook(filter=EventFilter(countries=(Country.NO,), companies=companies))
 
     assert match_keys(webhook) == ["no:123456785"]
 
 
-def test_a_filter_that_can_never_match_lists_its_webhook_nowhere() -> None:
+def test_a_filter_that_never_matches_has_no_keys() -> None:
     limits = EventFilter(countries=(Country.NO,), companies=(CompanyKey("dk:12345674"),))
 
     assert match_keys(a_webhook(filter=limits)) == []

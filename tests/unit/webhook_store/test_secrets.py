@@ -12,7 +12,7 @@ from webhook_store.secrets import CannotUnseal, SealedSecret, SecretKeys, new_se
 WEBHOOK = WebhookId("wh_1")
 
 
-def test_what_is_sealed_opens_again() -> None:
+def test_a_sealed_secret_can_be_opened() -> None:
     keys = secret_keys("k1")
 
     sealed = keys.seal(a_secret(), WEBHOOK)
@@ -39,13 +39,13 @@ def test_the_newest_key_seals() -> None:
     assert secret_keys("k2", "k1").seal(a_secret(), WEBHOOK).key_id == "k2"
 
 
-def test_what_an_older_key_sealed_opens() -> None:
+def test_an_older_key_still_opens_its_secrets() -> None:
     sealed = secret_keys("k1").seal(a_secret(), WEBHOOK)
 
     assert secret_keys("k2", "k1").unseal(sealed, WEBHOOK) == a_secret()
 
 
-def test_what_a_key_sealed_that_is_gone_does_not_open() -> None:
+def test_a_secret_of_a_removed_key_does_not_open() -> None:
     sealed = secret_keys("k1").seal(a_secret(), WEBHOOK)
 
     with pytest.raises(CannotUnseal, match="the key k1 is not among"):
@@ -84,12 +84,12 @@ def test_a_secret_that_was_tampered_with_does_not_open() -> None:
         (f"k1:{encoded_key('k1')},k1:{encoded_key('k2')}", "the key id k1 is given twice"),
     ],
 )
-def test_a_setting_that_is_no_list_of_keys_is_refused(text: str, words: str) -> None:
+def test_an_invalid_list_of_keys_is_refused(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         SecretKeys.parse(SecretStr(text), random_bytes=counted_bytes())
 
 
-def test_a_faulty_key_is_not_in_the_words_that_refuse_it() -> None:
+def test_the_error_for_an_invalid_key_does_not_contain_it() -> None:
     with pytest.raises(ValueError, match="k1") as caught:
         SecretKeys.parse(SecretStr("k1:c2hvcnQ="), random_bytes=counted_bytes())
 
