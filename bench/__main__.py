@@ -104,8 +104,9 @@ def _asked_names(made: list[str], questions: int) -> list[Figure]:
             label = f"asked name answered right, {row.label}, {len(names):,} names"
             most = max(row.questions, 1)
             found += [
-                at_least(label, row.ours / most, "", row.wratio / most),
+                at_least(label, row.ours / most, "", max(row.wratio, row.word_similarity) / most),
                 at_least(f"{label}, share of the scan's", row.ours / max(row.scan, 1), "", 0.99),
+                Figure(f"{label}, PostgreSQL word_similarity", row.word_similarity / most, ""),
                 Figure(f"{label}, rapidfuzz WRatio", row.wratio / most, ""),
             ]
     return found

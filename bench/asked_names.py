@@ -1,7 +1,8 @@
 """Names as people ask for them: what of a name is asked, and who finds its company.
 
 Each row disturbs names drawn by chance; ours is beside rapidfuzz's `WRatio` over the same names,
-and beside an exhaustive scan with our own score. Names are those of `SHARED_DATA`, or invented.
+beside PostgreSQL's `word_similarity`, and beside an exhaustive scan with our own score. Of what no
+company is called, the right answer is none. Names are those of `SHARED_DATA`, or invented.
 
     SHARED_DATA=<folder of real samples> python -m bench.asked_names
 """
@@ -18,12 +19,16 @@ from rapidfuzz import fuzz, process
 
 from bench.accuracy import company_named, real_names
 from bench.disturbing import Chance, one_typo
+from bench.search.pg_trgm import PgTrgm, pg_trgm
 from bench.search.scan import Scan, line_of
 from common.contracts.company import CompanyKey, Country
 from lookup.search.folding import FORM_WORDS, fold_name
 from lookup.search.index import SearchIndex
+from lookup.search.indexed import AddressKind, IndexedAddress
+from lookup.search.synonyms import GENERIC
 
 _COUNTRY: Final = "Danmark"
+_TOWNS: Final = ("Aalborg", "Esbjerg", "Kolding", "Odense", "Randers", "Vejle", "Viborg")
 _FEWEST_LETTERS, _LONG_WORD = 5, 7
 #: What `WRatio` must give to count as found; at its default it answers every question.
 _WRATIO_LEAST = 86
@@ -37,6 +42,7 @@ class Row:
     questions: int
     ours: int
     scan: int
+    word_similarity: int
     wratio: int
 
 
@@ -87,30 +93,77 @@ def _joined(parts: list[str], _: Words, __: Chance) -> str | None:
     return "".join(parts[:2]) + " " + " ".join(parts[2:]) if len(parts) > 2 else None
 
 
+def _with_town(parts: list[str], _: Words, __: Chance) -> str | None:
+    return " ".join([*parts, _town_of(parts)])
+
+
+def _town_of(parts: Sequence[str]) -> str:
+    """The town of the company with this name; the samples name none for Danish companies."""
+    return _TOWNS[sum(map(len, parts)) % len(_TOWNS)]
+
+
+def _verbatim(parts: list[str], _: Words, __: Chance) -> str | None:
+    return " ".join(parts)
+
+
+def _initials(parts: list[str], _: Words, __: Chance) -> str | None:
+    together = parts[0].replace(".", "")
+    are_initials = together.isalpha() and together.isupper() and len(together) in (2, 3)
+    return " ".join([*together, *parts[1:]]) if len(parts) > 1 and are_initials else None
+
+
+def _shuffled(parts: list[str], _: Words, chance: Chance) -> str | None:
+    letters = "".join(parts)
+    pieces = [letters[place : place + 3] for place in range(0, len(letters), 3)]
+    return "".join(chance.sample(pieces, len(pieces))) if len(pieces) > 3 else None
+
+
+def _generic(_: list[str], __: Words, chance: Chance) -> str | None:
+    return chance.choice(sorted(GENERIC))
+
+
 ROWS: Final[Mapping[str, Ask]] = {
+    "verbatim": _verbatim,
     "as it is, without its form": lambda parts, _, __: " ".join(parts),
     "rare first word": _rare_first,
     "rare first word, one typo": _rare_first_typo,
     "first two words of four or more": _first_two,
     "with the country's name": _with_country,
     "without legal form, one typo": _without_form_typo,
+    "with the town": _with_town,
     "first two words together": _joined,
+    "initials apart": _initials,
+}
+#: What no company is called.
+NONE_CALLED: Final[Mapping[str, Ask]] = {
+    "shuffled syllables": _shuffled,
+    "one generic word": _generic,
 }
 
 
 def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Row]:
     chance, words = Chance(seed), Words(names)
-    companies = [company_named(name, number, chance) for number, name in enumerate(names)]
+    companies = [
+        company_named(name, number, chance)._replace(addresses=(_at(words.parts(name)),))
+        for number, name in enumerate(names)
+    ]
     index = SearchIndex.open(folder, Country.DK)
     scan = Scan((line_of(each, *each.names[0]) for each in companies), Country.DK)
     try:
         index.rebuild(companies, b"")
         bearers = {company.key: fold_name(company.names[0][0]).words for company in companies}
-        for label, ask in ROWS.items():
-            asked = list(_asked(names, words, ask, questions, chance))
-            yield _row(label, asked, index, scan, bearers)
+        with pg_trgm() as postgresql:
+            for label, ask in {**ROWS, **NONE_CALLED}.items():
+                asked = list(_asked(names, words, ask, questions, chance))
+                found = _answers([question for _, question in asked], bearers, index, scan)
+                found.append(_word_similar(postgresql, [text for _, text in asked], bearers))
+                yield _row(label, asked, found)
     finally:
         index.close()
+
+
+def _at(parts: Sequence[str]) -> IndexedAddress:
+    return IndexedAddress(AddressKind.BUSINESS, city=_town_of(parts))
 
 
 def _asked(
@@ -119,41 +172,57 @@ def _asked(
     drawn = 0
     for name in chance.sample(names, len(names)):
         parts = words.parts(name)
-        if parts and (question := ask(parts, words, chance)):
+        question = name if ask is _verbatim else parts and ask(parts, words, chance)
+        if question:
             yield name, question
             drawn += 1
         if drawn == most:
             break
 
 
-def _row(
-    label: str,
-    asked: Sequence[tuple[str, str]],
-    index: SearchIndex,
-    scan: Scan,
-    names: Mapping[CompanyKey, str],
-) -> Row:
-    ours = by_scan = by_wratio = 0
+def _answers(
+    questions: Sequence[str], names: Mapping[CompanyKey, str], index: SearchIndex, scan: Scan
+) -> list[list[str | None]]:
+    """The names that the index, the scan and `WRatio` answer with."""
+    searches = (index.search_name, scan.search_name)
+    hits = [[search(question) for question in questions] for search in searches]
+    ours = [[names[hit.key] if hit else None for hit in each] for each in hits]
     all_names = list(names.values())
-    for name, question in asked:
-        right = fold_name(name).words
-        hit, reference = index.search_name(question), scan.search_name(question)
-        ours += hit is not None and names[hit.key] == right
-        by_scan += reference is not None and names[reference.key] == right
-        best = process.extractOne(
+    best = [
+        process.extractOne(
             fold_name(question).words, all_names, scorer=fuzz.WRatio, score_cutoff=_WRATIO_LEAST
         )
-        by_wratio += best is not None and best[0] == right
-    return Row(label, len(asked), ours, by_scan, by_wratio)
+        for question in questions
+    ]
+    return [*ours, [one[0] if one else None for one in best]]
+
+
+def _word_similar(
+    postgresql: PgTrgm, questions: Sequence[str], names: Mapping[CompanyKey, str]
+) -> list[str | None]:
+    folded = [fold_name(question).words for question in questions]
+    return postgresql.most_word_similar(folded, list(names.values()))
+
+
+def _row(
+    label: str, asked: Sequence[tuple[str, str]], found: Sequence[Sequence[str | None]]
+) -> Row:
+    right = [None if label in NONE_CALLED else fold_name(name).words for name, _ in asked]
+    ours, scan, wratio, similar = (
+        sum(one == other for one, other in zip(answers, right, strict=True)) for answers in found
+    )
+    return Row(label, len(asked), ours, scan, similar, wratio)
 
 
 def table(rows: Iterator[Row]) -> str:
     """A Markdown table, a row a way to ask."""
-    lines = ["| asked | questions | ours | exhaustive | WRatio |", "|---|---|---|---|---|"]
+    lines = [
+        "| asked | questions | ours | exhaustive | word_similarity | WRatio |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in rows:
-        shares = (
-            f"{found / max(row.questions, 1):.3f}" for found in (row.ours, row.scan, row.wratio)
-        )
+        found = (row.ours, row.scan, row.word_similarity, row.wratio)
+        shares = (f"{count / max(row.questions, 1):.3f}" for count in found)
         lines.append(f"| {row.label} | {row.questions} | {' | '.join(shares)} |")
     return "\n".join(lines)
 

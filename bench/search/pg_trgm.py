@@ -68,6 +68,23 @@ class PgTrgm:
         said = self._run(statement + "\\timing on\n" + "\n".join(lines))
         return [float(found) for found in _TIME.findall(said)][_WARM_UP:]
 
+    def most_word_similar(self, questions: Sequence[str], names: Sequence[str]) -> list[str | None]:
+        """The name most similar to each question by `word_similarity`, if beyond its threshold."""
+        script = [
+            "CREATE EXTENSION IF NOT EXISTS pg_trgm;",
+            "CREATE TEMPORARY TABLE bearers (name text);\n",
+            "\\copy bearers from stdin (format csv, delimiter E'\\t', quote E'\\x01')\n",
+            *(f"{name or '-'}\n" for name in names),
+            "\\.\n",
+            "PREPARE best(text) AS SELECT coalesce((SELECT name FROM bearers WHERE $1 <% name",
+            " ORDER BY word_similarity($1, name) DESC, length(name) LIMIT 1), '-');\n",
+            "\\t on\n\\a\n",
+        ]
+        asked = (question.replace("'", "''") for question in questions)
+        script += (f"EXECUTE best('{one}');\n" for one in asked)
+        said = self._run("".join(script)).splitlines()
+        return [None if line == "-" else line for line in said]
+
     def _run(self, script: str) -> str:
         done = subprocess.run(
             self._psql, input=script, capture_output=True, text=True, timeout=_LIMIT, check=False

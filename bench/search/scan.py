@@ -33,7 +33,7 @@ from lookup.search.scoring import (
     weight,
 )
 
-_KEY, _SPELLED = 3, 4
+_KEY, _SPELLED, _PLACES = 3, 4, 5
 _SHORTEST_PART = 2
 #: An accepted name has more of the query: its other points are at most eleven.
 _LEAST_SHARE = (ACCEPTED_SCORE - 11) / 88
@@ -60,6 +60,9 @@ class Scan:
             for word in set(map(collapsed, line.split("\t")[_SPELLED].split(" "))):
                 postings[word].append(number)
         self._postings = dict(postings)
+        self._places = {
+            word for line in self._lines for word in line.split("\t")[_PLACES].split(" ")
+        }
         self._meant_by = lru_cache(maxsize=10_000)(self._all_meant_by)
         self.names = len(self._lines)
 
@@ -90,7 +93,8 @@ class Scan:
         """The names that have one of the words that an accepted name must have one of."""
         words = list(dict.fromkeys(map(collapsed, query.name.tokens)))
         own = [collapsed(word) for word in query.name.tokens if word not in query.beside]
-        needed = self._needed(list(dict.fromkeys(own)) or words)
+        here = [word for word in own if word not in self._places]
+        needed = {*self._needed(list(dict.fromkeys(own)) or words), *self._needed(here)}
         found = {number for word in needed for number in self._like(word)}
         for one, two in pairwise(words):
             found.update(self._postings.get(one + two, ()))

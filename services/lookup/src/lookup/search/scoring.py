@@ -138,9 +138,16 @@ def _literal(query: Query, text: str) -> int:
 
 
 def _whole_likeness(asked: Folded, there: Folded) -> float:
-    """That of two names written as one word each; 0 where they are not the same but for typos."""
+    """That of two names written as one word each; 0 where they are not the same but for typos.
+
+    A generic word alone is likened to none: `Danmark` is two letters from `4C Danmark`.
+    """
     one, other = asked.key, there.key
-    if one == other or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS:
+    if (
+        asked.words in GENERIC
+        or one == other
+        or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS
+    ):
         return 0.0
     found = similarity(asked, there)
     return found if found >= _LIKE_WHOLE else 0.0
