@@ -180,3 +180,11 @@ def test_a_branch_comes_before_the_record_of_its_foreign_company() -> None:
         return name_standing(read_query("Nordlys Norway", Country.NO), name, order, weigh)
 
     assert ranked(is_foreign=False) > ranked(is_foreign=True)
+
+
+@pytest.mark.parametrize("asked,there", [("Danmark", "4C Danmark ApS"), ("Bygg", "A Bygg AS")])
+def test_a_generic_word_alone_is_not_the_name_that_has_two_letters_more(
+    asked: str, there: str
+) -> None:
+    assert not standing(asked, there).accepted
+    assert standing(asked, asked).exact
