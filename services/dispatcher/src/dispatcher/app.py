@@ -16,7 +16,7 @@ from common.messaging.publisher import Publisher
 from common.messaging.topology import Topology
 from common.mongo import Client, DatabaseClock, connected, database, database_clock, ping
 from common.runtime.files import raise_file_limit
-from common.runtime.health import Health
+from common.runtime.health import Check, Health
 from common.runtime.tasks import beside
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
@@ -100,6 +100,7 @@ class _Store:
     events: StoredEvents
     receipts: StoredReceipts
     rows: StoredRows
+    check: Check
 
 
 async def _store(
@@ -125,6 +126,7 @@ async def _store(
         events=StoredEvents(events, dependencies),
         receipts=StoredReceipts(receipts, dependencies),
         rows=StoredRows(deliveries, recorder, dependencies),
+        check=ping(mongo),
     )
     for part in (store.matches, store.webhooks, store.events, store.receipts, store.rows):
         await stack.enter_async_context(part.running())
@@ -229,7 +231,12 @@ def _chores(
         rescan=throttled.rescan,
         now=now,
     )
-    sweeper = Sweeper(sweep, interval=settings.webhook_sweep_interval, rest=2 * DATABASE_LIMIT)
+    sweeper = Sweeper(
+        sweep,
+        interval=settings.webhook_sweep_interval,
+        rest=2 * DATABASE_LIMIT,
+        database=store.check,
+    )
     survey = Survey(
         rows=store.deliveries,
         events=store.old_events,

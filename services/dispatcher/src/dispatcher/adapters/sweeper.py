@@ -11,6 +11,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE
 from common.messaging.connection import BrokerUnavailable
 from common.messaging.depth import QueueDepths
+from common.runtime.health import Check
 from dispatcher.adapters.telemetry import DEAD_LETTERS, SWEPT, WAITING
 from dispatcher.usecases.overdue import OverdueRequeuer, Swept
 from webhook_store.deliveries import Deliveries
@@ -23,6 +24,9 @@ _MAX_COUNTED = 100_000
 #: Events deleted per batch.
 _EXPIRED_AT_ONCE = 1000
 
+#: Seconds between two probes of an unavailable database.
+_PROBE_SECONDS = 0.5
+
 log = structlog.get_logger()
 
 
@@ -32,9 +36,11 @@ class Sweeper:
 
     sweep: OverdueRequeuer
     interval: timedelta
-    #: Delay after a database outage: other processes first record their posts, whose rows
-    #: would otherwise look abandoned.
+    #: Delay after the end of a database outage: posts are recorded first, whose rows would
+    #: otherwise look abandoned.
     rest: timedelta
+    #: None while the database is available, or a message.
+    database: Check
 
     async def run(self) -> None:
         """Runs until cancelled."""
@@ -52,6 +58,8 @@ class Sweeper:
             return self.interval.total_seconds()
         except Unavailable as outage:
             log.warning("sweeper.outage", reason=str(outage))
+            while await self.database() is not None:
+                await asyncio.sleep(_PROBE_SECONDS)
             return self.rest.total_seconds()
         except Exception:
             # A failed pass must not end the loop.
