@@ -9,8 +9,12 @@ SHARING = (
     "services/dispatcher/src",
     "services/webhook-registry/src",
     "services/lookup/src/lookup/app.py",
-    "services/lookup/src/lookup/usecases/confirm.py",
-    "services/lookup/src/lookup/adapters/store",
+    "services/lookup/src/lookup/ingest/confirm.py",
+    "services/lookup/src/lookup/ingest/leases.py",
+    "services/lookup/src/lookup/ingest/outbox.py",
+    "services/lookup/src/lookup/ingest/outbox_worker.py",
+    "services/lookup/src/lookup/ingest/publisher.py",
+    "services/lookup/src/lookup/store",
     "libs/webhook-store/src",
 )
 WALL_CLOCK = re.compile(r"\b(datetime\.(now|utcnow|today)|time\.time(_ns)?)\(")

@@ -58,7 +58,7 @@ class Sweeper:
             return self.interval.total_seconds()
         except Unavailable as outage:
             log.warning("sweeper.outage", reason=str(outage))
-            while await self.database() is not None:
+            while await self.database() is not None:  # noqa: ASYNC110 (a database has no event)
                 await asyncio.sleep(_PROBE_SECONDS)
             return self.rest.total_seconds()
         except Exception:
