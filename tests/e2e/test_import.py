@@ -40,6 +40,10 @@ def register(
     return mongo_admin[database_names.register]
 
 
+#: A file's time, in seconds: records of files of one moment are none the newer.
+YESTERDAY = 1_700_000_000
+
+
 def a_file(folder: Path, text: str | bytes, name: str = "no-enheter.json") -> Path:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
@@ -205,6 +209,7 @@ def test_a_file_of_under_half_of_the_last_one_is_refused_unless_it_is_forced(
     system: System, register: Database[dict[str, Any]], tmp_path: Path
 ) -> None:
     whole = a_file(tmp_path, json.dumps(entities(10)))
+    os.utime(whole, (YESTERDAY, YESTERDAY))
     renamed = [{**entity, "navn": "NYTT NAVN AS"} for entity in entities(4)]
     small = str(a_file(tmp_path, json.dumps(renamed), "small.json"))
     empty = str(a_file(tmp_path, "[]", "empty.json"))
