@@ -18,6 +18,6 @@ async def eventually(
 ) -> T:
     """First observed value that fulfils the condition."""
     async with asyncio.timeout(seconds):
-        while not condition(seen := await look()):  # noqa: ASYNC110 (nothing publish_events it)
+        while not condition(seen := await look()):  # noqa: ASYNC110 (nothing announces it)
             await asyncio.sleep(_POLL)
     return seen
