@@ -58,3 +58,6 @@ class RegisterSource:
     missing: Callable[[SyncSettings], str | None] = nothing
     #: Logs what is unwise in the settings.
     warn: Callable[[SyncSettings], None] = nothing
+
+    def __str__(self) -> str:
+        return self.name
