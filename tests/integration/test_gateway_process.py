@@ -162,7 +162,7 @@ def test_an_owner_that_would_break_the_list_is_wrong_use(system: System, owner: 
     status, output, error = system.run("gateway", "keys", "issue", *options)
 
     assert (status, output) == (2, "")
-    assert "argument --owner: write it on one line" in error
+    assert "argument --owner: must be one line and not empty" in error
 
 
 def test_a_revoked_key_is_listed_as_such(system: System) -> None:
