@@ -4,11 +4,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 BIN := .venv/bin
-PACKAGES := $(wildcard libs/*/pyproject.toml services/*/pyproject.toml)
-CODE := libs services deploy/local tests $(wildcard bench)
+PACKAGES := $(wildcard libs/*/pyproject.toml clients/*/pyproject.toml services/*/pyproject.toml)
+CODE := libs clients services deploy/local tests $(wildcard bench)
 STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 
-.PHONY: help install run stop test check bench lock fmt lint types arch unit contract integration e2e chaos servers unit-and-contract
+.PHONY: help install run stop test check bench images up down chaos-cluster lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,33 @@ check: lint types arch test ## lint, types, arch and test: required before a cha
 bench: install servers ## benchmarks; BENCH=--quick only checks that they run
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench $(BENCH)
 
+images: ## the images of all services, for deploy/compose and deploy/k8s; needs Docker
+	@deploy/images/build
+
+up: images ## the system in containers: gateway on 127.0.0.1:8080, Prometheus on 127.0.0.1:9090
+	@deploy/compose/up
+
+down: ## ends `make up`, and deletes its data
+	@deploy/compose/compose down --volumes
+
+# Tools that no test needs, in an environment of their own.
+.tools/bin/%:
+	@test -x .tools/bin/python || python3 -m venv .tools
+	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit cyclonedx-bom
+
+sbom: .tools/bin/cyclonedx-py ## a CycloneDX bill of materials for each image, in .run/sbom
+	@mkdir -p .run/sbom
+	@for list in services/*/requirements.txt; do \
+	    name=$$(basename $$(dirname $$list)); \
+	    .tools/bin/cyclonedx-py requirements $$list --of JSON -o .run/sbom/$$name.json && echo .run/sbom/$$name.json; \
+	done
+
+audit: .tools/bin/pip-audit ## known vulnerabilities of what the images contain, as PyPI lists them
+	@for list in services/*/requirements.txt; do .tools/bin/pip-audit --strict --require-hashes --disable-pip -r $$list || exit 1; done
+
+chaos-cluster: install images ## faults in a cluster of containers, for docs/resilience.md; CHAOS=--quick for a few
+	@PYTHONPATH=deploy/local $(BIN)/python -m bench.resilience $(CHAOS)
+
 lock: ## resolve constraints.txt and services/*/requirements.txt again
 	@deploy/local/lock
 
@@ -70,6 +97,9 @@ unit contract: install ## the tests of one folder
 
 integration e2e chaos: install ## the tests of one folder that needs servers
 	@$(WITH_SERVERS) tests/$@
+
+integration-containers: install ## tests/integration on RabbitMQ 4 and MongoDB 7 in containers; needs Docker
+	@deploy/images/with-servers $(PYTEST) --dist loadfile tests/integration
 
 servers: install
 	@$(STACK) install

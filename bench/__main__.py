@@ -27,7 +27,7 @@ from register_samples import companies_no, write_registers
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured: all of it, or just enough to see that every measurement runs."""
+    """The size of a run: complete, or just enough to exercise every measurement."""
 
     entities: int
     seconds: int
@@ -125,9 +125,8 @@ def _imports(scale: Scale) -> list[Figure]:
 def _lookups(scale: Scale) -> list[Figure]:
     with _loaded(scale.entities) as loaded:
         figures = lookups.measure(*loaded, seconds=scale.seconds)
-        return figures + lookups.grown(
-            *loaded, connections=scale.connections, seconds=scale.seconds
-        )
+        figures += lookups.grown(*loaded, connections=scale.connections, seconds=scale.seconds)
+        return figures + lookups.doubled(*loaded, seconds=scale.seconds)
 
 
 def _lasting_load(scale: Scale) -> list[Figure]:
@@ -150,13 +149,13 @@ def _feeds(scale: Scale) -> list[Figure]:
 
 #: The first companies of a register are made by hand; some of them are deleted ones.
 _SHOWCASE = 10
-#: Companies that are asked for.
+#: Companies that lookups request.
 _ASKED = 5_000
 
 
 @contextmanager
 def _loaded(entities: int) -> Iterator[tuple[System, str, list[str]]]:
-    """A system with so many companies that takes lookups, a key, and numbers to ask for."""
+    """A system with so many companies that serves lookups, a key, and numbers to look up."""
     with _system() as system:
         _ran(system, "lookup", "import", "no-enheter", str(_entities(system, entities)))
         key = _key(system)
@@ -195,6 +194,7 @@ def _system() -> Iterator[System]:
                 "WEBHOOKS_DB": f"webhooks-{mark}",
                 "WEBHOOK_SECRET_KEYS": f"bench:{b64encode(token_bytes(32)).decode()}",
                 "KEY_RATE": "100000000/second",
+                "HTTP_PORT_SHARED": "true",
             },
         )
         stack.callback(system.close)
@@ -224,6 +224,7 @@ MEASUREMENTS: dict[str, Callable[[Scale], list[Figure]]] = {
     "lasting load": _lasting_load,
     "deliveries": _deliveries,
     "feeds": _feeds,
+    "event feed": lambda scale: feeds.measure_events(scale.feeds),
 }
 
 if __name__ == "__main__":

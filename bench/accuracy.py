@@ -1,7 +1,7 @@
-"""How often the index finds the right company for a disturbed name, beside an exhaustive scan.
+"""Accuracy of the index for misspelt names, compared with an exhaustive scan.
 
-The scan compares the question with every name, with the same folding, score and tie-break, so it is
-the best that any index can do. A run draws names, disturbs each in every way, and asks both.
+The scan compares a query with every name, with the same folding, score and tie-break, so it is the
+upper bound for an index. A run samples names, changes each in every way, and queries both.
 
     SHARED_DATA=<folder of real samples> python -m bench.accuracy
 """
@@ -18,36 +18,36 @@ from pathlib import Path
 
 from bench.disturbing import DISTURBANCES, Chance, Disturbance
 from bench.search.scan import Scan, line_of
-from common.contracts.company import CompanyKey, Country, Status, company_key
+from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.folding import fold_name
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import IndexedCompany, NameKind
 from lookup.store.ranking import Rank
 
-#: The index must find at least this share of what the scan finds.
+#: Minimum of `Accuracy.of_the_scan`.
 GOAL = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How many questions of one kind were asked, and who answered them right."""
+    """The queries of one kind, and the correct results of each search."""
 
     disturbance: str
     questions: int
-    #: The answer bears the name that was disturbed.
+    #: Results with the name of which the query was made.
     found: int
     found_by_scan: int
-    #: Index and scan gave the same company, or both none.
+    #: Queries for which index and scan returned the same, or both none.
     same: int
 
     @property
     def of_the_scan(self) -> float:
-        """The share of what the scan finds that the index finds."""
+        """The correct results of the index, as a share of the scan's."""
         return self.found / self.found_by_scan if self.found_by_scan else 1.0
 
 
 def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Accuracy]:
-    """Ask index and scan for `questions` of the names, disturbed in each way."""
+    """Queries index and scan for a sample of `questions` names, changed in each way."""
     chance = Chance(seed)
     companies = [company_named(name, number, chance) for number, name in enumerate(names)]
     index, scan = SearchIndex.open(folder, Country.DK), _scan_of(companies)
@@ -69,7 +69,7 @@ def _scan_of(companies: Iterable[IndexedCompany]) -> Scan:
 def company_named(name: str, number: int, chance: Chance) -> IndexedCompany:
     """An invented company; it ranks by chance, so that the tie-break is measured too."""
     return IndexedCompany(
-        key=company_key(Country.DK, f"{10_000_000 + number}"),
+        key=CompanyKey(Country.DK, f"{10_000_000 + number}"),
         names=((name, NameKind.CURRENT),),
         addresses=(),
         rank=Rank(
@@ -84,7 +84,7 @@ def company_named(name: str, number: int, chance: Chance) -> IndexedCompany:
 def _questions(
     names: Sequence[str], disturb: Disturbance, most: int, chance: Chance
 ) -> Iterator[tuple[str, str]]:
-    """Names drawn by chance, each with its disturbed form."""
+    """A random sample of names, each with the query made of it."""
     drawn = 0
     for name in chance.sample(names, len(names)):
         question = disturb(name, chance)
@@ -113,7 +113,7 @@ def _accuracy(
 
 
 def table(results: Iterable[Accuracy]) -> str:
-    """A Markdown table, a row a disturbance."""
+    """A Markdown table with a row for each disturbance."""
     rows = [
         "| disturbed by | questions | found | by the scan | of the scan's | same answer |",
         "|---|---|---|---|---|---|",

@@ -1,42 +1,58 @@
-"""Names as people ask for them: what of a name is asked, and who finds its company.
+"""Accuracy for names as people type them (`bench.asking`), compared with other searches.
 
-Each row disturbs names drawn by chance; ours is beside rapidfuzz's `WRatio` over the same names,
-beside PostgreSQL's `word_similarity`, and beside an exhaustive scan with our own score. Of what no
-company is called, the right answer is none. Names are those of `SHARED_DATA`, or invented.
+Each row queries a random sample of names in one way. The other searches over the same names are an
+exhaustive scan with our score, PostgreSQL's `word_similarity` and rapidfuzz's `WRatio`. For a name
+that no company has, the right answer is none. Names are those of `SHARED_DATA`, or invented.
 
     SHARED_DATA=<folder of real samples> python -m bench.asked_names
 """
 
 import os
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from rapidfuzz import fuzz, process
 
 from bench.accuracy import company_named, real_names
-from bench.disturbing import Chance, one_typo
+from bench.asking import (
+    ELSEWHERE,
+    FORMER_NAME,
+    NONE_CALLED,
+    ROWS,
+    TRADE_NAME,
+    VERBATIM,
+    Ask,
+    Words,
+    town_of,
+)
+from bench.disturbing import Chance
 from bench.search.pg_trgm import PgTrgm, pg_trgm
 from bench.search.scan import Scan, line_of
-from common.contracts.company import CompanyKey, Country
-from lookup.search.folding import FORM_WORDS, fold_name
+from common.contracts.company import Country
+from lookup.search.folding import fold_name
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressKind, IndexedAddress
-from lookup.search.synonyms import GENERIC
+from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
+from lookup.search.matching import Hit
 
-_COUNTRY: Final = "Danmark"
-_TOWNS: Final = ("Aalborg", "Esbjerg", "Kolding", "Odense", "Randers", "Vejle", "Viborg")
-_FEWEST_LETTERS, _LONG_WORD = 5, 7
-#: What `WRatio` must give to count as found; at its default it answers every question.
+#: Minimum score of `WRatio` to count as found; without one it answers every query.
 _WRATIO_LEAST = 86
+#: One of so many names is not loaded, one is another company's trade name, and one its former name.
+#: Those not loaded are the last ones; real names are listed with the Danish ones last.
+_OF_EACH = 20
+_DRAWN_FROM: Final = {
+    TRADE_NAME: NameKind.TRADE,
+    FORMER_NAME: NameKind.FORMER,
+    ELSEWHERE: None,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How many of a row's questions each of the searches answered with the name that was asked."""
+    """The number of queries of a row, and how many of them each search answered right."""
 
     label: str
     questions: int
@@ -46,133 +62,110 @@ class Row:
     wratio: int
 
 
-class Words:
-    """The words of names, and how many names have each."""
+class Register:
+    """Companies made of names; some names are secondary, some belong to no company."""
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._counts = Counter(word for name in names for word in set(fold_name(name).tokens))
+    def __init__(self, names: Sequence[str], chance: Chance) -> None:
+        others = len(names) // _OF_EACH
+        texts = chance.sample(names[:-others], len(names) - others)
+        self.words = Words(texts)
+        current = texts[2 * others :]
+        self.names: Mapping[NameKind | None, Sequence[str]] = {
+            None: names[-others:],
+            NameKind.TRADE: texts[:others],
+            NameKind.FORMER: texts[others : 2 * others],
+            NameKind.CURRENT: current,
+        }
+        second = [
+            (text, kind) for kind in (NameKind.TRADE, NameKind.FORMER) for text in self.names[kind]
+        ]
+        self.companies = [
+            self._company(name, n, second[n : n + 1], chance) for n, name in enumerate(current)
+        ]
+        self.texts = {
+            (each.key, text): fold_name(text).words
+            for each in self.companies
+            for text, _ in each.names
+        }
 
-    def parts(self, name: str) -> list[str]:
-        """The words as written, without legal forms."""
-        forms = (part for part in name.split() if part.lower().strip(",./") not in FORM_WORDS)
-        return [part for part in forms if any(map(str.isalnum, part))]
-
-    def is_rare(self, word: str) -> bool:
-        return self._counts[fold_name(word).tokens[0]] == 1
-
-
-#: Makes of a name's parts what is asked; None where the name does not lend itself to it.
-Ask = Callable[[list[str], Words, Chance], str | None]
-
-
-def _rare_first(parts: list[str], words: Words, _: Chance) -> str | None:
-    first = parts[0] if len(parts) > 1 else ""
-    return first if len(first) >= _FEWEST_LETTERS and words.is_rare(first) else None
-
-
-def _rare_first_typo(parts: list[str], words: Words, chance: Chance) -> str | None:
-    first = _rare_first(parts, words, chance)
-    return one_typo(first, chance) if first and len(first) >= _LONG_WORD else None
-
-
-def _first_two(parts: list[str], words: Words, _: Chance) -> str | None:
-    rare = len(parts) > 3 and any(words.is_rare(part) for part in parts[:2])
-    return " ".join(parts[:2]) if rare else None
-
-
-def _with_country(parts: list[str], _: Words, __: Chance) -> str | None:
-    return " ".join([*parts, _COUNTRY])
+    def _company(
+        self, name: str, number: int, second: Sequence[tuple[str, NameKind]], chance: Chance
+    ) -> IndexedCompany:
+        at = IndexedAddress(AddressKind.BUSINESS, city=town_of(self.words.parts(name)))
+        made = company_named(name, number, chance)
+        return made._replace(names=(*made.names, *second), addresses=(at,))
 
 
-def _without_form_typo(parts: list[str], _: Words, chance: Chance) -> str | None:
-    own = " ".join(parts)
-    return one_typo(own, chance) if len(own) > _LONG_WORD else None
+class Searches:
+    """The four searches, over the same names."""
+
+    def __init__(self, register: Register, index: SearchIndex, postgresql: PgTrgm) -> None:
+        self._register = register
+        self._current = {each.key: each.names[0][0] for each in register.companies}
+        self._all = list(register.texts.values())
+        self._keys = frozenset(map(_key, self._all))
+        lines = (line_of(each, *name) for each in register.companies for name in each.names)
+        self._ours, self._scan = index.search_name, Scan(lines, Country.DK).search_name
+        self._postgresql = postgresql
+
+    def row(self, label: str, asked: Sequence[tuple[str, str]]) -> Row:
+        """The right answer to a query that is itself a registered name is that name."""
+        right = [
+            key
+            if (key := fold_name(question).key) in self._keys
+            else (None if label in NONE_CALLED else fold_name(name).key)
+            for name, question in asked
+        ]
+        counts = [
+            sum(one == other for one, other in zip(found, right, strict=True))
+            for found in self._answers([question for _, question in asked])
+        ]
+        return Row(label, len(asked), *counts)
+
+    def _answers(self, questions: Sequence[str]) -> Iterator[list[str | None]]:
+        """The names found by ours, the scan, `word_similarity` and `WRatio`, as keys."""
+        for search in (self._ours, self._scan):
+            yield [self._found(search(question)) for question in questions]
+        folded = [fold_name(question).words for question in questions]
+        yield list(map(_key, self._postgresql.most_word_similar(folded, self._all)))
+        best = partial(process.extractOne, scorer=fuzz.WRatio, score_cutoff=_WRATIO_LEAST)
+        found = [best(question, self._all) for question in folded]
+        yield [_key(one[0]) if one else None for one in found]
+
+    def _found(self, hit: Hit | None) -> str | None:
+        if hit is None:
+            return None
+        return _key(self._register.texts[hit.key, hit.matched_name or self._current[hit.key]])
 
 
-def _joined(parts: list[str], _: Words, __: Chance) -> str | None:
-    return "".join(parts[:2]) + " " + " ".join(parts[2:]) if len(parts) > 2 else None
-
-
-def _with_town(parts: list[str], _: Words, __: Chance) -> str | None:
-    return " ".join([*parts, _town_of(parts)])
-
-
-def _town_of(parts: Sequence[str]) -> str:
-    """The town of the company with this name; the samples name none for Danish companies."""
-    return _TOWNS[sum(map(len, parts)) % len(_TOWNS)]
-
-
-def _verbatim(parts: list[str], _: Words, __: Chance) -> str | None:
-    return " ".join(parts)
-
-
-def _initials(parts: list[str], _: Words, __: Chance) -> str | None:
-    together = parts[0].replace(".", "")
-    are_initials = together.isalpha() and together.isupper() and len(together) in (2, 3)
-    return " ".join([*together, *parts[1:]]) if len(parts) > 1 and are_initials else None
-
-
-def _shuffled(parts: list[str], _: Words, chance: Chance) -> str | None:
-    letters = "".join(parts)
-    pieces = [letters[place : place + 3] for place in range(0, len(letters), 3)]
-    return "".join(chance.sample(pieces, len(pieces))) if len(pieces) > 3 else None
-
-
-def _generic(_: list[str], __: Words, chance: Chance) -> str | None:
-    return chance.choice(sorted(GENERIC))
-
-
-ROWS: Final[Mapping[str, Ask]] = {
-    "verbatim": _verbatim,
-    "as it is, without its form": lambda parts, _, __: " ".join(parts),
-    "rare first word": _rare_first,
-    "rare first word, one typo": _rare_first_typo,
-    "first two words of four or more": _first_two,
-    "with the country's name": _with_country,
-    "without legal form, one typo": _without_form_typo,
-    "with the town": _with_town,
-    "first two words together": _joined,
-    "initials apart": _initials,
-}
-#: What no company is called.
-NONE_CALLED: Final[Mapping[str, Ask]] = {
-    "shuffled syllables": _shuffled,
-    "one generic word": _generic,
-}
+def _key(words: str | None) -> str | None:
+    """A folded name without spaces; the separation of words does not matter."""
+    return None if words is None else words.replace(" ", "")
 
 
 def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Row]:
-    chance, words = Chance(seed), Words(names)
-    companies = [
-        company_named(name, number, chance)._replace(addresses=(_at(words.parts(name)),))
-        for number, name in enumerate(names)
-    ]
+    chance = Chance(seed)
+    register = Register(names, chance)
     index = SearchIndex.open(folder, Country.DK)
-    scan = Scan((line_of(each, *each.names[0]) for each in companies), Country.DK)
     try:
-        index.rebuild(companies, b"")
-        bearers = {company.key: fold_name(company.names[0][0]).words for company in companies}
+        index.rebuild(register.companies, b"")
         with pg_trgm() as postgresql:
+            searches = Searches(register, index, postgresql)
             for label, ask in {**ROWS, **NONE_CALLED}.items():
-                asked = list(_asked(names, words, ask, questions, chance))
-                found = _answers([question for _, question in asked], bearers, index, scan)
-                found.append(_word_similar(postgresql, [text for _, text in asked], bearers))
-                yield _row(label, asked, found)
+                yield searches.row(label, list(asked(register, label, ask, questions, chance)))
     finally:
         index.close()
 
 
-def _at(parts: Sequence[str]) -> IndexedAddress:
-    return IndexedAddress(AddressKind.BUSINESS, city=_town_of(parts))
-
-
-def _asked(
-    names: Sequence[str], words: Words, ask: Ask, most: int, chance: Chance
+def asked(
+    register: Register, label: str, ask: Ask, most: int, chance: Chance
 ) -> Iterator[tuple[str, str]]:
+    """A random sample of names, each with the query derived from it."""
+    names = register.names[_DRAWN_FROM.get(label, NameKind.CURRENT)]
     drawn = 0
     for name in chance.sample(names, len(names)):
-        parts = words.parts(name)
-        question = name if ask is _verbatim else parts and ask(parts, words, chance)
+        parts = register.words.parts(name)
+        question = name if label == VERBATIM else parts and ask(parts, register.words, chance)
         if question:
             yield name, question
             drawn += 1
@@ -180,42 +173,8 @@ def _asked(
             break
 
 
-def _answers(
-    questions: Sequence[str], names: Mapping[CompanyKey, str], index: SearchIndex, scan: Scan
-) -> list[list[str | None]]:
-    """The names that the index, the scan and `WRatio` answer with."""
-    searches = (index.search_name, scan.search_name)
-    hits = [[search(question) for question in questions] for search in searches]
-    ours = [[names[hit.key] if hit else None for hit in each] for each in hits]
-    all_names = list(names.values())
-    best = [
-        process.extractOne(
-            fold_name(question).words, all_names, scorer=fuzz.WRatio, score_cutoff=_WRATIO_LEAST
-        )
-        for question in questions
-    ]
-    return [*ours, [one[0] if one else None for one in best]]
-
-
-def _word_similar(
-    postgresql: PgTrgm, questions: Sequence[str], names: Mapping[CompanyKey, str]
-) -> list[str | None]:
-    folded = [fold_name(question).words for question in questions]
-    return postgresql.most_word_similar(folded, list(names.values()))
-
-
-def _row(
-    label: str, asked: Sequence[tuple[str, str]], found: Sequence[Sequence[str | None]]
-) -> Row:
-    right = [None if label in NONE_CALLED else fold_name(name).words for name, _ in asked]
-    ours, scan, wratio, similar = (
-        sum(one == other for one, other in zip(answers, right, strict=True)) for answers in found
-    )
-    return Row(label, len(asked), ours, scan, similar, wratio)
-
-
 def table(rows: Iterator[Row]) -> str:
-    """A Markdown table, a row a way to ask."""
+    """A Markdown table with a row for each way of writing names."""
     lines = [
         "| asked | questions | ours | exhaustive | word_similarity | WRatio |",
         "|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Ways in which people write a name otherwise than the register has it."""
+"""Deviations of typed names from the register: typos, words dropped or swapped, spellings."""
 
 import random
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from lookup.search.folding import fold_name, fold_text
 
 Chance = random.Random
-#: Makes a question of a name; None where the name cannot be disturbed so.
+#: Makes a query of a name; None if it does not apply to the name.
 Disturbance = Callable[[str, Chance], str | None]
 
 _LETTERS = "abcdefghijklmnoprstuvyæøå"

@@ -1,4 +1,4 @@
-"""A virtual environment for each peer: what one needs must not decide what we may use."""
+"""A virtual environment for each peer, so that its dependencies do not constrain ours."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
-_LIMIT = 300.0
+_TIMEOUT = 300.0
 
 
 def programs(peer: str) -> Path:
@@ -27,4 +27,4 @@ def programs(peer: str) -> Path:
 
 
 def _run(*command: str) -> None:
-    subprocess.run(command, check=True, timeout=_LIMIT, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, timeout=_TIMEOUT, stdin=subprocess.DEVNULL)

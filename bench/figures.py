@@ -1,4 +1,4 @@
-"""Measured figures beside their goals: printed as a table and written to `bench/results/`."""
+"""Measured figures with their goals: printed as a table and written to `bench/results/`."""
 
 import json
 import os
@@ -15,7 +15,7 @@ RESULTS = Path(__file__).parent / "results"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured value; `goal` is None where a figure only stands beside another."""
+    """One measured value; `goal` is None for a figure shown for comparison."""
 
     name: str
     value: float
@@ -40,7 +40,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """A Markdown table, a row a figure."""
+    """A Markdown table with a row for each figure."""
     rows = ["| figure | value | goal | met |", "|---|---|---|---|"]
     for figure in figures:
         met = {True: "yes", False: "NO", None: ""}[figure.met]
@@ -54,8 +54,8 @@ def table(figures: Sequence[Figure]) -> str:
 def write(measurement: str, figures: Sequence[Figure], *, on: date) -> None:
     """Replaces one measurement's figures in `latest.json`, for programs, and `latest.md`.
 
-    Each measurement stands with the day and the machine of its run: what is compared within one
-    was measured in one run.
+    Each benchmark has the day and the machine of its run, so the figures compared within one were
+    measured in one run.
     """
     RESULTS.mkdir(exist_ok=True)
     stored = RESULTS / "latest.json"
@@ -76,7 +76,7 @@ def _section(name: str, found: Mapping[str, Any]) -> str:
 
 
 def machine() -> str:
-    """What the figures were measured on."""
+    """The machine of a run."""
     model = next(
         (
             line.partition(":")[2].strip()

@@ -1,4 +1,4 @@
-"""What the services take: time to start, memory, and processor time while nothing is asked."""
+"""Footprint of the services: time to start, memory, and processor time when idle."""
 
 import os
 import time
@@ -31,7 +31,7 @@ def started(system: System) -> list[Figure]:
 
 
 def idle(system: System, *, seconds: int) -> list[Figure]:
-    """All of the system's services while nobody asks them anything."""
+    """All services of the system, idle."""
     time.sleep(_SETTLED)
     services = list(system.services.values())
     before = sum(map(_processor_seconds, services))
@@ -47,7 +47,7 @@ def idle(system: System, *, seconds: int) -> list[Figure]:
 def memory_under_load(
     system: System, key: str, numbers: Sequence[str], *, seconds: int
 ) -> list[Figure]:
-    """How much gateway and lookup grow from the first sixth of a load to its end."""
+    """Growth of gateway and lookup from the first sixth of a load to its end."""
     paths = [f"/api/vat?country=no&q={number}" for number in numbers]
     run = partial(load, system.base_url, paths, key=key, connections=32)
     with ThreadPoolExecutor(max_workers=1) as pool:
@@ -63,6 +63,17 @@ def memory_under_load(
         growth = (late / early[name] - 1) * 100
         figures.append(at_most(f"{label}, growth since its first sixth", growth, "%", 5))
     return figures
+
+
+def processor_times(system: System) -> dict[str, float]:
+    """Seconds of processor time so far of each service and of both servers."""
+    commands = {"RabbitMQ": "beam.smp", "MongoDB": "mongod"}
+    times = {name: _processor_seconds(service) for name, service in system.services.items()}
+    ours = _family(os.getpid())
+    for name, command in commands.items():
+        [pid] = [pid for pid in ours if Path(f"/proc/{pid}/comm").read_text().strip() == command]
+        times[name] = _ticks(pid) / _TICKS
+    return times
 
 
 def _name(module: str) -> str:
@@ -81,7 +92,7 @@ def _ticks(pid: int) -> int:
 
 
 def _memory(service: Service) -> float:
-    """Megabytes: what is the service's alone, and its share of what is shared with others."""
+    """Megabytes of private memory, and the service's share of shared memory."""
     return sum(_proportional(pid) for pid in _family(service.process.pid))
 
 
@@ -93,5 +104,7 @@ def _proportional(pid: int) -> float:
 
 
 def _family(pid: int) -> list[int]:
-    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    """A process and its descendants, which any of its threads may have started."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    children = [child for one in threads for child in (one / "children").read_text().split()]
     return [pid, *(one for child in children for one in _family(int(child)))]

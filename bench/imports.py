@@ -1,4 +1,4 @@
-"""Loading a register: how fast, in how much memory."""
+"""Imports of a register: rate and memory."""
 
 import resource
 import subprocess
@@ -57,6 +57,6 @@ def _timed(system: System, file: Path) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    # A process of its own between, so that the peak is that of the import and of nothing else.
+    # In a separate process, so that the peak is that of the import alone.
     subprocess.run(sys.argv[1:], check=True)
     print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / _PER_MEGABYTE)

@@ -1,4 +1,4 @@
-"""HTTP load from a process of its own: wrk from Debian's packages, bounded in count and time."""
+"""HTTP load from a separate process: wrk from Debian's packages, bounded in count and time."""
 
 import json
 import shutil
@@ -8,8 +8,8 @@ from tempfile import NamedTemporaryFile
 
 from local_stack import packages
 
-#: wrk asks for a random one of the given paths each time and prints what it saw as JSON. Requests
-#: are written beforehand: it shares the processors with what it measures.
+#: wrk requests a random one of the given paths each time and prints its figures as JSON. Requests
+#: are written beforehand, because it shares the processors with the system under test.
 _SCRIPT = """
 local requests = {}
 init = function(args)
@@ -30,7 +30,7 @@ end
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What wrk saw: answers a second, latency in milliseconds, requests without a 2xx answer."""
+    """wrk's figures: responses a second, latency in milliseconds, responses other than 2xx."""
 
     rate: float
     p50_ms: float
@@ -44,7 +44,7 @@ def ensure_wrk() -> None:
 
 
 def load(base_url: str, paths: list[str], *, key: str, connections: int, seconds: int) -> Load:
-    """Asks for random ones of `paths` over so many connections for so long."""
+    """Requests random ones of `paths` over this many connections for this long."""
     with NamedTemporaryFile("w") as listed, NamedTemporaryFile("w") as script:
         listed.write("\n".join(paths) + "\n")
         listed.flush()

@@ -1,6 +1,6 @@
-"""Lookups by number through the whole path, beside others that do the same job.
+"""Lookups by number through the whole path, compared with peers.
 
-Each takes its turn in every round, so that the machine's moods fall on all alike. All processes of
+Each takes its turn in every round, so that variations of the machine affect all. All processes of
 ours stay up meanwhile, and wait; a peer runs while it is measured.
 """
 
@@ -8,13 +8,14 @@ import os
 import statistics
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 from bench.figures import Figure, at_least, at_most
+from bench.footprint import processor_times
 from bench.load import Load, load
 from bench.plots import write_curves
 from bench.rpc_peers import PEERS, Peer, served
@@ -24,10 +25,12 @@ from local_stack.system import System
 
 CONNECTIONS = (1, 32, 256)
 ROUNDS = 3
-#: What a peer has to reach of its known share of bare aiohttp for its figure to count.
+#: Minimum of its known share of bare aiohttp that a peer has to reach for its figure to count.
 _FAIR = 0.8
+#: Goals by connections: our rate as a share of bare aiohttp's.
+_GOALS_OF_BARE = {32: 0.13, 256: 0.32}
 
-#: What was seen of each, by connections; `ours` and `bare` are among them.
+#: The results of each by connections, including `ours` and `bare`.
 Seen = dict[str, dict[int, list[Load]]]
 
 
@@ -38,14 +41,17 @@ def measure(system: System, key: str, numbers: Sequence[str], *, seconds: int) -
     with urlopen(Request(url, headers={"X-API-Key": key}), timeout=5) as answer:
         size = len(answer.read())
     seen: Seen = defaultdict(lambda: defaultdict(list))
+    costs: list[dict[str, float]] = []
     run = partial(load, key=key, seconds=seconds)
     with _bare_server(size, system.folder) as bare_url:
         for _ in range(ROUNDS):
             for connections in CONNECTIONS:
                 seen["bare"][connections].append(run(bare_url, ["/"], connections=connections))
-                seen["ours"][connections].append(
-                    run(system.base_url, paths, connections=connections)
-                )
+                before = processor_times(system)
+                ours = run(system.base_url, paths, connections=connections)
+                seen["ours"][connections].append(ours)
+                if connections == 1:
+                    costs.append(_each(before, processor_times(system), ours.rate * seconds))
             for peer in PEERS:
                 with served(peer, system, size=size, path=paths[0], key=key) as peer_url:
                     for connections in CONNECTIONS:
@@ -53,6 +59,7 @@ def measure(system: System, key: str, numbers: Sequence[str], *, seconds: int) -
                             run(peer_url, paths, connections=connections)
                         )
     figures = [figure for count in CONNECTIONS for figure in _ours(count, seen)]
+    figures += _processor_times(costs)
     figures += [f for peer in PEERS for count in CONNECTIONS for f in _beside(peer, count, seen)]
     return figures + _xml(system, run, paths, seen)
 
@@ -60,7 +67,7 @@ def measure(system: System, key: str, numbers: Sequence[str], *, seconds: int) -
 def grown(
     system: System, key: str, numbers: Sequence[str], *, connections: Sequence[int], seconds: int
 ) -> list[Figure]:
-    """How rates and latencies grow with the connections; three or more are drawn as curves, too."""
+    """Rates and latencies by connections; three or more are drawn as curves, too."""
     paths = [f"/api/vat?country=no&q={number}" for number in numbers]
     seen = {
         count: load(system.base_url, paths, key=key, connections=count, seconds=seconds)
@@ -85,23 +92,73 @@ def grown(
     return figures
 
 
+def doubled(system: System, key: str, numbers: Sequence[str], *, seconds: int) -> list[Figure]:
+    """Rates of two gateways on one port with two lookup processes, and the cores that each uses."""
+    own_index = str(system.folder / "index-2")
+    for second in (
+        system.start("lookup", name="lookup 2", index_dir=own_index),
+        system.start("gateway", name="gateway 2"),
+    ):
+        second.wait_until_ready()
+    paths = [f"/api/vat?country=no&q={number}" for number in numbers]
+    figures = []
+    for connections in CONNECTIONS[1:]:
+        label = f"two gateways and lookup processes {_at(connections)}"
+        before = processor_times(system)
+        ours = load(system.base_url, paths, key=key, connections=connections, seconds=seconds)
+        after = processor_times(system)
+        figures += [
+            Figure(f"{label}, lookups by number", ours.rate, "/s"),
+            Figure(f"{label}, p99", ours.p99_ms, "ms"),
+            at_most(f"{label}, not answered", ours.errors, "", 0),
+        ]
+        figures += [
+            Figure(f"{label}, {name}", (after[name] - before[name]) / seconds, "cores")
+            for name in before
+        ]
+    return figures
+
+
 def _ours(connections: int, seen: Seen) -> list[Figure]:
     at = _at(connections)
     ours, bare = _median(seen["ours"][connections]), _median(seen["bare"][connections])
     figures = [
         Figure(f"lookups by number {at}", ours.rate, "/s"),
         Figure(f"bare aiohttp, no RPC, {at}", bare.rate, "/s"),
-        Figure(f"share of bare aiohttp {at}", ours.rate / bare.rate, "×"),
+        _share_of_bare(connections, ours.rate / bare.rate),
         Figure(f"lookups by number {at}, p99", ours.p99_ms, "ms"),
         at_most(f"lookups by number {at}, not answered", ours.errors, "", 0),
     ]
     if connections == 1:
-        return [*figures, at_most(f"lookups by number {at}, median", ours.p50_ms, "ms", 2.5)]
-    figures.append(Figure(f"lookups by number {at}, p50", ours.p50_ms, "ms"))
-    if connections == 32:
-        ratio = statistics.median(one.p99_ms / one.p50_ms for one in seen["ours"][connections])
-        figures.append(at_most(f"lookups by number {at}, p99 over p50", ratio, "×", 3))
-    return figures
+        figures.append(at_most(f"lookups by number {at}, median", ours.p50_ms, "ms", 1.3))
+    else:
+        figures.append(Figure(f"lookups by number {at}, p50", ours.p50_ms, "ms"))
+    ratio = statistics.median(one.p99_ms / one.p50_ms for one in seen["ours"][connections])
+    return [*figures, at_most(f"lookups by number {at}, p99 over p50", ratio, "×", 3)]
+
+
+def _each(
+    before: Mapping[str, float], after: Mapping[str, float], requests: float
+) -> dict[str, float]:
+    """Milliseconds of processor time of each process for each request."""
+    return {name: (after[name] - before[name]) * 1000 / requests for name in before}
+
+
+def _processor_times(costs: Sequence[Mapping[str, float]]) -> list[Figure]:
+    """One client sends one lookup per message, which gives the steadiest figure."""
+    label = "processor time of a lookup at 1 connection"
+    figures = [
+        Figure(f"{label}, {name}", statistics.median(cost[name] for cost in costs), "ms")
+        for name in costs[0]
+    ]
+    total = statistics.median(sum(cost.values()) for cost in costs)
+    return [*figures, at_most(f"{label}, all four", total, "ms", 1.1)]
+
+
+def _share_of_bare(connections: int, share: float) -> Figure:
+    label = f"share of bare aiohttp {_at(connections)}"
+    goal = _GOALS_OF_BARE.get(connections)
+    return Figure(label, share, "×") if goal is None else at_least(label, share, "×", goal)
 
 
 def _beside(peer: Peer, connections: int, seen: Seen) -> list[Figure]:

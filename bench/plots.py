@@ -91,7 +91,7 @@ def _line(x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="#ddd"/>'
 
 
-def _text(  # noqa: PLR0913 (what a text in a picture has)
+def _text(  # noqa: PLR0913 (the attributes of an SVG text)
     x: float, y: float, text: str, *, anchor: str = "start", size: int = 12, colour: str = "#222"
 ) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'

@@ -1,7 +1,7 @@
-"""What every test may use: real servers, and in them a place of its own for each test.
+"""Fixtures of every test: real servers, with separate databases and virtual hosts for each test.
 
-The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are started here once
-(see local_stack.servers). A test shares a server with the others, never a queue or a collection.
+The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are started once (see
+local_stack.servers). Tests share servers, never a queue or a collection.
 """
 
 import os
@@ -21,13 +21,15 @@ from common.mongo import Database, connected
 from common.mongo import database as named_database
 from local_stack import servers
 from local_stack.management import Management
+from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
-from local_stack.servers import BrokerAddress, OwnBroker
+from local_stack.servers import BrokerAddress
 
-# In CI the same code gives the same verdict; at home every run looks at new examples.
-# No deadline, and no word on slow or large examples: requests made from our OpenAPI document are
-# both, and a busy machine is no fault of the code.
+# In CI the same code gives the same verdict; elsewhere every run tries new examples.
+# No deadline and no health checks for slow or large examples: requests generated from the OpenAPI
+# document are both, and a busy machine is not a fault of the code.
 _LENIENT = hypothesis.settings(
+    max_examples=int(os.environ.get("EXAMPLES", "20")),
     deadline=None,
     suppress_health_check=[
         hypothesis.HealthCheck.too_slow,
@@ -64,7 +66,7 @@ class DatabaseNames:
 class OwnServers:
     """The servers that this session started itself; None where it needs none."""
 
-    broker: OwnBroker | None
+    broker: RabbitMQ | None
     replica_set: ReplicaSet | None
 
 
@@ -88,7 +90,7 @@ def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator
         for server in (own.replica_set, own.broker):
             if server is not None:
                 stack.callback(server.close)
-        # Where servers are given, only a test that stops one needs another, which it starts.
+        # With given servers, only a test that stops one needs another, which it starts.
         if own.replica_set is not None and servers.given_database(os.environ) is None:
             own.replica_set.begin()
         if own.broker is not None and servers.given_broker(os.environ) is None:
@@ -96,17 +98,17 @@ def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator
         yield own
 
 
-def _own_broker(used: set[str], folder: Path) -> OwnBroker | None:
+def _own_broker(used: set[str], folder: Path) -> RabbitMQ | None:
     given = servers.given_broker(os.environ) is not None
     if "stoppable_broker" in used or ("broker" in used and not given):
-        return servers.own_broker(folder, os.environ)
+        return servers.own_broker(folder)
     return None
 
 
 def _own_replica_set(used: set[str], folder: Path) -> ReplicaSet | None:
     given = servers.given_database(os.environ) is not None
     if "stoppable_mongo" in used or ("mongo_url" in used and not given):
-        return servers.own_replica_set(folder, os.environ)
+        return servers.own_replica_set(folder)
     return None
 
 
@@ -178,12 +180,13 @@ def database_names(mongo_admin: pymongo.MongoClient[dict[str, Any]]) -> Iterator
 @pytest.fixture
 async def database(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
     """The register's database of the test's own, through the driver that the services use."""
-    async with connected(mongo_url, name="test") as client:
+    # Without the services' limit of an operation: on a busy machine one may take longer.
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         yield named_database(client, database_names.register)
 
 
 @pytest.fixture
-def stoppable_broker(own_servers: OwnServers) -> Iterator[OwnBroker]:
+def stoppable_broker(own_servers: OwnServers) -> Iterator[RabbitMQ]:
     """A broker that the test may stop, kill and start: it keeps its ports, data and vhosts.
 
     It is the one of `broker`, unless that one was given. Stopping waits, so an asynchronous test
@@ -216,9 +219,7 @@ def stoppable_mongo(own_servers: OwnServers) -> Iterator[ReplicaSet]:
 
 @pytest.fixture(scope="session")
 def _three_members(server_folder: Path) -> Iterator[ReplicaSet]:
-    members = servers.own_replica_set(
-        server_folder / "three", os.environ, members=3, election_timeout=1
-    )
+    members = servers.own_replica_set(server_folder / "three", members=3, election_timeout=1)
     try:
         members.start()
         yield members

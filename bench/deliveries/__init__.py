@@ -1,1 +1,1 @@
-"""Deliveries from the event to their record, beside a bare loop that only posts."""
+"""Deliveries from the event to their record, compared with a bare loop that only posts."""

@@ -1,4 +1,4 @@
-"""From event to receipt, beside a receiver that hangs too, and how late delays end."""
+"""From event to receipt, also with a hanging receiver, and the lateness of retries."""
 
 import asyncio
 import statistics
@@ -23,7 +23,7 @@ _DELAYS = "PT1S,PT3S"
 
 
 async def measure(own: Servers, folder: Path, *, half: float, seconds: float) -> list[Figure]:
-    """At half of what the dispatcher can do, and at 500 a second."""
+    """At half of the dispatcher's capacity, and at 500 a second."""
     async with world(own, folder) as around:
         await around.webhooks(groups(FAN))
         await around.dispatcher()
@@ -33,7 +33,9 @@ async def measure(own: Servers, folder: Path, *, half: float, seconds: float) ->
     name = "event to receipt at"
     return [
         Figure(f"{name} half load ({half:,.0f}/s), p50", statistics.median(at_half), "ms"),
-        Figure(f"{name} half load ({half:,.0f}/s), p99", percentile(at_half, 0.99), "ms"),
+        at_most(
+            f"{name} half load ({half:,.0f}/s), p99", percentile(at_half, 0.99), "ms", _GOAL_MS
+        ),
         Figure(f"{name} {_STEADY}/s, p50", statistics.median(steady), "ms"),
         at_most(f"{name} {_STEADY}/s, p99", percentile(steady, 0.99), "ms", _GOAL_MS),
     ]
@@ -42,7 +44,7 @@ async def measure(own: Servers, folder: Path, *, half: float, seconds: float) ->
 async def beside_a_hanging_one(
     own: Servers, folder: Path, *, seconds: float, rounds: int
 ) -> list[Figure]:
-    """The others' latency while a receiver of every event never answers, and without it."""
+    """The latency of other webhooks with and without a receiver that never responds."""
     without: list[float] = []
     beside: list[float] = []
     for hanging, ages in ((False, without), (True, beside)) * rounds:
@@ -62,7 +64,7 @@ async def beside_a_hanging_one(
 
 
 async def paced(around: World, *, rate: float, seconds: float) -> list[float]:
-    """Milliseconds from event to receipt, of events that come at random moments at this rate."""
+    """Milliseconds from event to receipt, of events at random times at this rate."""
     await around.listener.ages()
     chance = Random(_SEED)
     events = max(int(rate * seconds / FAN), 1)
@@ -71,7 +73,7 @@ async def paced(around: World, *, rate: float, seconds: float) -> list[float]:
         for number in range(events):
             due += chance.expovariate(rate / FAN)
             await asyncio.sleep(max(due - time.time(), 0))
-            # The event's time is when it had to come: what waits for us counts, too.
+            # The event's time is when it was due: time spent waiting for this process counts, too.
             at = datetime.fromtimestamp(due, UTC)
             event = around.event(vat_of(number % (WEBHOOKS // FAN)), occurred_at=at)
             publishing.create_task(around.publish(event))
@@ -84,7 +86,7 @@ async def paced(around: World, *, rate: float, seconds: float) -> list[float]:
 
 
 async def delays(own: Servers, folder: Path) -> list[Figure]:
-    """How long after its time a retry is made."""
+    """The delay between the due time of a retry and the retry."""
     async with world(own, folder) as around:
         await around.webhooks(groups(1), path="/fails")
         await around.dispatcher(webhook_retry_delays=_DELAYS)

@@ -1,4 +1,4 @@
-"""All that is measured of deliveries, on servers of their own."""
+"""All benchmarks of deliveries, on separate servers."""
 
 import asyncio
 import logging
@@ -37,7 +37,7 @@ QUICK = Size(deliveries=1_000, rounds=1, seconds=1, rows=5_000, webhooks=(10, 1_
 
 
 def measure(size: Size) -> list[Figure]:
-    # Of what is measured only what goes wrong is of interest.
+    # Only failures are logged: the measurements have figures of their own.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     with (
         tempfile.TemporaryDirectory(prefix="bench-deliveries-") as folder,

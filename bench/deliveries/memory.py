@@ -1,4 +1,4 @@
-"""The dispatcher's memory, and what it can do, while very many deliveries are due."""
+"""The dispatcher's memory and throughput while very many deliveries are due."""
 
 import asyncio
 import uuid
@@ -16,10 +16,10 @@ from webhook_store.delivery_models import NewDelivery
 from webhook_store.documents import WEBHOOKS as STORED
 from webhook_store.indexes import make_indexes
 
-#: What it may have more beside a million deliveries than beside none.
+#: Maximum growth with a million deliveries due.
 _GOAL = 1.25
 _RETENTION = timedelta(days=30)
-#: As old as deliveries are whose wake-ups were lost together with the broker's data.
+#: The age of deliveries whose tasks were lost with the broker's data.
 _AGE = timedelta(minutes=10)
 
 
@@ -53,7 +53,7 @@ async def _working(own: Servers, folder: Path, *, rows: int, seconds: float) -> 
 
 
 async def _fill(around: World, rows: int) -> None:
-    """Rows of one event that have waited for longer than their wake-ups could take."""
+    """Rows of one event that are overdue."""
     event = around.event(vat_of(0))
     at = datetime.now(UTC) - _AGE
     await around.db[EVENTS].insert_one(

@@ -1,8 +1,8 @@
-"""`python -m bench.deliveries.receiver CERTIFICATE PORT HOST…`: takes deliveries, nothing else.
+"""`python -m bench.deliveries.receiver CERTIFICATE PORT HOST…`: receives deliveries.
 
-A process of its own that speaks just enough HTTP to be no part of what is measured: it answers
-204, notes how old the event in each body was, and tells it to whoever asks with a GET.
-What is posted to `/hangs` is never answered, what is posted to `/fails` with 500.
+A separate process that implements just enough HTTP not to distort the measurement: it answers 204,
+records the age of the event in each body, and reports the ages in response to a GET.
+A POST to `/hangs` is never answered, a POST to `/fails` with 500.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _OCCURRED_AT = b'"occurred_at":"'
 _NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
 _FAILED = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
-#: What came since it was last asked for: when, and the event's own time as it was written.
+#: Deliveries since the last GET: the time of receipt, and the event's own time as written.
 _taken: list[tuple[float, bytes]] = []
 
 

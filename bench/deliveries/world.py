@@ -1,4 +1,4 @@
-"""What deliveries need around the dispatcher: webhooks, a receiver for them, and events."""
+"""The environment of a dispatcher: webhooks, a receiver for them, and events."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ import trustme
 from pydantic import SecretStr
 
 from bench.servers import Servers
-from common.contracts.company import CompanyKey, Country, company_key
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import (
     Change,
     EventCompany,
@@ -31,7 +31,7 @@ from common.contracts.events import (
     routing_key,
 )
 from common.contracts.topology import EVENTS_EXCHANGE
-from common.contracts.webhooks import WebhookId
+from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
 from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
@@ -45,7 +45,7 @@ from lookup.ingest.records import CompanyRecord
 from lookup.registers.brreg.sources import NO_ENTITIES
 from register_samples import companies_no
 from webhook_store.indexes import make_indexes
-from webhook_store.models import EventFilter, Registered, Webhook
+from webhook_store.models import Registered
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import SecretKeys, new_secret
 
@@ -57,7 +57,7 @@ _OF_AN_OWNER = 10
 
 #: Seconds for a message, or for a process to be there.
 _SOON = 30.0
-#: Events that are on their way to the broker at once.
+#: Maximum unconfirmed events in flight to the broker.
 _AT_ONCE = 50
 
 
@@ -73,7 +73,7 @@ class Listener:
         return f"https://{HOSTS[number % len(HOSTS)]}:{self.port}{path}"
 
     async def ages(self) -> list[float]:
-        """Milliseconds from event to receipt of what came since this was last asked."""
+        """Milliseconds from event to receipt of the events received since the last call."""
         context = ssl.create_default_context(cafile=self.ca_file)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
@@ -85,7 +85,7 @@ class Listener:
 
 @dataclass
 class World:
-    """Everything but the dispatcher, with a database and a virtual host of its own."""
+    """A system without a dispatcher, with its own database and virtual host."""
 
     system: System
     listener: Listener
@@ -95,7 +95,7 @@ class World:
     _revisions: dict[str, int] = field(default_factory=dict)
 
     async def webhooks(
-        self, subscriptions: Sequence[EventFilter | None], *, path: str = "/"
+        self, subscriptions: Sequence[WebhookFilter | None], *, path: str = "/"
     ) -> None:
         """Makes a webhook for each of them, spread over hosts and owners."""
         now = datetime.now(UTC)
@@ -146,9 +146,9 @@ class World:
                 await asyncio.sleep(0.05)
 
 
-def groups(size: int) -> list[EventFilter]:
+def groups(size: int) -> list[WebhookFilter]:
     """Subscriptions of all the webhooks: each company's events are for `size` of them."""
-    return [EventFilter(companies=(key_of(number // size),)) for number in range(WEBHOOKS)]
+    return [WebhookFilter(companies=(key_of(number // size),)) for number in range(WEBHOOKS)]
 
 
 def vat_of(group: int) -> str:
@@ -157,7 +157,7 @@ def vat_of(group: int) -> str:
 
 
 def key_of(group: int) -> CompanyKey:
-    return company_key(Country.NO, vat_of(group))
+    return CompanyKey(Country.NO, vat_of(group))
 
 
 def an_event(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
@@ -194,7 +194,7 @@ def size_of_an_event() -> int:
 
 @asynccontextmanager
 async def world(own: Servers, folder: Path) -> AsyncIterator[World]:
-    """A world without a dispatcher; those that are started in it end with it."""
+    """A world without a dispatcher; dispatchers started in it end with it."""
     name = f"bench-{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
         listener = await stack.enter_async_context(_listening(folder / name))
@@ -202,7 +202,7 @@ async def world(own: Servers, folder: Path) -> AsyncIterator[World]:
         stack.callback(own.management.delete_vhost, name)
         amqp_url = f"{own.broker.amqp_url}/{name}"
         client = await stack.enter_async_context(
-            connected(own.mongo.url, name="bench", operation_limit=timedelta(seconds=60))
+            connected(own.mongo.url, name="bench", operation_timeout=timedelta(seconds=60))
         )
         stack.push_async_callback(client.drop_database, name)
         db = database(client, name)
@@ -212,7 +212,7 @@ async def world(own: Servers, folder: Path) -> AsyncIterator[World]:
             link,
             topology=delivery_topology(),
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=_SOON),
+            timeout=timedelta(seconds=_SOON),
         )
         await link.add(publisher)
         await link.until_ready(_SOON)

@@ -1,1 +1,1 @@
-"""Following a register: how fast, how soon, and what a comparison with all of it costs."""
+"""Following a register: throughput, latency, and the cost of a full comparison."""

@@ -21,7 +21,7 @@ from local_stack.system import System
 from register_samples.server import Access, Registers, serving
 
 _SEED = 1
-#: The sync asks the register this often; whatever the interval is, a change waits half of it.
+#: Polling interval of the sync; on average a change waits half of it.
 _INTERVAL, _ASKED = "PT0.1S", "asked every 0.1 s"
 #: Changes a second.
 _RATE = 4.0
@@ -34,7 +34,7 @@ Moments = dict[str, float]
 async def measure(
     system: System, certificates: Certificates, key: str, *, changes: int
 ) -> list[Figure]:
-    """Changes come at random moments, one company each."""
+    """Changes occur at random times, one company each."""
     registers = Registers(companies=max(2 * changes, 50))
     received: Moments = {}
     async with (
@@ -42,7 +42,7 @@ async def measure(
         serving(registers, access=Access(downloads_a_day=OFTEN)) as served,
     ):
         for service in [system.start(service.module) for service in SERVICES]:
-            # The gateway calls itself ready before it reaches anybody.
+            # The gateway may be ready before the other services are.
             reaches_all = partial(is_ready, service.admin_port)
             await asyncio.to_thread(service.process.wait_until, reaches_all, seconds=_SOON)
         await _subscribe(system, key, url)
@@ -67,11 +67,11 @@ async def measure(
 
 
 async def _changed(registers: Registers, changes: int, received: Moments) -> Moments:
-    """When each change was made; returns once all of them were received."""
+    """Returns the time of each change, once all of them were received."""
     chance = Random(_SEED)
     entities = registers.no.entities
     numbers = [found["organisasjonsnummer"] for found in entities.standing()]
-    # The first one is told when the register has been loaded, and then the way is known to be open.
+    # The first event follows once the register has been loaded; then every service is up.
     await _seen(received, _change(registers, numbers.pop()))
     made: Moments = {}
     for number in numbers[:changes]:
@@ -83,7 +83,7 @@ async def _changed(registers: Registers, changes: int, received: Moments) -> Mom
 
 
 def _change(registers: Registers, number: str) -> str:
-    """Changes a company; the new value, which is nobody else's."""
+    """Changes a company; returns the new value, which is unique."""
     value = f"post@{number}.example"
     registers.no.entities.change(number, {"epostadresse": value})
     return value
@@ -91,7 +91,7 @@ def _change(registers: Registers, number: str) -> str:
 
 async def _seen(received: Moments, value: str) -> None:
     async with asyncio.timeout(_SOON):
-        while value not in received:  # noqa: ASYNC110 (a moment that is noted elsewhere)
+        while value not in received:  # noqa: ASYNC110 (set by the receiver)
             await asyncio.sleep(0.01)
 
 

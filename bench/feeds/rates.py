@@ -1,4 +1,4 @@
-"""Entries of a feed brought to the outbox a second."""
+"""Entries of a feed per second, from the register to the outbox."""
 
 from itertools import islice
 
@@ -13,7 +13,7 @@ _SPARE = 1.2
 
 
 async def measure(system: System, *, entries: int) -> list[Figure]:
-    """Each entry is of another company, which is fetched, compared, written and told."""
+    """Each entry names another company, which is fetched, compared, stored and published."""
     registers = Registers(companies=int(entries * _SPARE))
     async with serving(registers, access=Access(downloads_a_day=OFTEN)) as served:
         await norwegian_pass(system, served.brreg)

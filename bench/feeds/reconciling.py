@@ -1,4 +1,4 @@
-"""Comparing all that is stored with a whole file in which nothing is new."""
+"""Comparison of all stored records with an unchanged whole file."""
 
 import gzip
 import itertools
@@ -26,7 +26,7 @@ async def measure(system: System, folder: Path, *, entities: int) -> list[Figure
     written = _write(file, entities)
     async with _serving(file) as brreg:
         first = await norwegian_pass(system, brreg)
-        again = await norwegian_pass(system, brreg, reconcile_interval="PT0.001S")
+        again = await norwegian_pass(system, brreg, brreg_reconcile_interval="PT0.001S")
     file.unlink()
     assert (again.line["reconciled"], again.line["differences"]) == (True, 0), again.line
     size = f"{written:,} entities"
@@ -59,7 +59,7 @@ def _write(file: Path, entities: int) -> int:
 
 @asynccontextmanager
 async def _serving(file: Path) -> AsyncIterator[URL]:
-    """The file, newer each time it is asked for, and a feed in which nothing ever happens."""
+    """The file, newer at each request, and an empty feed."""
 
     async def whole(_request: web.Request) -> web.FileResponse:
         os.utime(file)

@@ -1,4 +1,4 @@
-"""Running `python -m lookup sync` beside registers that this process serves."""
+"""Runs `python -m lookup sync` against registers that this process serves."""
 
 import asyncio
 import resource
@@ -12,16 +12,16 @@ from yarl import URL
 
 from local_stack.system import System
 
-#: Seconds that a pass may take before something is wrong.
-_LIMIT = 1800.0
+#: Timeout of a pass in seconds.
+_TIMEOUT = 1800.0
 
-#: Files may be asked for as often as it takes.
+#: Unlimited downloads of files.
 OFTEN = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """What a pass over a source has said of itself, and its process of its memory."""
+    """The reports of a pass over a source, and the memory of its process."""
 
     line: Mapping[str, Any]
     peak_megabytes: float
@@ -34,14 +34,14 @@ class Pass:
         return milliseconds / 1000
 
     def results(self, word: str) -> int:
-        """How many records came to this."""
+        """The number of records with this outcome."""
         count: int = self.line["results"].get(word, 0)
         return count
 
 
 async def norwegian_pass(system: System, brreg: URL, **settings: str) -> Pass:
     """One pass over the entities; raises AssertionError when it does not end well."""
-    # A process of its own between, so that the peak is that of the sync and of nothing else.
+    # In a separate process, so that the peak is that of the sync alone.
     command = [sys.executable, "-m", "bench.imports", sys.executable, "-m", "lookup", "sync"]
     environment = {
         **system.full_environment(),
@@ -52,7 +52,7 @@ async def norwegian_pass(system: System, brreg: URL, **settings: str) -> Pass:
     process = await asyncio.create_subprocess_exec(
         *command, "no-enheter", env=environment, stdout=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(_LIMIT):
+    async with asyncio.timeout(_TIMEOUT):
         out, _ = await process.communicate()
     *said, peak = out.splitlines()
     lines = [orjson.loads(line) for line in said]

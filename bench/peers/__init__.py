@@ -1,1 +1,1 @@
-"""What we are measured beside."""
+"""Peers of the benchmarks."""

@@ -1,7 +1,7 @@
 """`python -m bench.peers.bare_aiohttp PORT SIZE`: the least an aiohttp server can do.
 
-One route, a ready JSON answer of SIZE bytes, uvloop, no middleware, no log: what any aiohttp
-gateway could reach on this machine if it had nothing to do.
+One route, a ready JSON answer of SIZE bytes, uvloop, no middleware, no log: the upper bound for an
+aiohttp gateway on this machine.
 """
 
 import asyncio

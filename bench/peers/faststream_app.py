@@ -1,6 +1,6 @@
 """The peer FastStream: `faststream_app.py lookup`, and under uvicorn `faststream_app:gateway`.
 
-Runs in an environment of its own (`bench.environments`), on uvloop. The answer is as large as one
+Runs in a separate environment (`bench.environments`), on uvloop. The answer is as large as one
 of ours and comes from memory: no database, no key, no rate limit, no log line.
 """
 

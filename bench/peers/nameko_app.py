@@ -1,6 +1,6 @@
 """The peer nameko, for `nameko run`: HTTP in one process, the remote procedure in another.
 
-Runs in an environment of its own (`bench.environments`). The answer is as large as one of ours and
+Runs in a separate environment (`bench.environments`). The answer is as large as one of ours and
 comes from memory: no database, no key, no rate limit, no log line.
 """
 

@@ -1,6 +1,6 @@
 """`python -m bench.peers.one_message_each lookup|gateway`: ours, but a message for each request.
 
-All else is the same: keys, rates, metrics, log lines, MongoDB. It shows what lists are worth.
+All else is the same: keys, rates, metrics, log lines, MongoDB. It shows the gain of batches.
 """
 
 import sys
@@ -11,7 +11,7 @@ import gateway.commands
 import lookup.commands
 from common.contracts.company import Country
 from common.contracts.topology import lookup_queue
-from common.messaging.rpc_client import Route
+from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
 from gateway.adapters.rpc import RpcLookups
 
@@ -29,7 +29,7 @@ def main() -> None:
         with patch("gateway.app.RpcLookups", partial(RpcLookups, routes=routes)):
             gateway.commands.main()
     else:
-        with patch("lookup.app.RpcServer", partial(RpcServer, prefetch=MANY)):
+        with patch("lookup.app.RpcServer", partial(RpcServer, concurrency=MANY)):
             lookup.commands.main()
 
 

@@ -1,4 +1,4 @@
-"""`python -m bench.peers.plain_aio_pika lookup|gateway [PORT]`: what the manuals show.
+"""`python -m bench.peers.plain_aio_pika lookup|gateway [PORT]`: the pattern of the manuals.
 
 aiohttp, aio-pika, one message each way for each request, correlated by an exclusive reply queue.
 The answer comes from memory: no database, no key, no rate limit, no log line.

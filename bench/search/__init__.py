@@ -1,1 +1,1 @@
-"""Search by name and address: how fast, how right, how it grows, and beside others."""
+"""Search by name and address: latency, accuracy, growth, and the effect on other lookups."""

@@ -1,4 +1,4 @@
-"""Whether a stream of name searches makes lookups by number wait."""
+"""The latency of lookups by number during a stream of name searches."""
 
 import statistics
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ class Paths:
 
 
 def measure(system: System, key: str, index: Path, paths: Paths, *, seconds: int) -> list[Figure]:
-    """p99 of numbers over one connection, alone and while another asks one name after the other."""
+    """p99 of numbers over one connection, alone and while another searches names one by one."""
     system.start("lookup", index_dir=str(index)).wait_until_ready()
     system.start("gateway").wait_until_ready()
     run = partial(load, system.base_url, key=key, connections=1)

@@ -1,7 +1,7 @@
-"""`python -m bench.search.inside`: a process that does with an index what the lookup service does.
+"""`python -m bench.search.inside`: uses a search index as the lookup service does.
 
-It prints what it measured as one line of JSON. A process of its own, so that its memory and
-processor time are those of the index and of nothing else.
+Prints the measurements as one line of JSON. A separate process, so that its memory and processor
+time are those of the index alone.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from lookup.search.indexed import indexed_core
 from lookup.search.matching import Hit
 from lookup.search.searcher import followed_indexes
 
-#: Seconds that an index of any size may take here.
-_LIMIT = 3600
+#: Maximum seconds for an index of any size.
+_TIMEOUT = 3600
 _ROUNDS_TO_WARM_UP = 50
 
 
@@ -53,11 +53,11 @@ def main() -> None:
 
 
 async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
-    """Until the index answers, built from MongoDB or taken from what the folder holds."""
-    async with connected(url, name="bench", operation_limit=None) as client:
+    """The time until the index is ready: built from MongoDB, or opened from the folder."""
+    async with connected(url, name="bench", operation_timeout=None) as client:
         began = time.monotonic()
         async with (
-            asyncio.timeout(_LIMIT),
+            asyncio.timeout(_TIMEOUT),
             followed_indexes(
                 database(client, name),
                 [Country.NO],
@@ -67,11 +67,11 @@ async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
                 random=Random(1),
             ) as indexes,
         ):
-            while await indexes.health() is not None:  # noqa: ASYNC110 (it tells nobody)
+            while await indexes.health() is not None:  # noqa: ASYNC110 (there is no event to wait for)
                 await asyncio.sleep(0.01)
             seconds = time.monotonic() - began
     spent = resource.getrusage(resource.RUSAGE_SELF)
-    # Those of the children are known once they have ended, which they have by now.
+    # Usage of children counts only those that have ended, as the builders have by now.
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
         "seconds": seconds,
@@ -80,7 +80,7 @@ async def _ready(url: str, name: str, folder: Path) -> dict[str, float]:
 
 
 def _listed(url: str, name: str, folder: Path) -> int:
-    """Writes all names and all addresses of the register to files, as the scans read them."""
+    """Writes all names and addresses to files for the scans; returns the number of names."""
     count = 0
     client: MongoClient[dict[str, Any]] = MongoClient(url)
     with (
@@ -99,7 +99,7 @@ def _listed(url: str, name: str, folder: Path) -> int:
 
 
 def _asked(folder: Path, questions: Questions) -> dict[str, Any]:
-    """Times of each kind of question, the answers, and the memory after all of them."""
+    """The times and answers of each kind of query, and the memory after all of them."""
     before = _memory()
     index = SearchIndex.open(folder, Country.NO)
     found: dict[str, Any] = {}
@@ -116,7 +116,7 @@ def _asked(folder: Path, questions: Questions) -> dict[str, Any]:
 
 
 def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> dict[str, Any]:
-    """Milliseconds of a search, and what it answered."""
+    """Milliseconds of each search, and its answers."""
     elapsed, spent, answers = [], [], []
     for term in terms:
         began, used = time.perf_counter(), time.thread_time()
@@ -132,7 +132,7 @@ def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> dict[st
 
 
 def _memory() -> dict[str, float]:
-    """Megabytes: the process's own, and pages of files, which the system takes back at need."""
+    """Megabytes: private memory, and mapped files, whose pages the system can reclaim."""
     kinds = {"RssAnon": "own", "RssFile": "files"}
     lines = Path("/proc/self/status").read_text().splitlines()
     fields = dict(line.split(":", 1) for line in lines)

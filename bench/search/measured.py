@@ -1,7 +1,7 @@
-"""The figures of search: at each size an index built from MongoDB, asked, and opened again.
+"""The figures of search: at each size an index is built from MongoDB, queried and reopened.
 
-At the largest size also: how often the index gives the answer of an exhaustive scan, PostgreSQL's
-pg_trgm and a plain rapidfuzz scan over the same names, and what searches cost others.
+At the largest size also: how often the index returns the result of an exhaustive scan, PostgreSQL's
+pg_trgm and a plain rapidfuzz scan over the same names, and the effect of searches on lookups.
 """
 
 import json
@@ -17,9 +17,10 @@ from typing import Any
 import orjson
 
 from bench import imports
+from bench.disturbing import Chance
 from bench.figures import Figure, at_least, at_most
 from bench.plots import write_curves
-from bench.search import beside, suggestions
+from bench.search import beside, stored, suggestions
 from bench.search.address_scan import AddressScan
 from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
@@ -28,10 +29,12 @@ from local_stack.system import System
 from lookup.search.matching import Hit
 from register_samples import companies_no
 
-#: Seconds that building the largest index may take before something is wrong.
-_LIMIT = 3600
-#: What an index may cost from 3 million companies on; a smaller one is to cost less.
-_BUILT, _OPENED, _MEMORY = 90, 15, 600
+#: Timeout in seconds of building the largest index.
+_TIMEOUT = 3600
+#: Goals for 3 million companies, held at every size: seconds to build and to open, and megabytes.
+_BUILT, _OPENED, _MEMORY = 90, 15, 700
+#: A larger register is written to MongoDB without an import.
+_IMPORTED_AT_MOST = 300_000
 _MEMORY_KINDS = {"own": "own", "files": "mapped files"}
 _FASTER = 20
 
@@ -40,11 +43,11 @@ _FASTER = 20
 class Size:
     #: Companies, smallest first.
     registers: tuple[int, ...]
-    #: Of each kind, at each size.
+    #: Queries of each kind, at each size.
     questions: int
-    #: Of the largest register's questions, those that are also asked of the scan and of the peers.
+    #: Queries of each kind that are compared with the scan and the peers, at the largest size.
     compared: int
-    #: Of a stream of searches beside lookups by number.
+    #: Duration of the stream of searches during lookups by number.
     seconds: int
 
 
@@ -54,12 +57,12 @@ QUICK = Size((1_000, 3_000), 60, 20, 1)
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is wanted of the times of one kind of question, in milliseconds."""
+    """The goals of one kind of query; times in milliseconds."""
 
     label: str
     median: float
     p99: float
-    #: Share of the answers that are the scan's.
+    #: Minimum share of results equal to the scan's.
     same: float = 0.99
 
 
@@ -67,6 +70,8 @@ _KINDS = {
     "names": Bounds("name as it is", 3, 25),
     "names_one_typo": Bounds("name, one typo", 3, 25),
     "names_two_typos": Bounds("name, two typos", 10, 50, 0.97),
+    "names_first_word": Bounds("name, its first word", 3, 25),
+    "names_first_two_words": Bounds("name, its first two words", 3, 25),
     "addresses": Bounds("address as it is", 3, 25),
     "addresses_one_typo": Bounds("address, one typo", 3, 25),
     "addresses_two_typos": Bounds("address, two typos", 10, 50, 0.97),
@@ -76,7 +81,7 @@ _KINDS = {
 def measure(
     size: Size, system_of: Callable[[], Any], key_of: Callable[[System], str]
 ) -> list[Figure]:
-    """`system_of` gives a context with an empty system, `key_of` a key to it."""
+    """`system_of` returns a context manager of an empty system, `key_of` an API key of it."""
     figures: list[Figure] = []
     growth: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     imported: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
@@ -84,7 +89,7 @@ def measure(
         with system_of() as system:
             register = _Register(system, count, size.questions)
             loaded = register.loaded()
-            for figure in loaded[:2]:
+            for figure in loaded[:2]:  # empty for a register that was not imported
                 imported[figure.name.partition(",")[0]].append((count, figure.value))
             figures += loaded + register.indexed()
             answers, asked = register.asked()
@@ -107,7 +112,7 @@ def measure(
 
 
 class _Register:
-    """A register of invented companies, and what is made of it."""
+    """A register of invented companies, its index and its queries."""
 
     def __init__(self, system: System, count: int, questions: int) -> None:
         self._system = system
@@ -117,23 +122,37 @@ class _Register:
         self.index = system.folder / "index"
         self.index.mkdir()
         self.numbers: list[str] = []
-        #: Milliseconds by kind of question; known once it was asked.
+        #: Median in milliseconds by kind of query; set by `asked()`.
         self.medians: dict[str, float] = {}
-        self.questions = drawn(self._written(max(count // 2_000, 1)), questions)
+        self._is_imported = count <= _IMPORTED_AT_MOST
+        asked = (
+            self._written(max(count // 2_000, 1)) if self._is_imported else self._some(questions)
+        )
+        self.questions = drawn(asked, questions)
         self._asked = system.folder / "questions.json"
         self.questions.write(self._asked)
 
     def _written(self, step: int) -> Iterator[Mapping[str, Any]]:
-        """Writes the companies to a file while they are drawn from."""
+        """Writes the companies to a file and yields them."""
         with self._file.open("wb") as file:
-            for place, document in enumerate(companies_no(self._count, SEED)):
-                file.write((b"," if place else b"[") + orjson.dumps(document))
-                if place % step == step // 2:
+            for n, document in enumerate(companies_no(self._count, SEED)):
+                file.write((b"," if n else b"[") + orjson.dumps(document))
+                if n % step == step // 2:
                     self.numbers.append(document["organisasjonsnummer"])
                 yield document
             file.write(b"]")
 
+    def _some(self, count: int) -> Iterator[Mapping[str, Any]]:
+        for start in Chance(SEED).sample(range(self._count), count):
+            [document] = companies_no(1, SEED, start=start)
+            self.numbers.append(document["organisasjonsnummer"])
+            yield document
+
     def loaded(self) -> list[Figure]:
+        if not self._is_imported:
+            database = self._system.full_environment()["REGISTER_DB"]
+            stored.store(self._system.mongo_url, database, self._count)
+            return []
         return imports.grown(self._system, self._file, entities=self._count)
 
     def indexed(self) -> list[Figure]:
@@ -151,7 +170,7 @@ class _Register:
         ]
 
     def asked(self) -> tuple[Mapping[str, Sequence[Any]], list[Figure]]:
-        """What was answered to each kind of question, and how fast."""
+        """The answers to each kind of query, and their times."""
         said = self._inside("ask", "--questions", str(self._asked))
         figures = [
             at_most(
@@ -178,17 +197,17 @@ class _Register:
 
     def _inside(self, what: str, *arguments: str, folder: Path | None = None) -> Any:
         environment = self._system.full_environment()
-        place = ("--mongo-url", self._system.mongo_url, "--database", environment["REGISTER_DB"])
+        source = ("--mongo-url", self._system.mongo_url, "--database", environment["REGISTER_DB"])
         done = subprocess.run(
             [
                 *(sys.executable, "-m", "bench.search.inside", what, str(folder or self.index)),
-                *place,
+                *source,
                 *arguments,
             ],
             env=environment,
             stdout=subprocess.PIPE,
             text=True,
-            timeout=_LIMIT,
+            timeout=_TIMEOUT,
             check=True,
         )
         return json.loads(done.stdout.splitlines()[-1])
@@ -205,7 +224,7 @@ def _times(label: str, said: Mapping[str, Any], bounds: Bounds) -> Iterator[Figu
 def _compared(
     register: _Register, answers: Mapping[str, Sequence[Any]], count: int
 ) -> Iterator[Figure]:
-    """The index beside those that look at every name, and beside pg_trgm, over the same names."""
+    """The index compared with exhaustive scans and pg_trgm over the same names."""
     names, addresses = register.listed()
     yield from _addresses_compared(register, answers, addresses, max(count // 3, 10))
     one_typo = register.questions.names_one_typo[:count]
@@ -248,7 +267,7 @@ Best = Callable[[str], Hit | None]
 
 
 def _same(best: Best, asked: Sequence[str], answers: Sequence[Any]) -> float:
-    """How many of the answers are what the scan says: the same company, or none."""
+    """The share of answers equal to the scan's: the same company and score, or none."""
     same = 0
     for question, answer in zip(asked, answers, strict=False):
         hit = None if answer is None else Hit(*answer)

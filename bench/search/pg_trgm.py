@@ -1,9 +1,9 @@
-"""PostgreSQL's pg_trgm over the same names: what most would take for a search with typos.
+"""PostgreSQL's pg_trgm over the same names, the usual choice for a search with typos.
 
-A cluster of its own on loopback, its data in a folder that goes with it. A GIN index with
-`gin_trgm_ops`, `%` to find candidates and `similarity` to order them, as PostgreSQL's own manual
-has it; statements prepared, names and questions folded as ours, tables analysed and read once
-before. Durability is off and memory ample.
+A temporary cluster on loopback with a GIN index (`gin_trgm_ops`), `%` to find candidates and
+`similarity` to order them, as PostgreSQL's manual recommends. Statements are prepared, names and
+queries are folded as ours, and tables are analysed and read once before. Durability is off and
+memory ample.
 """
 
 import os
@@ -32,8 +32,8 @@ _SETTINGS = {
     "jit": "off",
 }
 _SOON = 60.0
-#: Seconds for what takes long, such as making the index of 3 million names.
-_LIMIT = 1800
+#: Seconds for long statements, such as building the index of 3 million names.
+_TIMEOUT = 1800
 _WARM_UP = 20
 _TIME = re.compile(r"^Time: ([\d.]+) ms", re.MULTILINE)
 
@@ -46,7 +46,7 @@ class PgTrgm:
         ]
 
     def load(self, names: Path) -> None:
-        """Takes in the last column of a file of names (`scan.line_of`)."""
+        """Loads and indexes a file of names (`scan.line_of`)."""
         self._run(
             "CREATE EXTENSION pg_trgm;"
             "CREATE UNLOGGED TABLE names"
@@ -58,7 +58,7 @@ class PgTrgm:
         )
 
     def milliseconds(self, questions: Sequence[str]) -> list[float]:
-        """What psql measured for each, the way to it and back included."""
+        """Milliseconds of each query as psql measures them, including the round trip."""
         asked = [fold_name(question).spelled.replace("'", "''") for question in questions]
         lines = [f"EXECUTE best('{one}');" for one in (*asked[:_WARM_UP], *asked)]
         statement = (
@@ -69,14 +69,14 @@ class PgTrgm:
         return [float(found) for found in _TIME.findall(said)][_WARM_UP:]
 
     def most_word_similar(self, questions: Sequence[str], names: Sequence[str]) -> list[str | None]:
-        """The name most similar to each question by `word_similarity`, if beyond its threshold."""
+        """The name most similar to each query by `word_similarity`, if above its threshold."""
         script = [
             "CREATE EXTENSION IF NOT EXISTS pg_trgm;",
-            "CREATE TEMPORARY TABLE bearers (name text);\n",
-            "\\copy bearers from stdin (format csv, delimiter E'\\t', quote E'\\x01')\n",
+            "CREATE TEMPORARY TABLE candidates (name text);\n",
+            "\\copy candidates from stdin (format csv, delimiter E'\\t', quote E'\\x01')\n",
             *(f"{name or '-'}\n" for name in names),
             "\\.\n",
-            "PREPARE best(text) AS SELECT coalesce((SELECT name FROM bearers WHERE $1 <% name",
+            "PREPARE best(text) AS SELECT coalesce((SELECT name FROM candidates WHERE $1 <% name",
             " ORDER BY word_similarity($1, name) DESC, length(name) LIMIT 1), '-');\n",
             "\\t on\n\\a\n",
         ]
@@ -87,7 +87,7 @@ class PgTrgm:
 
     def _run(self, script: str) -> str:
         done = subprocess.run(
-            self._psql, input=script, capture_output=True, text=True, timeout=_LIMIT, check=False
+            self._psql, input=script, capture_output=True, text=True, timeout=_TIMEOUT, check=False
         )
         if done.returncode != 0:
             raise SystemExit(f"psql ended with {done.returncode}:\n{done.stderr}")
@@ -96,7 +96,7 @@ class PgTrgm:
 
 @contextmanager
 def pg_trgm() -> Iterator[PgTrgm]:
-    """A cluster for the body's time."""
+    """A cluster that runs while the body does."""
     binaries = _binaries()
     with TemporaryDirectory(prefix="bench-postgresql-", ignore_cleanup_errors=True) as folder:
         as_user = _unprivileged(Path(folder))
@@ -111,10 +111,10 @@ def pg_trgm() -> Iterator[PgTrgm]:
         )
         [port] = ports.free_ports(1)
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
-        place = ["-D", str(data), "-p", str(port), "-k", folder]
+        location = ["-D", str(data), "-p", str(port), "-k", folder]
         program = Program(
             "PostgreSQL",
-            [*as_user, str(binaries / "postgres"), *place, *settings],
+            [*as_user, str(binaries / "postgres"), *location, *settings],
             Path(folder) / "postgresql.log",
         )
         process = Process(program)
@@ -131,12 +131,12 @@ def pg_trgm() -> Iterator[PgTrgm]:
 
 def _binaries() -> Path:
     if not any(_BINARIES.glob("*/bin/postgres")):
-        packages.install(["postgresql"], why="PostgreSQL, which is measured beside us, is missing.")
+        packages.install(["postgresql"], why="PostgreSQL, the peer of this benchmark, is missing.")
     return max(_BINARIES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3])).parent
 
 
 def _unprivileged(folder: Path) -> list[str]:
-    """What to put before a command: PostgreSQL refuses to run as root."""
+    """The prefix of commands that drops root, under which PostgreSQL refuses to run."""
     if os.geteuid() != 0:
         return []
     shutil.chown(folder, _USER, _USER)

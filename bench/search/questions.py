@@ -1,4 +1,4 @@
-"""What is asked: names and addresses of the register, drawn by chance and disturbed."""
+"""The queries: a random sample of the register's names and addresses, with typos."""
 
 import json
 import random
@@ -14,11 +14,13 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Each list belongs to the names or addresses in order."""
+    """Queries by kind. Lists with typos have the order of `names` or `addresses`."""
 
     names: Sequence[str]
     names_one_typo: Sequence[str]
     names_two_typos: Sequence[str]
+    names_first_word: Sequence[str]
+    names_first_two_words: Sequence[str]
     addresses: Sequence[str]
     addresses_one_typo: Sequence[str]
     addresses_two_typos: Sequence[str]
@@ -35,14 +37,14 @@ class Questions:
 
 
 def drawn(documents: Iterable[Mapping[str, Any]], count: int, seed: int = SEED) -> Questions:
-    """Questions after `count` of the Norwegian documents, drawn by chance (reservoir sampling)."""
+    """Queries from `count` random Norwegian documents (reservoir sampling)."""
     chance = Chance(seed)
     kept: list[Mapping[str, Any]] = []
     for seen, document in enumerate(documents):
         if len(kept) < count:
             kept.append(document)
-        elif (place := chance.randrange(seen + 1)) < count:
-            kept[place] = document
+        elif (replaced := chance.randrange(seen + 1)) < count:
+            kept[replaced] = document
     chance.shuffle(kept)
     names = [document["navn"] for document in kept]
     addresses = [line for document in kept if (line := _address(document))]
@@ -50,10 +52,18 @@ def drawn(documents: Iterable[Mapping[str, Any]], count: int, seed: int = SEED) 
         names,
         [one_typo(name, chance) for name in names],
         [two_typos(name, chance) for name in names],
+        _begun(names, 1),
+        _begun(names, 2),
         addresses,
         [_in_street(one_typo, line, chance) for line in addresses],
         [_in_street(two_typos, line, chance) for line in addresses],
     )
+
+
+def _begun(names: Iterable[str], words: int) -> list[str]:
+    """The first words of each name that has more."""
+    parts = (name.split() for name in names)
+    return [" ".join(each[:words]) for each in parts if len(each) > words]
 
 
 def _address(document: Mapping[str, Any]) -> str | None:
@@ -65,7 +75,7 @@ def _address(document: Mapping[str, Any]) -> str | None:
 
 
 def _in_street(disturb: Any, line: str, chance: random.Random) -> str:
-    """Typos in the words before the first digit: another number is another address."""
+    """Puts typos before the first digit only: another number is another address."""
     end = next((place for place, letter in enumerate(line) if letter.isdigit()), len(line))
     street = line[:end].rstrip()
     return disturb(street, chance) + line[len(street) :] if len(street) > 1 else line

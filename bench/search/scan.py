@@ -1,7 +1,7 @@
-"""The best that any index can do: each question compared with every name that can be accepted.
+"""The upper bound for an index of names: every query is compared with every acceptable name.
 
-Same folding, score and tie-break as the index. Only names without which nothing is lost are left
-out: those that share none of the words that an accepted name must have one of.
+Folding, score and tie-break are those of the index. Only names that cannot be accepted are skipped:
+an accepted name shares at least one of certain words of the query.
 """
 
 import time
@@ -17,7 +17,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.alignment import likeness
+from lookup.search.alignment import word_similarity
 from lookup.search.folding import collapsed, fold_name, one_line, refolded
 from lookup.search.index.documents import place_words
 from lookup.search.indexed import IndexedCompany, NameKind, order_of, rank_order
@@ -26,21 +26,21 @@ from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
     Name,
-    NameStanding,
+    NameMatch,
     Query,
-    name_standing,
+    match_name,
     read_query,
     weight,
 )
 
 _KEY, _SPELLED, _PLACES = 3, 4, 5
 _SHORTEST_PART = 2
-#: An accepted name has more of the query: its other points are at most eleven.
+#: Minimum query share of an accepted name, since its other points are at most 11.
 _LEAST_SHARE = (ACCEPTED_SCORE - 11) / 88
 
 
 def line_of(company: IndexedCompany, text: str, kind: NameKind) -> str:
-    """A name as the scan and pg_trgm read it."""
+    """The line of a name in the file that the scan and pg_trgm read."""
     name = fold_name(text)
     order = order_of(kind, rank_order(company.rank))
     places = place_words(company.addresses)
@@ -57,83 +57,85 @@ class Scan:
         self._keys = [line.split("\t")[_KEY] for line in self._lines]
         postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
         for number, line in enumerate(self._lines):
-            for word in set(map(collapsed, line.split("\t")[_SPELLED].split(" "))):
+            spelled = line.split("\t")[_SPELLED].split(" ")
+            for word in {*spelled, *map(collapsed, spelled)}:
                 postings[word].append(number)
         self._postings = dict(postings)
         self._places = {
             word for line in self._lines for word in line.split("\t")[_PLACES].split(" ")
         }
-        self._meant_by = lru_cache(maxsize=10_000)(self._all_meant_by)
+        self._similar_to = lru_cache(maxsize=10_000)(self._all_similar_to)
         self.names = len(self._lines)
 
     def search_name(self, term: str) -> Hit | None:
         """The best of all names."""
         query = read_query(term, self._country)
-        near = self._like_whole(query.name.key) | self._with_words(query)
-        ranked = (self._standing(query, number) for number in near)
+        near = self._similar_whole(query.name.key) | self._with_words(query)
+        ranked = (self._match(query, number) for number in near)
         best = max(ranked, key=lambda one: one[0], default=None)
         if best is None or not best[0].accepted:
             return None
-        standing, key, matched = best
-        return Hit(key, standing.score, standing.exact, matched)
+        match, key, matched = best
+        return Hit(key, match.score, match.exact, matched)
 
     def plain(self, term: str) -> float:
-        """Milliseconds that rapidfuzz alone takes to find the best of all names."""
+        """Milliseconds of rapidfuzz alone to find the most similar of all names."""
         key, began = fold_name(term).key, time.perf_counter()
         process.extractOne(key, self._keys, scorer=OSA.normalized_similarity)
         return (time.perf_counter() - began) * 1000
 
-    def _like_whole(self, key: str) -> set[int]:
+    def _similar_whole(self, key: str) -> set[int]:
         found = process.extract_iter(
             key, self._keys, scorer=OSA.distance, score_cutoff=MAX_WHOLE_EDITS
         )
         return {number for _, _, number in found}
 
     def _with_words(self, query: Query) -> set[int]:
-        """The names that have one of the words that an accepted name must have one of."""
+        """Every name with one of the words of which an accepted name must have one."""
         words = list(dict.fromkeys(map(collapsed, query.name.tokens)))
-        own = [collapsed(word) for word in query.name.tokens if word not in query.beside]
+        own = [collapsed(word) for word in query.name.tokens if word not in query.context]
         here = [word for word in own if word not in self._places]
         needed = {*self._needed(list(dict.fromkeys(own)) or words), *self._needed(here)}
-        found = {number for word in needed for number in self._like(word)}
+        spellings = {word for word in query.name.tokens if collapsed(word) in needed}
+        found = {number for word in needed | spellings for number in self._similar(word)}
         for one, two in pairwise(words):
             found.update(self._postings.get(one + two, ()))
         for word in words:
-            for place in range(_SHORTEST_PART, len(word) - 1):
-                first, second = self._postings.get(word[:place]), self._postings.get(word[place:])
+            for split in range(_SHORTEST_PART, len(word) - 1):
+                first, second = self._postings.get(word[:split]), self._postings.get(word[split:])
                 if first and second:
                     found |= set(first).intersection(second)
         return found
 
     def _needed(self, words: list[str]) -> list[str]:
-        """The rarest words, until the others alone would be too little of the query."""
+        """The rarest words, until the others alone weigh too little for an accepted name."""
         by_weight = sorted(words, key=self._weigh, reverse=True)
         weights = [self._weigh(word) for word in by_weight]
         left = (sum(weights) - taken for taken in accumulate(weights))
         enough = (n for n, rest in enumerate(left, 1) if rest < _LEAST_SHARE * sum(weights))
         return by_weight[: next(enough, len(words))]
 
-    def _like(self, word: str) -> Iterator[int]:
-        for other in self._meant_by(word):
+    def _similar(self, word: str) -> Iterator[int]:
+        for other in self._similar_to(word):
             yield from self._postings[other]
 
-    def _all_meant_by(self, word: str) -> list[str]:
-        return [other for other in self._postings if likeness.__wrapped__(word, other)]
+    def _all_similar_to(self, word: str) -> list[str]:
+        return [other for other in self._postings if word_similarity.__wrapped__(word, other)]
 
     def _weigh(self, word: str) -> float:
         folded = collapsed(word)
         return weight(folded, len(self._postings.get(folded, ())), self.names)
 
-    def _standing(self, query: Query, number: int) -> tuple[NameStanding, CompanyKey, str | None]:
+    def _match(self, query: Query, number: int) -> tuple[NameMatch, CompanyKey, str | None]:
         kind, order, company, _, spelled, places, text = self._lines[number].split("\t")
         of_kind = NameKind(int(kind))
         name = Name(of_kind, refolded(spelled), text, frozenset(places.split(" ")))
-        standing = name_standing(query, name, int(order), self._weigh)
-        return standing, CompanyKey(company), None if of_kind is NameKind.CURRENT else text
+        match = match_name(query, name, int(order), self._weigh)
+        return match, CompanyKey.parse(company), None if of_kind is NameKind.CURRENT else text
 
 
 @contextmanager
 def scanning(names: Path) -> Iterator[Scan]:
-    """A scan over a file of `line_of`s."""
+    """A scan over a file written with `line_of`."""
     with names.open() as lines:
         yield Scan(lines, Country.NO)

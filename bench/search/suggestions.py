@@ -1,4 +1,4 @@
-"""Suggestions while a name is typed: how long each keystroke waits for its list."""
+"""Suggestions while a name is typed: the time from a keystroke to its list."""
 
 import statistics
 import time
@@ -10,19 +10,19 @@ from bench.figures import Figure, at_most, percentile
 from bench.search.questions import SEED
 from lookup.search.index.search_index import SearchIndex
 
-#: As many as a client is shown unless it asks for more.
+#: The default limit of the API.
 _LISTED = 10
 _FEWEST_LETTERS, _ROUNDS_TO_WARM_UP = 2, 50
-#: Milliseconds: beyond a tenth of a second a list that follows the typing feels late.
+#: Goals in milliseconds; users notice a delay of more than 100 ms.
 _MEDIAN, _P99 = 10, 100
 
 
 def timed(index: SearchIndex, names: Sequence[str]) -> dict[str, Any]:
-    """Milliseconds for beginnings of any length of these names, as they are and with a typo."""
+    """Milliseconds for random prefixes of these names, unchanged and with a typo."""
     chance = Chance(SEED)
-    begun = [name[: chance.randint(_FEWEST_LETTERS, max(len(name), 2))] for name in names]
-    kinds = {"as it is": begun, "one typo": [one_typo(text, chance) for text in begun]}
-    for text in begun[:_ROUNDS_TO_WARM_UP]:
+    prefixes = [name[: chance.randint(_FEWEST_LETTERS, max(len(name), 2))] for name in names]
+    kinds = {"as it is": prefixes, "one typo": [one_typo(text, chance) for text in prefixes]}
+    for text in prefixes[:_ROUNDS_TO_WARM_UP]:
         index.suggest(text, _LISTED)
     return {kind: _elapsed(index, texts) for kind, texts in kinds.items()}
 
@@ -37,7 +37,7 @@ def _elapsed(index: SearchIndex, texts: Sequence[str]) -> dict[str, float]:
 
 
 def figures(said: Mapping[str, Any], size: str) -> Iterator[Figure]:
-    """What `timed` found, beside its goals."""
+    """The results of `timed`, with their goals."""
     for kind, times in said.items():
         name = f"{_LISTED} suggestions for a beginning of a name, {kind}, {size}"
         yield at_most(f"{name}, median", times["median"], "ms", _MEDIAN)

@@ -7,6 +7,7 @@ from typing import Any
 from common.contracts.company import (
     Address,
     Company,
+    CompanyKey,
     Country,
     EinvoicingEntry,
     Owner,
@@ -14,7 +15,6 @@ from common.contracts.company import (
     Role,
     RoleCode,
     Status,
-    company_key,
 )
 from lookup.ingest.records import (
     CompanyRecord,
@@ -63,7 +63,7 @@ def an_owners_record(
     vat: str = "987654321",
     version: SourceVersion | None = MONDAY,
 ) -> OwnersRecord:
-    return OwnersRecord.of(company_key(Country.NO, vat), owners or None, roles, version=version)
+    return OwnersRecord.of(CompanyKey(Country.NO, vat), owners or None, roles, version=version)
 
 
 def a_held_role(**fields: Any) -> Role:

@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from common.contracts.company import Country, Status, company_key
+from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
 from lookup.store.ranking import Rank
 
@@ -23,7 +23,7 @@ def an_indexed_company(
     names += [(text, NameKind.TRADE) for text in trade_names]
     names += [(text, NameKind.FORMER) for text in former_names]
     rank = Rank(status=status, employees=employees, founded=founded, number=number)
-    return IndexedCompany(company_key(country, str(number)), tuple(names), addresses, rank)
+    return IndexedCompany(CompanyKey(country, str(number)), tuple(names), addresses, rank)
 
 
 def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -> IndexedAddress:

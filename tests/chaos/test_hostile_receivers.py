@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 #: A post limit that no test waits for: what hangs does so until it is released.
 PATIENT = {
     "webhook_retry_delays": "PT1H",
-    "webhook_post_limit": "PT10M",
+    "webhook_post_timeout": "PT10M",
     "webhook_lease": "PT11M",
-    "stop_limit": "PT1S",
+    "shutdown_grace": "PT1S",
 }
 
 
@@ -111,7 +111,7 @@ async def test_each_failure_has_its_cause_and_delays_no_other_webhook(pipe: Pipe
     await pipe.webhook("/hangs")
     hanging = Hanging()
     pipe.receiver.answer("/hangs", hanging)
-    good = await pipe.webhook("/good", owner="somebody-else")
+    good = await pipe.webhook("/good", owner="other-owner")
     await pipe.dispatcher(**PATIENT)
     events = [an_event(number) for number in range(20)]
 
@@ -130,7 +130,7 @@ async def test_a_receiver_that_never_responds_times_out(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/hangs")
     pipe.receiver.answer("/hangs", Hanging())
     await pipe.dispatcher(
-        webhook_retry_delays="PT1H", webhook_post_limit="PT1S", webhook_connect_limit="PT1S"
+        webhook_retry_delays="PT1H", webhook_post_timeout="PT1S", webhook_connect_timeout="PT1S"
     )
     event = an_event()
 
@@ -144,7 +144,7 @@ async def test_a_receiver_that_never_responds_times_out(pipe: Pipeline) -> None:
 
 async def test_an_unreachable_or_private_receiver_has_its_cause(pipe: Pipeline) -> None:
     service = await pipe.dispatcher(
-        webhook_retry_delays="PT1H", webhook_post_limit="PT20S", webhook_lease="PT30S"
+        webhook_retry_delays="PT1H", webhook_post_timeout="PT20S", webhook_lease="PT30S"
     )
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
@@ -170,14 +170,14 @@ async def test_an_unreachable_or_private_receiver_has_its_cause(pipe: Pipeline) 
 
 
 async def test_owners_of_hanging_receivers_leave_slots_for_others(pipe: Pipeline) -> None:
-    good = await pipe.webhook("/good", events=("company.*",), owner="somebody-else")
+    good = await pipe.webhook("/good", events=("company.*",), owner="other-owner")
     hanging = Hanging()
     for number in range(9):
         path, owner = f"/hangs/{number}", f"hanging-{number % 3}"
         await pipe.webhook(path, events=("production_unit.*",), owner=owner)
         pipe.receiver.answer(path, hanging)
     # Three owners may have eight posts to a host each: more than there are in all.
-    await pipe.dispatcher(**PATIENT, webhook_posts="20")
+    await pipe.dispatcher(**PATIENT, webhook_max_posts="20")
     rows = pipe.webhooks_db["deliveries"]
     await pipe.publish(*(an_event(number, type="production_unit.updated") for number in range(10)))
     await eventually(lambda: rows.count_documents({}), lambda count: count == 90)
@@ -195,7 +195,7 @@ async def test_a_hanging_receiver_with_a_long_backlog_delays_no_other(
     pipe: Pipeline,
 ) -> None:
     slow = await pipe.webhook("/hangs", events=("production_unit.*",))
-    good = await pipe.webhook("/good", events=("company.*",), owner="somebody-else")
+    good = await pipe.webhook("/good", events=("company.*",), owner="other-owner")
     hanging = Hanging()
     pipe.receiver.answer("/hangs", hanging)
     service = await pipe.dispatcher(**PATIENT)

@@ -1,23 +1,39 @@
 """Failovers and outages of MongoDB charge no attempt and lose no delivery."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from common.contracts.failures import FailureCode
+from common.contracts.company import CompanyKey
+from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE
 from common.contracts.webhooks import Operation
 from common.messaging.rpc import RpcFailed
+from common.mongo import also_from_secondaries, connected
+from common.mongo import database as named_database
+from gateway.adapters.keys import MongoKeys
+from gateway.domain.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet
+from local_stack.servers import own_replica_set
+from lookup.store.reads import StoredRegister
+from tests.builders.keys import a_presented_key, an_api_key
 from tests.chaos.test_lost_brokers import messages_in
 from tests.delivery.asking import asking, registry
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
+from tests.delivery.waiting import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-#: Seconds without a database: longer than a lease, and three times the sweeper's rest.
+A = TypeVar("A")
+T = TypeVar("T")
+
+#: Seconds without a database: longer than a lease, and three times the requeue job's rest.
 AWAY = 30.0
 
 
@@ -55,7 +71,7 @@ async def test_a_failover_of_the_primary_loses_no_event(
     for event in events:
         for webhook in webhooks:
             await pipe.until_row(event, webhook, state="succeeded", attempts=1)
-    # Only what was posted and could not be recorded before its lease was over comes again.
+    # Only posts that could not be recorded within their lease are repeated.
     repeats = len(pipe.receiver.received) - len(events) * len(webhooks)
     assert repeats == 0
     assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
@@ -93,8 +109,40 @@ async def test_a_database_outage_charges_no_attempt_and_ends_no_process(
         row = await pipe.until_row(event, webhook, state="succeeded", seconds=60)
         assert row["attempts"] == 1
 
-    assert refused.value.failure.code is FailureCode.SERVICE_UNAVAILABLE
+    assert refused.value.failure.code is FailureCode.UNAVAILABLE
     assert webhook.id in listed.body.decode()
-    # Even what was posted just before is recorded and not posted again.
+    # Even the post just before the outage is recorded and not repeated.
     assert set(pipe.receiver.counted().values()) == {1}
     assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
+
+
+async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_path: Path) -> None:
+    # Of two members, the one that is left cannot be elected.
+    members = own_replica_set(tmp_path, members=2, election_timeout=1)
+    key, presented = CompanyKey.parse("dk:12345674"), a_presented_key()
+    try:
+        await asyncio.to_thread(members.start)
+        async with connected(members.url, name="test") as client:
+            access, register = (named_database(client, name) for name in ("access", "register"))
+            keys = MongoKeys(access)
+            companies = StoredRegister(also_from_secondaries(register))
+            stored = {"_id": key, "revision": 1, "core": b"{}", "owners": None}
+            await register["companies"].insert_one(stored)
+            await keys.add(an_api_key(presented))
+            await asyncio.to_thread(members.primary().kill)
+
+            # A read that was under way fails; the driver may need a moment to see what happened.
+            read = await eventually(partial(unless_away, companies.companies, [key]), bool)
+            known = await eventually(partial(unless_away, keys.find, presented.id), bool)
+    finally:
+        await asyncio.to_thread(members.close)
+
+    assert read is not None
+    assert read[key].revision == 1
+    assert known is not None
+
+
+async def unless_away(read: Callable[[A], Awaitable[T]], argument: A) -> T | None:
+    with suppress(Unavailable, ServiceUnavailable):
+        return await read(argument)
+    return None

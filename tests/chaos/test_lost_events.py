@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from common.contracts.company import Country, company_key
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.topology import EVENTS_QUEUE
 from common.mongo import Database, connected, database
@@ -42,7 +42,7 @@ async def outbox(
     pipe: Pipeline, mongo_url: str, database_names: DatabaseNames
 ) -> AsyncIterator["Outbox"]:
     """The outbox of a lookup service."""
-    async with connected(mongo_url, name="test") as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         register = database(client, database_names.register)
         await make_indexes(register)
         service = pipe.system.start(
@@ -76,7 +76,7 @@ class Outbox:
 def document(event: RegistryEvent) -> dict[str, object]:
     return {
         "_id": event.id,
-        "company": company_key(Country.DK, event.vat or ""),
+        "company": CompanyKey(Country.DK, event.vat or ""),
         "revision": event.revision,
         "type": event.type.value,
         "unit": None,

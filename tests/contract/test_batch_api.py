@@ -18,7 +18,7 @@ from tests.fakes.gateway import gateway as a_gateway
 GOOD = {"country": "dk", "vat": "12345674"}
 
 FAILURES = {
-    "nobody": CompanyNotFound("no company in the register matches"),
+    "unknown": CompanyNotFound("no company in the register matches"),
     "late": LookupTimeout("the lookup service did not answer in time"),
     "away": ServiceUnavailable("the lookup service cannot be reached now"),
 }
@@ -100,7 +100,7 @@ async def test_a_failed_lookup_is_a_problem_in_the_results(gateway: Gateway) -> 
     assert [error["parameter"] for error in problems[0]["errors"]] == ["vat"]
 
 
-async def test_a_body_that_is_no_batch_is_refused_with_every_fault_named(gateway: Gateway) -> None:
+async def test_an_invalid_body_is_refused_with_every_error_named(gateway: Gateway) -> None:
     answer = await post(gateway, GOOD, {"country": "dk", "vat": 12345674}, "x")
 
     body = await problem_of(answer)
@@ -195,7 +195,7 @@ class TestRates:
             assert fitting.headers["RateLimit"] == '"key";r=0;t=60'
             assert len(gateway.lookups.asked) == 9
 
-    async def test_a_batch_over_the_rate_is_told_to_send_fewer(self) -> None:
+    async def test_a_batch_over_the_rate_limit_is_refused_with_a_hint(self) -> None:
         async with a_gateway(key_rate=Rate(40, 60)) as gateway:
             answer = await post(gateway, *[GOOD] * 41)
 
@@ -217,12 +217,12 @@ class TestRates:
             await post(gateway, GOOD, GOOD)
 
             limited = gateway.registry.get_sample_value(
-                "http_rate_limited_total", {"policy": "key"}
+                "http_requests_rate_limited_total", {"policy": "key"}
             )
             assert limited == 1
 
 
-async def test_a_batch_is_one_log_line_without_what_was_searched_for(gateway: Gateway) -> None:
+async def test_a_batch_is_one_log_line_without_its_terms(gateway: Gateway) -> None:
     with capture_logs() as lines:
         await post(gateway, GOOD, named("Testesen"))
 

@@ -1,6 +1,6 @@
-"""The compose file starts what `make run` starts, with the settings that the services have.
+"""The compose files start what `make run` starts, with the settings that the services have.
 
-There is no Docker in this suite, so the file is read, not run.
+Not every machine of this suite has a Docker, so the files are read, not run.
 """
 
 import re
@@ -12,11 +12,38 @@ import yaml
 
 from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, SYNC, Service, service_of
+from tests.contract.test_images import TARGETS
 
 FILE = ROOT / "deploy" / "compose" / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
 CONTAINERS: dict[str, dict[str, Any]] = COMPOSE["services"]
-OURS = {name: container for name, container in CONTAINERS.items() if "build" in container}
+#: Do one thing and end.
+ENDING = {
+    "mongodb-init",
+    "gateway-indexes",
+    "lookup-indexes",
+    "webhook-registry-indexes",
+    "samples",
+    "certificate",
+}
+#: With the release that runs where no other one is named.
+CLUSTER: dict[str, dict[str, Any]] = yaml.safe_load(
+    re.sub(r"\$\{RELEASE:-(.*?)\}", r"\1", (FILE.parent / "cluster.yaml").read_text())
+)["services"]
+#: Our services of both files, by file and name.
+ALL_OURS = {
+    f"{file}-{name}": (name, container)
+    for file, containers in (("trial", CONTAINERS), ("cluster", CLUSTER))
+    for name, container in containers.items()
+    if container["image"].startswith("company-registry/")
+}
+#: Of ours, other programs than a service.
+APART = ("receiver", "certificate")
+#: Targets of Prometheus by job.
+SCRAPED = {
+    job["job_name"]: job["static_configs"][0]["targets"]
+    for job in yaml.safe_load((FILE.parent / "prometheus.yml").read_text())["scrape_configs"]
+}
 
 
 @pytest.fixture(params=SERVICES.values(), ids=lambda service: service.name)
@@ -25,40 +52,36 @@ def service(request: pytest.FixtureRequest) -> Service:
     return found
 
 
-def dockerfile_of(container: Mapping[str, Any]) -> str:
-    name: str = container["build"]["dockerfile"]
-    return name
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_container_has_the_settings_of_its_service(name: str) -> None:
-    container = OURS[name]
+@pytest.mark.parametrize("key", [key for key, (name, _) in ALL_OURS.items() if name not in APART])
+def test_a_container_has_the_settings_of_its_service(key: str) -> None:
+    name, container = ALL_OURS[key]
     service = service_of(container["image"], container.get("command", ()))
-    serves = "healthcheck" in container
 
-    assert dockerfile_of(container) == f"services/{service.name}/Dockerfile"
-    # Where another program takes the service's place, it has nothing to do with its settings.
+    # A program that replaces the service ignores its settings.
     assert "entrypoint" in container or (
-        service.faults(container["environment"], command=not serves) == []
+        service.faults(defaults(container["environment"]), command=name in ENDING) == []
     )
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_a_container_is_built_from_a_file_and_a_target_that_exist(name: str) -> None:
-    build = OURS[name]["build"]
-    text = (ROOT / dockerfile_of(OURS[name])).read_text()
+def defaults(environment: Mapping[str, str]) -> dict[str, str]:
+    """A container's variables where nothing else is set: `${NAME:-default}` is its default."""
+    return {name: re.sub(r"\$\{\w+:-(.*?)\}", r"\1", value) for name, value in environment.items()}
 
-    assert (FILE.parent / build["context"]).resolve() == ROOT
-    assert "target" not in build or re.search(rf"AS {build['target']}$", text, re.MULTILINE)
+
+@pytest.mark.parametrize("key", ALL_OURS)
+def test_a_container_runs_an_image_of_this_version(key: str) -> None:
+    image, _, tag = ALL_OURS[key][1]["image"].removeprefix("company-registry/").partition(":")
+
+    assert image in TARGETS
+    assert tag == SERVICES["gateway"].version
 
 
 def test_every_service_runs_and_is_asked_whether_it_is_ready(service: Service) -> None:
     container = CONTAINERS[service.name]
 
-    url = f"http://127.0.0.1:{service.ports['admin']}/readyz"
-
     assert container["image"] == f"company-registry/{service.name}:{service.version}"
-    assert url in container["healthcheck"]["test"][-1]
+    # As its image says.
+    assert "healthcheck" not in container
 
 
 def test_the_sync_runs_on_the_loopback_of_the_registers_and_is_asked_whether_it_is_ready() -> None:
@@ -67,32 +90,38 @@ def test_the_sync_runs_on_the_loopback_of_the_registers_and_is_asked_whether_it_
 
     assert sync["network_mode"] == "service:registers"
     assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
-    assert f"http://127.0.0.1:{SYNC.ports['admin']}/readyz" in sync["healthcheck"]["test"][-1]
+    assert sync["healthcheck"]["test"] == ["CMD", "healthy", str(SYNC.ports["admin"])]
 
 
-def test_every_service_has_time_to_stop(service: Service) -> None:
-    container = CONTAINERS[service.name]
+@pytest.mark.parametrize(
+    "key", [key for key, (_, container) in ALL_OURS.items() if "stop_grace_period" in container]
+)
+def test_every_service_has_time_to_stop(key: str) -> None:
+    _, container = ALL_OURS[key]
+    service = service_of(container["image"], container.get("command", ()))
 
     grace = int(container["stop_grace_period"].removesuffix("s"))
 
-    assert grace > service.stop_limit(container["environment"]).total_seconds()
+    assert grace > service.shutdown_grace(defaults(container["environment"])).total_seconds()
 
 
-def test_only_the_public_port_is_published_and_only_to_this_machine() -> None:
+def test_only_public_ports_and_prometheus_are_published_to_this_machine() -> None:
     published = {name: each["ports"] for name, each in CONTAINERS.items() if "ports" in each}
 
-    public = SERVICES["gateway"].ports["http"]
-    assert published == {"gateway": [f"127.0.0.1:{public}:{public}"]}
+    public, pages = SERVICES["gateway"].ports["http"], SERVICES["portal"].ports["http"]
+    assert published == {
+        "gateway": [f"127.0.0.1:${{HTTP_PORT:-{public}}}:{public}"],
+        "portal": [f"127.0.0.1:${{PORTAL_PORT:-{pages}}}:{pages}"],
+        "prometheus": ["127.0.0.1:${PROMETHEUS_PORT:-9090}:9090"],
+    }
 
 
-def test_what_a_container_waits_for_exists_and_can_come_true() -> None:
+def test_the_dependencies_of_a_container_exist_and_can_be_met() -> None:
     for container in CONTAINERS.values():
         for name, wanted in container.get("depends_on", {}).items():
-            waited_for = CONTAINERS[name]
-            ends = "command" in waited_for and "build" in waited_for
-
-            assert ends == (wanted["condition"] == "service_completed_successfully")
-            assert ends or "healthcheck" in waited_for
+            assert name in CONTAINERS
+            assert wanted["condition"] == "service_completed_successfully"
+            assert name in ENDING
 
 
 def test_volumes_are_declared() -> None:
@@ -100,6 +129,28 @@ def test_volumes_are_declared() -> None:
         volume.partition(":")[0]
         for container in CONTAINERS.values()
         for volume in container.get("volumes", [])
+        if not volume.startswith(".")
     }
 
     assert used == COMPOSE["volumes"].keys()
+
+
+def test_prometheus_watches_every_service(service: Service) -> None:
+    assert SCRAPED[service.name] == [f"{service.name}:{service.ports['admin']}"]
+
+
+def test_prometheus_watches_the_sync_and_the_broker() -> None:
+    assert SCRAPED["lookup-sync"] == [f"registers:{SYNC.ports['admin']}"]
+    assert SCRAPED["rabbitmq"] == ["rabbitmq:15692"]
+
+
+def test_files_that_containers_are_given_exist() -> None:
+    given = [
+        volume.partition(":")[0]
+        for container in CONTAINERS.values()
+        for volume in container.get("volumes", [])
+        if volume.startswith("./")
+    ]
+
+    assert given
+    assert all((FILE.parent / file).is_file() for file in given)

@@ -86,7 +86,7 @@ def test_each_delay_has_a_queue_with_its_milliseconds_in_its_name() -> None:
     ]
 
 
-def test_a_delay_queue_hands_over_what_is_due_and_loses_nothing() -> None:
+def test_a_delay_queue_forwards_due_messages_and_loses_none() -> None:
     assert delay_arguments(DELAYS[0]) == {
         "x-queue-type": "quorum",
         "x-message-ttl": 60_000,

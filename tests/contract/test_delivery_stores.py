@@ -50,7 +50,7 @@ class Store:
 
 
 class Promises:
-    """What a store of deliveries keeps."""
+    """Behaviour of every store of deliveries."""
 
     async def test_a_delivery_is_claimed_as_it_was_kept(self, store: Store) -> None:
         new = a_new_delivery()
@@ -86,7 +86,7 @@ class Promises:
 
         assert await store.rows.claim(a_task(attempt=2)) is None
 
-    async def test_what_is_not_there_is_not_claimed(self, store: Store) -> None:
+    async def test_a_missing_delivery_is_not_claimed(self, store: Store) -> None:
         assert await store.rows.claim(a_task(9)) is None
 
     async def test_keeping_it_again_changes_nothing(self, store: Store) -> None:
@@ -162,7 +162,7 @@ class Promises:
     async def test_of_many_results_only_the_lost_are_refused(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery(number) for number in range(10)])
         results = [an_attempted(await store.claimed(number)) for number in range(10)]
-        results[3] = an_attempted(replace(results[3].delivery, claim="somebody else's"))
+        results[3] = an_attempted(replace(results[3].delivery, claim="another-claim"))
 
         written = await asyncio.gather(*(store.rows.record(result) for result in results))
 
@@ -194,7 +194,7 @@ class Promises:
 
         assert (before, await store.rows.due(WEBHOOK, limit=5)) == ([], [a_task()])
 
-    async def test_what_is_unattempted_is_overdue_after_its_grace(self, store: Store) -> None:
+    async def test_an_unattempted_delivery_is_overdue_after_its_grace(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])
         before = await store.found()
         store.time.pass_by(GRACE)
@@ -215,9 +215,7 @@ class Promises:
         assert before == []
         assert await store.found() == [Due(a_task(attempt=2), is_retry=True)]
 
-    async def test_what_is_in_somebodys_hands_is_overdue_after_the_lease(
-        self, store: Store
-    ) -> None:
+    async def test_a_claimed_delivery_is_overdue_after_the_lease(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])
         store.time.pass_by(GRACE)
         await store.claimed()
@@ -226,7 +224,7 @@ class Promises:
 
         assert (len(before), len(await store.found())) == (0, 1)
 
-    async def test_what_was_woken_is_left_alone_for_a_while(self, store: Store) -> None:
+    async def test_a_requeued_delivery_is_not_overdue_for_a_while(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])
         store.time.pass_by(GRACE)
         now = store.time.now()
@@ -248,14 +246,14 @@ class Promises:
         assert [one.is_retry for one in await store.found()] == [False, True]
         assert [one.is_retry for one in await store.found(limit=1)] == [False]
 
-    async def test_what_ended_is_never_overdue(self, store: Store) -> None:
+    async def test_an_ended_delivery_is_never_overdue(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])
         await store.rows.record(an_attempted(await store.claimed()))
         store.time.pass_by(timedelta(days=1))
 
         assert await store.found() == []
 
-    async def test_what_waits_of_a_purged_event_is_cancelled(self, store: Store) -> None:
+    async def test_waiting_deliveries_of_a_purged_event_are_cancelled(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery(1), a_new_delivery(2)])
 
         await store.rows.purge(["event-1"])
@@ -278,7 +276,7 @@ class TestStoredRows(Promises):
         time, ids = Time(), count()
         # Noon is long ago by the database's own clock, and nothing is to expire meanwhile.
         times = DeliveryTimes(lease=LEASE, grace=GRACE, retention=timedelta(days=36_500))
-        async with connected(mongo_url, name="test") as client:
+        async with connected(mongo_url, name="test", operation_timeout=None) as client:
             webhooks = database(client, database_names.webhooks)
             await make_indexes(webhooks)
             deliveries = Deliveries(webhooks, times)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from common.contracts.company import (
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from lookup.ingest.changes import removal
-from lookup.ingest.events import OutboxEvent, announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.companies import plan_companies
 from lookup.ingest.planning.participants import plan_participants
 from lookup.ingest.planning.states import ApplyContext, Known, Plan
@@ -41,8 +42,10 @@ from tests.builders.companies import (
     an_owner,
 )
 from webhook_registry.domain.event_types import DESCRIPTIONS, event_types
+from webhook_store.notices import events_of
 
-FOLDER = Path(__file__).parent / "golden" / "events"
+#: The test events of the registry.
+FOLDER = Path(str(files("webhook_registry"))) / "examples"
 GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks" / "events.md").read_text()
 #: `## \`company.created\``, a sentence, and an example in which `{…}` stands for a whole company.
 SHOWN = re.compile(
@@ -50,7 +53,7 @@ SHOWN = re.compile(
     re.MULTILINE,
 )
 
-KEY = CompanyKey("dk:12345674")
+KEY = CompanyKey.parse("dk:12345674")
 ADDRESS = Address(
     street="Prøvevej 43, 3.",
     postal_code="1112",
@@ -83,7 +86,7 @@ OWNER = an_owner(
 
 
 class Story:
-    """What happens to a company, one thing a minute."""
+    """Changes of a company, one a minute."""
 
     def __init__(self) -> None:
         self.known = Known()
@@ -110,7 +113,9 @@ class Story:
 
     def removal(self) -> None:
         revision = self.known.companies[KEY].revision + 1
-        told = announce(KEY, None, revision=revision, pending_events=[removal()], at=self._moment)
+        told = events_of_change(
+            KEY, None, revision=revision, pending_events=[removal()], at=self._moment
+        )
         self.told += told
 
     def _take(self, plan: Plan) -> None:
@@ -161,7 +166,33 @@ def the_story() -> dict[EventType, bytes]:
     story.removal()
     bodies = {told.type: told.body for told in story.told}
     assert len(bodies) == len(story.told), "each kind once"
-    return {**bodies, EventType.WEBHOOK_TEST: a_test()}
+    of_webhooks = {event.type: encode_event(event) for event in events_of(a_failed_webhook())}
+    return {**bodies, EventType.WEBHOOK_TEST: a_test(), **of_webhooks}
+
+
+def a_failed_webhook() -> dict[str, Any]:
+    """A webhook as it is stored with notices that are due."""
+    return {
+        "_id": "wh_0e9d6c8f8a0e4f4c9d575a3c8f2b1d10",
+        "url": "https://hooks.example.com/registry",
+        "description": "nightly sync",
+        "notices": {
+            "failing": {
+                "day": "2026-03-02",
+                "at": datetime(2026, 3, 2, 12, 6, tzinfo=UTC),
+                "delivery_id": "9b1d6c8f-8a0e-5f4c-9d57-5a3c8f2b1d10",
+                "event_id": "d80d5383-4cf9-54af-b00a-f5616435396f",
+                "event_type": "company.updated",
+                "attempt": 3,
+                "response_code": 500,
+                "error": "http_status",
+            },
+            "disabled": {
+                "at": datetime(2026, 3, 2, 14, 36, tzinfo=UTC),
+                "reason": "delivery_failed",
+            },
+        },
+    }
 
 
 def a_test() -> bytes:

@@ -20,14 +20,14 @@ from yarl import URL
 from lookup.ingest import bodies
 from lookup.ingest.bodies import ENTITY, BodyLimit
 from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, sessions
-from lookup.ingest.sources import RegisterAway, RegisterFault
+from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @dataclass
 class Hostile:
-    """What the register does next, and what it was asked."""
+    """The next response of the register, and the requests it received."""
 
     url: URL = field(default_factory=URL)
     answer: Handler | None = None
@@ -77,7 +77,9 @@ async def no_sleep(_seconds: float) -> None:
     """Tries again at once."""
 
 
-MANNERS = RetryPolicy("test", lambda: repeat(0.0), timedelta(seconds=5), tries=2, sleep=no_sleep)
+MANNERS = RetryPolicy(
+    "test", lambda: repeat(0.0), timedelta(seconds=5), max_attempts=2, sleep=no_sleep
+)
 
 
 @asynccontextmanager
@@ -107,7 +109,7 @@ async def downloaded(hostile: Hostile, target: Path, *file_hosts: str) -> bytes:
 
 
 async def test_a_packed_answer_is_unpacked_up_to_its_limit_alone(hostile: Hostile) -> None:
-    bomb = gzip.compress(b'{"a":"' + b"x" * (200 << 20) + b'"}', compresslevel=1)
+    bomb = gzip.compress(b'{"a":"' + b"x" * (50 << 20) + b'"}', compresslevel=1)
     hostile.gives(bomb, **{"Content-Encoding": "gzip"})
 
     tracemalloc.start()
@@ -155,7 +157,7 @@ async def test_a_packed_answer_that_is_cut_off_is_requested_again(
 ) -> None:
     hostile.gives(body, **{"Content-Encoding": "gzip"})
 
-    with pytest.raises(RegisterAway):
+    with pytest.raises(RegisterUnavailable):
         await asked_of(hostile)
 
     assert len(hostile.asked) == 2
@@ -164,7 +166,7 @@ async def test_a_packed_answer_that_is_cut_off_is_requested_again(
 async def test_a_coding_that_was_not_asked_for_is_a_fault(hostile: Hostile) -> None:
     hostile.gives(b"{}", **{"Content-Encoding": "br"})
 
-    with pytest.raises(RegisterFault, match="packed with br"):
+    with pytest.raises(RegisterFault, match="content coding br"):
         await asked_of(hostile)
 
 
@@ -193,7 +195,7 @@ async def test_a_file_is_fetched_from_no_other_host_unless_that_is_allowed(
         target = other.url.with_host("localhost")
 
         hostile.redirects(target)
-        with pytest.raises(RegisterFault, match="redirects to localhost"):
+        with pytest.raises(RegisterFault, match="redirect to localhost"):
             await downloaded(hostile, tmp_path / "refused")
         refused = len(other.asked)
         hostile.asked.clear()
@@ -217,7 +219,7 @@ async def test_a_redirect_to_no_web_address_is_a_fault(
 async def test_redirects_have_an_end(hostile: Hostile, tmp_path: Path) -> None:
     hostile.redirects("/again", times=99)
 
-    with pytest.raises(RegisterFault, match="more than 5 times"):
+    with pytest.raises(RegisterFault, match="more than 5 redirects"):
         await downloaded(hostile, tmp_path / "file")
 
     assert len(hostile.asked) == 6
@@ -226,7 +228,7 @@ async def test_redirects_have_an_end(hostile: Hostile, tmp_path: Path) -> None:
 async def test_an_answer_that_is_no_file_is_not_redirected(hostile: Hostile) -> None:
     hostile.redirects("/elsewhere")
 
-    with pytest.raises(RegisterFault, match="it answered 302"):
+    with pytest.raises(RegisterFault, match="status 302"):
         await asked_of(hostile)
 
 

@@ -1,9 +1,10 @@
-"""The Dockerfiles build what is there, and run it as the manifests expect.
+"""The Dockerfile builds every service, and runs it as the manifests expect.
 
-There is no Docker in this suite, so the files are read, not built.
+Not every machine of this suite has a Docker, so the file is read, not built.
 """
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,26 @@ from lookup.registers.table import sources
 from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, Service
 
-BUILD_PINS = ROOT / "deploy" / "images" / "build-requirements.txt"
+IMAGES = ROOT / "deploy" / "images"
+BUILD_PINS = IMAGES / "build-requirements.txt"
+RECEIVER_PINS = IMAGES / "receiver-requirements.txt"
+TEXT = (IMAGES / "Dockerfile").read_text().replace("\\\n", " ")
+#: Name, base and instructions of each stage.
+STAGES = {
+    name: (base, text)
+    for base, name, text in re.findall(
+        r"^FROM (\S+) AS (\S+)$(.*?)(?=^FROM|\Z)", TEXT, re.MULTILINE | re.DOTALL
+    )
+}
+#: Folders of the libraries and clients by the names of their packages.
+PACKAGES = {
+    tomllib.loads(project.read_text())["project"]["name"]: project.parent
+    for pattern in ("libs/*/pyproject.toml", "clients/*/pyproject.toml")
+    for project in ROOT.glob(pattern)
+}
+TARGETS = [
+    name for name in STAGES if name not in ("packages", "ours", "runtime", "receiver-packages")
+]
 
 
 @pytest.fixture(params=SERVICES.values(), ids=lambda service: service.name)
@@ -22,90 +42,106 @@ def service(request: pytest.FixtureRequest) -> Service:
     return found
 
 
-def instructions(service: Service, word: str) -> list[str]:
-    """What follows a word such as COPY in a service's Dockerfile, continued lines joined."""
-    text = (service.folder / "Dockerfile").read_text().replace("\\\n", " ")
-    return [" ".join(rest.split()) for rest in re.findall(rf"^{word} (.*)$", text, re.MULTILINE)]
+def instructions(stage: str, word: str) -> list[str]:
+    """The arguments of an instruction in a stage and in those below it, the lowest first."""
+    if stage not in STAGES:
+        return []
+    base, text = STAGES[stage]
+    own = re.findall(rf"^{word} (.*)$", text, re.MULTILINE)
+    return [*instructions(base, word), *(" ".join(rest.split()) for rest in own)]
 
 
-def copied(service: Service) -> Iterator[str]:
-    """What a Dockerfile takes from the repository."""
-    for copy in instructions(service, "COPY"):
+def copied() -> Iterator[str]:
+    """The files that the Dockerfile takes from the repository."""
+    for copy in re.findall(r"^COPY (.*)$", TEXT, re.MULTILINE):
         if "--from=" not in copy:
-            yield from [part for part in copy.split() if not part.startswith("--")][:-1]
+            yield from copy.split()[:-1]
 
 
 def needed_libraries(project: Path) -> set[str]:
-    """The folders under libs/ that a package needs, those that its libraries need included."""
+    """The libraries and clients that a package needs, those that its libraries need included."""
     text = (project / "pyproject.toml").read_text()
-    libraries = {folder for folder in (ROOT / "libs").iterdir() if f'"{folder.name}"' in text}
-    libraries.discard(project)
-    return {
-        name
-        for library in libraries
-        for name in {f"libs/{library.name}", *needed_libraries(library)}
-    }
+    libraries = {name for name in PACKAGES if f'"{name}"' in text and PACKAGES[name] != project}
+    return libraries | {below for name in libraries for below in needed_libraries(PACKAGES[name])}
 
 
-def test_what_an_image_copies_exists(service: Service) -> None:
-    missing = [path for path in copied(service) if not (ROOT / path).exists()]
+def test_files_that_the_images_copy_exist_and_are_sent_to_the_build() -> None:
+    sent = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
 
-    assert missing == []
+    assert all((ROOT / path).exists() for path in copied())
+    assert all(path.startswith(tuple(sent)) for path in copied())
 
 
 def test_an_image_holds_the_service_and_the_libraries_that_it_needs(service: Service) -> None:
-    packages = {path for path in copied(service) if (ROOT / path / "pyproject.toml").exists()}
+    [packages] = re.findall(rf"ours {service.name} ([^&]*)", STAGES["ours"][1])
+    copies = instructions(service.name, "COPY")
 
-    assert packages - {"libs/register-samples"} == {
-        f"services/{service.name}",
-        *needed_libraries(service.folder),
-    }
-
-
-def test_what_an_image_copies_is_sent_to_the_build(service: Service) -> None:
-    sent = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
-
-    assert all(path.startswith(tuple(sent)) for path in copied(service))
+    assert set(packages.split()) == {service.name, *needed_libraries(service.folder)}
+    assert f"--from=packages /opt/{service.name} /opt/app" in copies
+    assert f"--from=ours /ours/{service.name} /opt/app/lib/python3.11/site-packages" in copies
 
 
-def test_an_image_runs_the_module_as_a_user_without_rights(service: Service) -> None:
-    assert f'["python", "-m", "{service.module}"]' in instructions(service, "ENTRYPOINT")
-    assert instructions(service, "CMD")[0] == '["serve"]'
+def test_an_image_runs_the_module(service: Service) -> None:
+    assert instructions(service.name, "ENTRYPOINT") == [f'["python", "-m", "{service.module}"]']
+    # An entry point resets the command of the stages below.
+    assert re.search(r'^ENTRYPOINT .*\nCMD \["serve"\]$', STAGES[service.name][1], re.MULTILINE)
     assert service.is_runnable
-    assert instructions(service, "USER") == ["10001:10001"]
 
 
-def test_an_image_tells_its_ports_and_version(service: Service) -> None:
-    [ports] = instructions(service, "EXPOSE")
-    title_and_version = instructions(service, "LABEL")[0]
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_image_runs_as_a_user_without_rights(target: str) -> None:
+    assert instructions(target, "USER") == ["10001:10001"]
+
+
+def test_an_image_declares_its_ports_version_and_licence(service: Service) -> None:
+    [ports] = instructions(service.name, "EXPOSE")
+    [every, own] = instructions(service.name, "LABEL")
+    licences = "MIT AND GPL-2.0-only" if "dicttoxml" in pins_of(service) else "MIT"
 
     assert sorted(map(int, ports.split())) == sorted(service.ports.values())
-    assert f'title="company-registry/{service.name}"' in title_and_version
-    assert f'version="{service.version}"' in title_and_version
+    assert f'title="company-registry/{service.name}"' in own
+    assert f'version="{service.version}"' in every
+    assert re.findall(r'licenses="(.*?)"', every + own)[-1] == licences
 
 
-def test_everything_that_comes_from_a_registry_is_checked_by_its_hash(service: Service) -> None:
-    from_registry = [
-        command
-        for command in instructions(service, "RUN")
-        if "install" in command and "pip" in command and "uninstall" not in command
-    ]
+def test_an_image_has_a_health_check(service: Service) -> None:
+    [check] = instructions(service.name, "HEALTHCHECK")
 
-    assert all("--require-hashes" in line or "--no-index" in line for line in from_registry)
+    assert check.endswith(f'CMD ["healthy", "{service.ports["admin"]}"]')
+
+
+def test_everything_that_comes_from_a_registry_is_checked_by_its_hash() -> None:
+    commands = [command for stage in STAGES for command in instructions(stage, "RUN")]
+    installs = re.findall(r"pip [^&;]*(?:install|wheel) [^&;]*", " ".join(commands))
+    installs = [each for each in installs if "uninstall" not in each]
+
+    assert installs
+    assert all("--require-hashes" in line or "--no-index" in line for line in installs)
 
 
 def test_the_image_and_the_developers_have_the_same_versions(service: Service) -> None:
     developers = pins(ROOT / "constraints.txt")
 
-    assert pins(service.folder / "requirements.txt").items() <= developers.items()
+    assert pins_of(service).items() <= developers.items()
     assert pins(BUILD_PINS).items() <= developers.items()
+    assert pins(RECEIVER_PINS).items() <= developers.items()
 
 
 def test_every_kind_of_register_file_is_loaded_into_a_trial() -> None:
-    script = (ROOT / "deploy" / "images" / "load-samples").read_text()
+    script = (IMAGES / "load-samples").read_text()
     [kinds] = re.findall(r"^for kind in (.+); do$", script, re.MULTILINE)
 
     assert kinds.split() == list(sources())
+
+
+def test_the_build_script_builds_every_target() -> None:
+    [targets] = re.findall(r"targets=\(([a-z -]+)\)", (IMAGES / "build").read_text())
+
+    assert targets.split() == TARGETS
+
+
+def pins_of(service: Service) -> dict[str, str]:
+    return pins(service.folder / "requirements.txt")
 
 
 def pins(file: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 from common.mongo import connected, database
 from gateway.adapters.keys import MongoKeys
 from gateway.domain.keys import ApiKey, Scope
+from gateway.domain.rates import Rate
 from gateway.ports import KeyStore
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
@@ -18,11 +19,17 @@ LATER = NOON + timedelta(hours=1)
 
 
 class Promises:
-    """What every `KeyStore` keeps."""
+    """Behaviour of every `KeyStore`."""
 
     async def test_a_key_comes_back_as_it_was_added(self, store: KeyStore) -> None:
         key = an_api_key(scopes=frozenset({Scope.WEBHOOKS}))
 
+        await store.add(key)
+
+        assert await store.find(key.id) == key
+
+    async def test_a_keys_rate_and_expiry_are_kept(self, store: KeyStore) -> None:
+        key = an_api_key(rate=Rate(7, 3600), expires_at=LATER)
         await store.add(key)
 
         assert await store.find(key.id) == key
@@ -59,7 +66,7 @@ class Promises:
         assert found
         assert await store.find(key.id) == replace(key, revoked_at=NOON)
 
-    async def test_what_is_not_there_cannot_be_revoked(self, store: KeyStore) -> None:
+    async def test_an_unknown_key_is_not_revoked(self, store: KeyStore) -> None:
         assert not await store.revoke("0" * 24, at=NOON)
 
 
@@ -75,7 +82,7 @@ class TestMongo(Promises):
     async def _store(
         self, mongo_url: str, database_names: DatabaseNames
     ) -> AsyncIterator[KeyStore]:
-        async with connected(mongo_url, name="test") as client:
+        async with connected(mongo_url, name="test", operation_timeout=None) as client:
             keys = MongoKeys(database(client, database_names.access))
             await keys.create_indexes()
             yield keys

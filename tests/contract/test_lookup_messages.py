@@ -1,4 +1,4 @@
-"""What gateway and lookup service send each other.
+"""Messages between gateway and lookup service.
 
 Changing a golden file is changing the interface between services that run in different versions.
 """
@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from common.contracts.contract import Contract
+from common.contracts.feed import EventReply, EventRequest, FeedNotice, FeedPage, FeedRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
@@ -27,6 +28,11 @@ MESSAGES: dict[str, type[Contract]] = {
     "lookup_reply": LookupReply,
     "suggest_request": SuggestRequest,
     "suggest_reply": SuggestReply,
+    "feed_request": FeedRequest,
+    "feed_page": FeedPage,
+    "feed_notice": FeedNotice,
+    "event_request": EventRequest,
+    "event_reply": EventReply,
 }
 
 

@@ -14,12 +14,14 @@ import trustme
 from yarl import URL
 
 from lookup.ingest.downloads import DownloadedFile
-from lookup.ingest.feeds import Ended, Gone, Position, Present, Unknown, Unusable
+from lookup.ingest.ended import Ended
+from lookup.ingest.feeds import Position
 from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, retry_after, sessions
 from lookup.ingest.records import SourceVersion
-from lookup.ingest.sources import RegisterAway, RegisterFault
-from lookup.registers.brreg.feed import FILES, BrregEntities
-from lookup.registers.brreg.feeds import UpdateFeed
+from lookup.ingest.sources import RegisterFault, RegisterUnavailable
+from lookup.registers.brreg.answers import Gone, Present, Unknown, Unusable
+from lookup.registers.brreg.api import FILES, BrregEntities
+from lookup.registers.brreg.change_feeds import UpdateFeed
 from lookup.registers.brreg.sources import NO_ENTITIES
 from register_samples.server import (
     BrokenOff,
@@ -59,7 +61,7 @@ def retry_policy(waited: list[float]) -> RetryPolicy:
         "company-registry-lookup/0.1 (data@example.com)",
         waits,
         timeout=timedelta(milliseconds=300),
-        tries=3,
+        max_attempts=3,
         patience=timedelta(minutes=1),
         sleep=wait,
     )
@@ -78,7 +80,7 @@ async def register() -> AsyncIterator[Register]:
         yield Register(served, client, waited)
 
 
-async def test_a_register_is_told_who_asks(register: Register) -> None:
+async def test_requests_to_a_register_have_a_user_agent(register: Register) -> None:
     await register.client.ask(register.ask())
 
     assert register.served.agents == ["company-registry-lookup/0.1 (data@example.com)"]
@@ -88,7 +90,7 @@ async def test_a_register_is_told_who_asks(register: Register) -> None:
     "fault",
     [TooManyRequests(), Failure(500), Failure(503), Slow(1.0), BrokenOff(), BrokenOff(told=True)],
 )
-async def test_what_may_pass_is_tried_again(register: Register, fault: Fault) -> None:
+async def test_a_transient_failure_is_retried(register: Register, fault: Fault) -> None:
     register.served.faults.plan(ENTITY, fault)
 
     answer = await register.client.ask(register.ask())
@@ -105,12 +107,12 @@ async def test_the_wait_that_a_register_asks_for_is_kept(register: Register) -> 
     assert register.waited == [7.0]
 
 
-async def test_a_register_that_wants_to_be_left_alone_for_long_is_left_alone(
+async def test_a_long_retry_after_ends_the_retries(
     register: Register,
 ) -> None:
     register.served.faults.plan(ENTITY, TooManyRequests(retry_after=3600))
 
-    with pytest.raises(RegisterAway) as away:
+    with pytest.raises(RegisterUnavailable) as away:
         await register.client.ask(register.ask())
 
     assert away.value.retry_after == timedelta(hours=1)
@@ -120,37 +122,37 @@ async def test_a_register_that_wants_to_be_left_alone_for_long_is_left_alone(
 async def test_a_register_that_keeps_failing_is_given_up(register: Register) -> None:
     register.served.faults.plan(ENTITY, *[Failure(502)] * 3)
 
-    with pytest.raises(RegisterAway, match="it answered 502"):
+    with pytest.raises(RegisterUnavailable, match="status 502"):
         await register.client.ask(register.ask())
 
     assert len(register.served.requests) == 3
 
 
-async def test_what_must_not_be_repeated_is_repeated_only_where_it_was_not_done(
+async def test_an_unrepeatable_request_is_retried_only_if_it_was_not_processed(
     register: Register,
 ) -> None:
     register.served.faults.plan(ENTITY, TooManyRequests(), Failure(500))
 
-    with pytest.raises(RegisterAway):
+    with pytest.raises(RegisterUnavailable):
         await register.client.ask(register.ask(repeatable=False))
 
     assert len(register.served.requests) == 2
 
 
 async def test_a_request_that_is_refused_is_not_made_again(register: Register) -> None:
-    with pytest.raises(RegisterFault, match="it answered 400"):
+    with pytest.raises(RegisterFault, match="status 400"):
         await register.client.ask(register.ask("enheter/12"))
 
     assert len(register.served.requests) == 1
 
 
-async def test_a_register_that_is_not_there_is_away(register: Register) -> None:
+async def test_a_register_that_refuses_connections_is_unavailable(register: Register) -> None:
     async with sessions(retry_policy([])) as session:
         nowhere = RegisterClient(
             session, URL("http://127.0.0.1:1"), register="brreg", retry_policy=retry_policy([])
         )
 
-        with pytest.raises(RegisterAway, match="no connection"):
+        with pytest.raises(RegisterUnavailable, match="no connection"):
             await nowhere.ask(Call("GET", nowhere.url("enheter")))
 
 
@@ -208,7 +210,7 @@ async def test_requests_of_one_client_are_made_one_at_a_time(register: Register)
 async def test_a_download_leaves_nothing_behind_however_its_reader_ends(
     register: Register, tmp_path: Path
 ) -> None:
-    # The second try writes over what the first one had written.
+    # The second try overwrites the file of the first.
     register.served.faults.plan("/enheter/lastned", BrokenOff(told=True))
     path = FILES[NO_ENTITIES.part]
     whole = DownloadedFile(register.client, NO_ENTITIES, path, folder=tmp_path, now=lambda: NOON)
@@ -228,7 +230,7 @@ async def test_a_download_that_the_disk_has_no_room_for_ends_its_pass_alone(
 ) -> None:
     call = register.ask("enheter/lastned")
 
-    with pytest.raises(RegisterAway, match="No space left"):
+    with pytest.raises(RegisterUnavailable, match="No space left"):
         await register.client.download(call, Path("/dev/full"))
 
     assert register.waited == []
@@ -253,7 +255,7 @@ async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path
                 except RegisterFault as fault:
                     statuses.append(str(fault).partition(":")[0])
 
-    assert statuses == ["its certificate is not trusted", "200"]
+    assert statuses == ["untrusted certificate", "200"]
 
 
 @pytest.mark.parametrize(

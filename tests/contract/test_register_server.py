@@ -21,6 +21,13 @@ COMPANY, UNIT, ENDED = "310345679", "310345687", "310345792"
 TODAY = date(2026, 11, 2)
 
 
+CHANGED = "Vrvirksomhed.sidstOpdateret"
+
+
+def changed_since(at: str = "1990-01-01T00:00:00Z", *, size: int = 100) -> dict[str, Any]:
+    return {"query": {"range": {CHANGED: {"gte": at}}}, "sort": [{CHANGED: "asc"}], "size": size}
+
+
 class Clock:
     def __init__(self) -> None:
         self.now = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
@@ -43,8 +50,8 @@ class Interface:
         is_json = answer.content_type == "application/json"
         return answer.status, orjson.loads(body) if is_json and body else body
 
-    async def search(self, index: str, body: Any, query: str = "") -> tuple[int, Any]:
-        return await self.post(f"{self.served.cvr_permanent}/{index}/_search{query}", body)
+    async def search(self, index: str, body: Any) -> tuple[int, Any]:
+        return await self.post(f"{self.served.cvr_permanent}/{index}/_search?scroll=1m", body)
 
     async def scroll(self, scroll_id: str) -> tuple[int, Any]:
         body = {"scroll": "1m", "scroll_id": scroll_id}
@@ -68,48 +75,13 @@ async def interface() -> AsyncIterator[Interface]:
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "konkurs=false",
-        "underAvvikling=true",
-        "navn=pr%C3%B8vefabrikken",
-        "organisasjonsform=AS,ENK",
-        "naeringskode=62",
-        "kommunenummer=0301",
-        "fraAntallAnsatte=5&tilAntallAnsatte=500",
-        "fraStiftelsesdato=2010-01-01&tilStiftelsesdato=2020-12-31",
-        "fraRegistreringsdatoEnhetsregisteret=2015-01-01",
-        "registrertIMvaregisteret=true",
-        "forretningsadresse.postnummer=0159",
-        "forretningsadresse.poststed=oslo",
-        "postadresse.landkode=NO",
-        "institusjonellSektorkode=2100",
-        "sisteInnsendteAarsregnskap=2025",
-        "hjemmeside=example",
-    ],
-)
-async def test_every_search_parameter_holds_some_back(interface: Interface, query: str) -> None:
-    _, everything = await interface.get("enheter?size=100")
-
-    status, found = await interface.get(f"enheter?size=100&{query}")
-
-    assert status == 200
-    total = everything["page"]["totalElements"]
-    assert 0 <= found["page"]["totalElements"] < total
-
-
-@pytest.mark.parametrize(
     "path",
     [
         "enheter?telefon=22334455",
-        "enheter?konkurs=kanskje",
         "enheter?organisasjonsnummer=12",
-        "enheter?size=1000&page=11",
         "enheter?size=0",
-        "enheter?fraStiftelsesdato=i%20fjor",
         "enheter/12",
         f"enheter/{COMPANY}?size=1",
-        "underenheter?konkurs=true",
         "oppdateringer/enheter?size=10001",
         "oppdateringer/enheter?page=2",
         "oppdateringer/enheter?dato=2026-01-01T00:00:00",
@@ -117,13 +89,13 @@ async def test_every_search_parameter_holds_some_back(interface: Interface, quer
         "enheter/lastned?size=1",
     ],
 )
-async def test_what_is_not_documented_is_refused(interface: Interface, path: str) -> None:
+async def test_undocumented_requests_are_refused(interface: Interface, path: str) -> None:
     status, problem = await interface.get(path)
 
     assert (status, problem["status"]) == (400, 400)
 
 
-async def test_lists_by_number_leave_out_what_has_ended_or_is_gone(interface: Interface) -> None:
+async def test_lists_by_number_omit_ended_and_removed_entries(interface: Interface) -> None:
     interface.served.registers.no.entities.remove("310345717")
     numbers = f"{COMPANY},{ENDED},310345717,987654321"
 
@@ -131,17 +103,6 @@ async def test_lists_by_number_leave_out_what_has_ended_or_is_gone(interface: In
 
     [entity] = found["_embedded"]["enheter"]
     assert parse(NO_ENTITIES.parse, entity).key == f"no:{COMPANY}"  # type: ignore[union-attr]
-
-
-async def test_pages_link_to_the_next_and_hold_each_entity_once(interface: Interface) -> None:
-    seen: list[str] = []
-    for page in range(10):
-        _, found = await interface.get(f"enheter?size=10&page={page}&sort=navn.norwegian,ASC")
-        seen += [each["organisasjonsnummer"] for each in found["_embedded"]["enheter"]]
-        if "next" not in found["_links"]:
-            break
-
-    assert len(seen) == len(set(seen)) == found["page"]["totalElements"]
 
 
 async def test_deleted_gone_and_unknown_are_three_answers(interface: Interface) -> None:
@@ -155,7 +116,7 @@ async def test_deleted_gone_and_unknown_are_three_answers(interface: Interface) 
     assert (await interface.get("enheter/987654321"))[0] == 404
 
 
-async def test_the_feed_is_asked_by_id_or_time_or_number_and_tells_changes_on_demand(
+async def test_the_feed_starts_at_an_id_or_a_time(
     interface: Interface,
 ) -> None:
     entities = interface.served.registers.no.entities
@@ -177,12 +138,6 @@ async def test_the_feed_is_asked_by_id_or_time_or_number_and_tells_changes_on_de
     assert await told(f"oppdateringsid={last + 1}") == []
     assert await told("dato=2026-11-02T10:00:00.000Z") == [("Endring", -1), ("Sletting", 0)]
     assert await told("size=1") == [("Endring", -2)]
-    assert await told(f"organisasjonsnummer={COMPANY}&oppdateringsid={last - 1}") == [
-        ("Endring", -1)
-    ]
-    _, changes = await interface.get("oppdateringer/enheter?size=1&includeChanges=true")
-    [update] = changes["_embedded"]["oppdaterteEnheter"]
-    assert update["endringer"] == [{"op": "replace", "path": "/navn", "value": "FØRSTE AS"}]
 
 
 async def test_a_whole_file_is_given_once_and_its_etag_after_that(interface: Interface) -> None:
@@ -211,9 +166,7 @@ async def test_the_danish_register_asks_for_a_password(interface: Interface) -> 
 
 
 async def test_scrolling_gives_every_document_once_and_in_order(interface: Interface) -> None:
-    field = "Vrvirksomhed.sidstOpdateret"
-    body = {"sort": [{field: "asc"}], "size": 15}
-    _, page = await interface.search("virksomhed", body, "?scroll=1m")
+    _, page = await interface.search("virksomhed", changed_since(size=15))
     seen = []
     while page["hits"]["hits"]:
         seen += [hit["_source"]["Vrvirksomhed"] for hit in page["hits"]["hits"]]
@@ -225,17 +178,16 @@ async def test_scrolling_gives_every_document_once_and_in_order(interface: Inter
 
 
 async def test_a_scroll_is_forgotten_after_its_time(interface: Interface) -> None:
-    _, page = await interface.search("virksomhed", {"size": 5}, "?scroll=1m")
+    _, page = await interface.search("virksomhed", changed_since(size=5))
     interface.clock.now += timedelta(minutes=2)
 
     assert (await interface.scroll(page["_scroll_id"]))[0] == 404
 
 
-async def test_a_range_finds_what_changed_since(interface: Interface) -> None:
+async def test_a_range_finds_changes_since_a_time(interface: Interface) -> None:
     interface.served.registers.dk.rename("12345674", "Nyt Navn ApS", TODAY)
-    since = {"range": {"Vrvirksomhed.sidstOpdateret": {"gte": "2026-11-01T00:00:00Z"}}}
 
-    _, found = await interface.search("virksomhed", {"query": {"bool": {"must": [since]}}})
+    _, found = await interface.search("virksomhed", changed_since("2026-11-01T00:00:00Z"))
 
     assert [hit["_source"]["Vrvirksomhed"]["cvrNummer"] for hit in found["hits"]["hits"]] == [
         12345674
@@ -246,27 +198,16 @@ async def test_a_range_finds_what_changed_since(interface: Interface) -> None:
     "body",
     [
         {"query": {"match": {"Vrvirksomhed.navne.navn": "x"}}},
-        {"query": {"range": {"Vrvirksomhed.sidstOpdateret": {"after": "2026-01-01"}}}},
-        {"query": {"range": {"sidstOpdateret": {"gte": "2026-01-01"}}}},
-        {"query": {"range": {"Vrvirksomhed.sidstOpdateret": {"gte": "i fjor"}}}},
-        {"sort": [{"Vrvirksomhed.sidstOpdateret": "up"}]},
+        {"query": {"range": {CHANGED: {"after": "2026-01-01T00:00:00Z"}}}},
+        {"query": {"range": {"sidstOpdateret": {"gte": "2026-01-01T00:00:00Z"}}}},
+        {"query": {"range": {CHANGED: {"gte": "i fjor"}}}},
+        {"sort": [{CHANGED: "up"}]},
         {"aggs": {}},
-        {"size": "all"},
+        {"size": 3001},
     ],
 )
-async def test_what_is_no_part_of_the_query_language_is_refused(
-    interface: Interface, body: Any
-) -> None:
-    assert (await interface.search("virksomhed", body))[0] == 400
-
-
-async def test_a_window_that_is_too_large_is_an_error_of_the_register(
-    interface: Interface,
-) -> None:
-    status, answer = await interface.search("virksomhed", {"from": 2500, "size": 501})
-
-    assert status == 500
-    assert "Result window is too large" in answer["error"]["reason"]
+async def test_any_other_search_is_refused(interface: Interface, body: Any) -> None:
+    assert (await interface.search("virksomhed", {**changed_since(), **body}))[0] == 400
 
 
 async def test_the_export_can_be_downloaded_three_times_a_day(interface: Interface) -> None:
@@ -322,11 +263,11 @@ def test_a_register_that_is_made_anew_changes_in_other_ways_under_higher_numbers
     assert last["oppdateringsid"] < first["oppdateringsid"]
 
 
-def test_registers_in_which_nobody_is_left_for_a_change_go_on_with_the_others() -> None:
+def test_registers_without_a_company_for_a_change_make_the_other_changes() -> None:
     registers = Registers(companies=12)
     changes = Changes(registers)
 
-    said = [changes.make() for _ in range(400)]
+    said = [changes.make() for _ in range(200)]
 
-    assert len(said) == 400
+    assert len(said) == 200
     assert any("was removed" in change for change in said)

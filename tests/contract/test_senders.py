@@ -1,4 +1,4 @@
-"""One suite for both senders, and what a receiver can do to the real one."""
+"""One suite for both senders, and hostile receivers for the real one."""
 
 import asyncio
 import errno
@@ -22,19 +22,18 @@ from aiohttp.abc import ResolveResult
 from common.contracts.failures import Unavailable
 from dispatcher.adapters.bounded_responses import MAX_RESPONSE_BYTES
 from dispatcher.adapters.guard import Lookup, system_lookup
-from dispatcher.adapters.http_sender import BODY_LIMIT, HttpSender, SenderLimits, http_sender
+from dispatcher.adapters.http_sender import MAX_BODY_SIZE, HttpSender, SenderLimits, http_sender
 from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
 from dispatcher.ports import Post, Sender
+from tests.delivery.waiting import SOON
 from tests.fakes.dispatcher import FakeSender
 
 LOOPBACK = IPv4Network("127.0.0.0/8")
-#: What no receiver here takes, however busy the machine is.
+#: Longer than any receiver here takes, also on a busy machine.
 PATIENT = SenderLimits(total=timedelta(minutes=1), connect=timedelta(minutes=1))
-#: Seconds in which something that has to happen does.
-SOON = 30.0
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-#: What a receiver does on one connection.
+#: Behaviour of a receiver on one connection.
 Behaviour = Callable[["Connection"], Awaitable[None]]
 
 
@@ -160,7 +159,7 @@ def a_post(url: str) -> Post:
 
 
 class Promises:
-    """What a sender tells of a receiver."""
+    """Outcomes of a post."""
 
     @pytest.mark.parametrize("status", [200, 204, 302, 410, 429, 500])
     async def test_an_answer_is_its_status(self, senders: "Senders", status: int) -> None:
@@ -264,7 +263,7 @@ def _real(authority: trustme.CA, tmp_path: Path) -> HttpSenders:
 
 @pytest.fixture(name="chunks")
 def _chunks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What is taken of the answers' bodies: a receiver cannot tell that from what lies between."""
+    """The part of each response body that the sender reads; receivers cannot see it."""
     chunks: list[bytes] = []
     read = aiohttp.StreamReader.read
 
@@ -289,7 +288,7 @@ class TestHttpSender(Promises):
 
 
 class TestWhatIsSent:
-    async def test_the_body_and_headers_are_what_was_given(self, real: HttpSenders) -> None:
+    async def test_the_given_body_and_headers_are_sent(self, real: HttpSenders) -> None:
         async with real.to(answering(OK)) as (sender, receiver):
             await sender.send(a_post(receiver.url()))
 
@@ -395,7 +394,7 @@ class TestHostileReceivers:
                 await broken_off.wait()
 
         assert outcome == Answered(200)
-        assert sum(map(len, chunks)) == BODY_LIMIT
+        assert sum(map(len, chunks)) == MAX_BODY_SIZE
 
     async def test_a_zip_bomb_is_not_unpacked(self, real: HttpSenders, chunks: list[bytes]) -> None:
         bomb = gzip.compress(bytes(20_000_000))
@@ -404,7 +403,7 @@ class TestHostileReceivers:
             outcome = await sender.send(a_post(receiver.url()))
 
         assert outcome == Answered(200)
-        assert b"".join(chunks) == bomb[:BODY_LIMIT]
+        assert b"".join(chunks) == bomb[:MAX_BODY_SIZE]
 
     async def test_a_redirect_is_not_followed(self, real: HttpSenders) -> None:
         there = (
@@ -416,7 +415,7 @@ class TestHostileReceivers:
             assert receiver.requests == 1
         assert outcome == Answered(302)
 
-    async def test_what_is_not_http_is_an_invalid_response(self, real: HttpSenders) -> None:
+    async def test_bytes_that_are_not_http_are_an_invalid_response(self, real: HttpSenders) -> None:
         async with real.to(answering(b"220 mail.example ESMTP\r\n\r\n")) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url()))
 
@@ -520,7 +519,7 @@ class TestHostileReceivers:
 
         assert outcome == Answered(200)
 
-    async def test_a_reset_is_told_and_not_tried_again(self, real: HttpSenders) -> None:
+    async def test_a_reset_is_reported_and_not_retried(self, real: HttpSenders) -> None:
         async def reset(connection: Connection) -> None:
             await connection.request()
             connection.reset()
@@ -561,14 +560,14 @@ class TestTls:
             assert receiver.requests == 0
         assert outcome == Unanswered(Cause.TLS)
 
-    async def test_an_unknown_authority_is_not_believed(self, real: HttpSenders) -> None:
+    async def test_an_unknown_authority_is_not_trusted(self, real: HttpSenders) -> None:
         async with (
             real.to(answering(OK)) as (_, receiver),
             real.sender(trusting=False) as sender,
         ):
             assert await sender.send(a_post(receiver.url())) == Unanswered(Cause.TLS)
 
-    async def test_a_certificate_for_another_name_is_not_believed(self, real: HttpSenders) -> None:
+    async def test_a_certificate_for_another_name_is_not_trusted(self, real: HttpSenders) -> None:
         async with real.to(answering(OK), lookup=to_loopback) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url("other.example")))
 
@@ -673,9 +672,7 @@ class TestAddressGuard:
 
         assert outcome == Answered(200)
 
-    async def test_when_we_are_out_of_sockets_it_is_nobodys_failure(
-        self, real: HttpSenders
-    ) -> None:
+    async def test_a_lack_of_sockets_counts_as_no_attempt(self, real: HttpSenders) -> None:
         def out_of_files(_host: str, _port: int, _family: int) -> list[ResolveResult]:
             raise OSError(errno.EMFILE, "Too many open files")
 

@@ -1,4 +1,4 @@
-"""Importers and gateway read identifiers alike: what is stored can be looked up as printed."""
+"""Importers and gateway read identifiers alike: a stored identifier is found as printed."""
 
 import pytest
 from hypothesis import given

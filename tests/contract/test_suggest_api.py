@@ -81,12 +81,12 @@ async def test_an_invalid_query_is_a_problem_in_json(
 @pytest.mark.parametrize(
     "failure, expected",
     [
-        (ServiceUnavailable("the lookup service is away"), (503, "service_unavailable")),
+        (ServiceUnavailable("a dependency is unavailable"), (503, "service_unavailable")),
         (LookupTimeout("no answer in time"), (504, "lookup_timeout")),
         (InternalError("an internal error"), (500, "internal_error")),
     ],
 )
-async def test_what_the_lookup_service_reports_reaches_the_client(
+async def test_failures_of_the_lookup_service_are_problems(
     gateway: Gateway, failure: Exception, expected: tuple[int, str]
 ) -> None:
     gateway.suggestions.answer = failure
@@ -94,7 +94,7 @@ async def test_what_the_lookup_service_reports_reaches_the_client(
     assert await code(await gateway.get(SUGGEST)) == expected
 
 
-async def test_head_answers_the_same_without_a_body(gateway: Gateway) -> None:
+async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway) -> None:
     whole = await gateway.get(SUGGEST)
     head = await gateway.client.head(SUGGEST)
 
@@ -133,7 +133,7 @@ async def test_suggestions_need_the_same_access_as_lookups() -> None:
         assert good.status == 200
 
 
-async def test_what_was_typed_is_not_logged(gateway: Gateway) -> None:
+async def test_the_typed_text_is_not_logged(gateway: Gateway) -> None:
     with capture_logs() as lines:
         await gateway.get("/api/suggest?country=dk&q=Testesen")
 

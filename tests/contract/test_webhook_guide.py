@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from dispatcher.adapters.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
-from dispatcher.adapters.http_sender import BODY_LIMIT, SenderLimits
+from dispatcher.adapters.http_sender import MAX_BODY_SIZE, SenderLimits
 from dispatcher.domain.outcome import Cause
 from tests.builders.deliveries import dispatcher_settings as settings
 from webhook_store.delivery_models import CancelReason
@@ -34,9 +34,9 @@ def test_the_table_of_attempts_is_the_schedule() -> None:
 
 def test_the_limits_are_those_of_the_sender() -> None:
     assert SenderLimits() == SenderLimits(timedelta(seconds=10), timedelta(seconds=5))
-    assert settings().webhook_post_limit == timedelta(seconds=10)
-    assert settings().webhook_connect_limit == timedelta(seconds=5)
-    assert BODY_LIMIT == 16 * 1024
+    assert settings().webhook_post_timeout == timedelta(seconds=10)
+    assert settings().webhook_connect_timeout == timedelta(seconds=5)
+    assert MAX_BODY_SIZE == 16 * 1024
     assert MAX_RESPONSE_BYTES == 256 * 1024
     assert f"more than 256 KiB or {MAX_INTERIM_RESPONSES} interim" in GUIDE
     for words in ("within 10 seconds (5 to connect)", "at most 16 KiB"):

@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.webhooks import DisabledReason, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
 from common.mongo import connected, database
 from tests.builders.webhooks import (
     NOON,
+    OTHER_OWNER,
     OWNER,
-    SOMEBODY_ELSE,
     a_call,
     a_registered,
     a_secret,
@@ -25,16 +25,7 @@ from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
 from webhook_registry.ports import IdempotencyKeys, Registrations
 from webhook_store import idempotency, registrations
 from webhook_store.indexes import make_indexes
-from webhook_store.models import (
-    EventFilter,
-    KeptAnswer,
-    KeyScope,
-    KeyUse,
-    MadeBefore,
-    NewSecret,
-    OwnerIsFull,
-    Webhook,
-)
+from webhook_store.models import KeptAnswer, KeyScope, KeyUse, MadeBefore, NewSecret, OwnerIsFull
 
 LATER = NOON + timedelta(hours=1)
 SCOPE = KeyScope(OWNER, "/api/webhooks", "k")
@@ -51,10 +42,12 @@ def a_new_secret(number: int) -> NewSecret:
 
 
 class Promises:
-    """What the stores of the registry keep."""
+    """Behaviour of the registry's stores."""
 
     async def test_a_webhook_comes_back_as_it_was_created(self, stores: Stores) -> None:
-        limits = EventFilter((Country.DK,), (CompanyKey("dk:01234567"),))
+        limits = WebhookFilter(
+            countries=(Country.DK,), companies=(CompanyKey.parse("dk:01234567"),)
+        )
         new = a_registered(filter=limits, description="ours", events=("company.*", "*"))
 
         made = await stores.webhooks.create(new, call_id=a_call(1), limit=50)
@@ -122,7 +115,7 @@ class Promises:
 
     async def test_an_owners_webhooks_come_newest_first(self, stores: Stores) -> None:
         older, newer = a_registered(), a_registered(created_at=LATER)
-        for number, one in enumerate((older, newer, a_registered(owner=SOMEBODY_ELSE))):
+        for number, one in enumerate((older, newer, a_registered(owner=OTHER_OWNER))):
             await stores.webhooks.create(one, call_id=a_call(number), limit=50)
 
         assert list(await stores.webhooks.of_owner(OWNER)) == [newer.webhook, older.webhook]
@@ -134,15 +127,13 @@ class Promises:
         await stores.webhooks.create(new, call_id=a_call(1), limit=50)
         webhook_id = new.webhook.id
 
-        assert await stores.webhooks.find(SOMEBODY_ELSE, webhook_id) is None
-        assert await stores.webhooks.change(SOMEBODY_ELSE, webhook_id, described) is None
-        assert not await stores.webhooks.delete(
-            SOMEBODY_ELSE, webhook_id, call_id=a_call(9), at=NOON
-        )
-        assert await stores.webhooks.rotate(SOMEBODY_ELSE, webhook_id, a_new_secret(2)) is None
+        assert await stores.webhooks.find(OTHER_OWNER, webhook_id) is None
+        assert await stores.webhooks.change(OTHER_OWNER, webhook_id, described) is None
+        assert not await stores.webhooks.delete(OTHER_OWNER, webhook_id, call_id=a_call(9), at=NOON)
+        assert await stores.webhooks.rotate(OTHER_OWNER, webhook_id, a_new_secret(2)) is None
         assert await stores.webhooks.find(OWNER, webhook_id) == new.webhook
 
-    async def test_what_is_not_there_cannot_be_changed_deleted_or_rotated(
+    async def test_an_unknown_webhook_is_not_changed_deleted_or_rotated(
         self, stores: Stores
     ) -> None:
         assert await stores.webhooks.find(OWNER, "wh_unknown") is None
@@ -167,7 +158,7 @@ class Promises:
 
         assert rotated is not None
         assert rotated.secret == a_secret("whsec_2")
-        assert rotated.webhook == replace(new.webhook, updated_at=LATER)
+        assert rotated.webhook == new.webhook.model_copy(update={"updated_at": LATER})
 
     async def test_the_same_rotation_again_gives_the_same_secret(self, stores: Stores) -> None:
         new = a_registered()
@@ -247,7 +238,7 @@ class Promises:
         await stores.webhooks.create(new, call_id=a_call(1), limit=1)
 
         def longer(webhook: Webhook) -> Webhook:
-            return replace(webhook, description=f"{webhook.description}x")
+            return webhook.model_copy(update={"description": f"{webhook.description}x"})
 
         await asyncio.gather(
             *(stores.webhooks.change(OWNER, new.webhook.id, longer) for _ in range(5))
@@ -269,7 +260,8 @@ class Promises:
 
 
 def described(webhook: Webhook) -> Webhook:
-    return replace(webhook, description="changed", events=("owners.*",), updated_at=LATER)
+    changes = {"description": "changed", "events": ("owners.*",), "updated_at": LATER}
+    return webhook.model_copy(update=changes)
 
 
 class TestFakes(Promises):
@@ -282,7 +274,7 @@ class TestFakes(Promises):
 class TestMongo(Promises):
     @pytest.fixture
     async def stores(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Stores]:
-        async with connected(mongo_url, name="test") as client:
+        async with connected(mongo_url, name="test", operation_timeout=None) as client:
             webhooks = database(client, database_names.webhooks)
             await make_indexes(webhooks)
             yield Stores(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,12 +11,13 @@ import pytest
 from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
-from common.contracts.webhooks import Operation, WebhookReply
-from gateway.adapters.http.errors import STATUS
+from common.contracts.events import EventType
+from common.contracts.webhooks import AttemptStatus, DeliveryQuery, Operation, WebhookReply
 from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
 from gateway.domain import problems
 from gateway.domain.keys import Scope
 from gateway.domain.problems import Problem
+from tests.builders.webhooks import NOON
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 
@@ -44,7 +46,7 @@ def path_of(endpoint: Endpoint) -> str:
 async def send(
     gateway: Gateway, endpoint: Endpoint, *, headers: dict[str, str] | None = None, **options: Any
 ) -> ClientResponse:
-    """The endpoint's request as it should be, with a good key, but for what is given."""
+    """A valid request of the endpoint with a valid key, except for the given options."""
     given = {**gateway.issue(), **(JSON if endpoint.takes_json else {}), **(headers or {})}
     if endpoint.takes_json:
         options.setdefault("data", BODY)
@@ -76,7 +78,7 @@ def test_every_operation_has_a_path() -> None:
     assert {endpoint.operation for endpoint in ENDPOINTS} == set(Operation)
 
 
-async def test_each_request_is_a_call_of_its_own_whatever_its_id(gateway: Gateway) -> None:
+async def test_requests_with_one_id_are_separate_calls(gateway: Gateway) -> None:
     for _ in range(2):
         await send(gateway, ENDPOINTS[0], headers={"X-Request-Id": "the-same"})
 
@@ -93,7 +95,7 @@ async def test_webhooks_need_a_key(gateway: Gateway, endpoint: Endpoint) -> None
 
 
 @pytest.mark.parametrize("endpoint", PRIVATE, ids=named)
-async def test_webhooks_need_a_key_that_is_good_for_them(
+async def test_webhooks_need_a_valid_key_with_their_scope(
     gateway: Gateway, endpoint: Endpoint
 ) -> None:
     key = gateway.issue(scopes=frozenset({Scope.LOOKUP}))
@@ -104,7 +106,7 @@ async def test_webhooks_need_a_key_that_is_good_for_them(
     assert gateway.webhooks.asked == []
 
 
-async def test_the_kinds_of_events_need_no_key(gateway: Gateway) -> None:
+async def test_event_types_need_no_key(gateway: Gateway) -> None:
     answer = await gateway.get("/api/event-types")
 
     assert answer.status == 200
@@ -154,14 +156,12 @@ async def test_an_answer_without_a_body_has_none(gateway: Gateway) -> None:
     ],
     ids=lambda failure: failure.code,
 )
-async def test_what_the_registry_reports_reaches_the_client(
-    gateway: Gateway, failure: Problem
-) -> None:
+async def test_failures_of_the_registry_are_problems(gateway: Gateway, failure: Problem) -> None:
     gateway.webhooks.answer = failure
 
     answer = await send(gateway, ENDPOINTS[0])
 
-    assert answer.status == STATUS[type(failure)]
+    assert answer.status == failure.public.status
     assert (await problem(answer))["code"] == failure.code
 
 
@@ -186,7 +186,7 @@ async def test_a_charset_is_no_other_type(gateway: Gateway) -> None:
     assert answer.status == 200
 
 
-async def test_a_missing_body_is_the_registrys_to_refuse(gateway: Gateway) -> None:
+async def test_a_missing_body_is_left_to_the_registry(gateway: Gateway) -> None:
     await gateway.client.post("/api/webhooks/wh_1/recover", headers=gateway.issue())
 
     assert gateway.webhooks.asked[0].body == b""
@@ -212,7 +212,7 @@ async def test_an_idempotency_key_goes_with_creations_and_tests_alone(
     assert gateway.webhooks.asked[0].idempotency_key == expected
 
 
-async def test_what_is_no_text_reaches_the_registry_as_something_that_it_refuses(
+async def test_an_idempotency_key_that_is_not_utf8_reaches_the_registry_as_an_invalid_one(
     gateway: Gateway,
 ) -> None:
     [(name, key)] = gateway.issue().items()
@@ -231,7 +231,7 @@ async def test_what_is_no_text_reaches_the_registry_as_something_that_it_refuses
     assert gateway.webhooks.asked[0].idempotency_key == "k\ufffd"
 
 
-async def test_two_keys_are_none_that_a_client_can_mean(gateway: Gateway) -> None:
+async def test_two_idempotency_keys_reach_the_registry_as_an_invalid_one(gateway: Gateway) -> None:
     headers = [("Idempotency-Key", "k-1"), ("Idempotency-Key", "k-2"), *gateway.issue().items()]
 
     await gateway.client.post("/api/webhooks/wh_1/test", headers=headers)
@@ -240,26 +240,56 @@ async def test_two_keys_are_none_that_a_client_can_mean(gateway: Gateway) -> Non
 
 
 @pytest.mark.parametrize(
-    "query, status", [("", None), ("?status=cancelled", "cancelled"), ("?other=1", None)]
+    "query, selected",
+    [
+        ("", DeliveryQuery()),
+        ("?other=1", DeliveryQuery()),
+        ("?status=cancelled", DeliveryQuery(status=AttemptStatus.CANCELLED)),
+        (
+            "?status=failed&type=owners.changed&since=2026-03-02T13:00:00%2B01:00"
+            "&until=2026-03-02T12:30:00Z&limit=100&after=eA",
+            DeliveryQuery(
+                status=AttemptStatus.FAILED,
+                types=(EventType.OWNERS_CHANGED,),
+                since=NOON,
+                until=NOON + timedelta(minutes=30),
+                limit=100,
+                after="eA",
+            ),
+        ),
+    ],
+    ids=["all", "unknown", "cancelled", "everything"],
 )
-async def test_deliveries_are_listed_by_status(
-    gateway: Gateway, query: str, status: str | None
+async def test_deliveries_are_selected(
+    gateway: Gateway, query: str, selected: DeliveryQuery
 ) -> None:
     await gateway.get(f"/api/webhooks/wh_1/deliveries{query}", headers=gateway.issue())
 
-    assert gateway.webhooks.asked[0].status == status
+    assert gateway.webhooks.asked[0].query == selected
 
 
-@pytest.mark.parametrize("query", ["status=", "status=failed", "status=cancelled&status=cancelled"])
-async def test_a_faulty_status_is_refused(gateway: Gateway, query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "status=",
+        "status=lost",
+        "status=cancelled&status=cancelled",
+        "type=company.*",
+        "since=yesterday",
+        "until=2026-03-02T05:00:00",
+        "limit=101",
+        "after=%C3%A9",
+    ],
+)
+async def test_an_invalid_selection_is_refused(gateway: Gateway, query: str) -> None:
     answer = await gateway.get(f"/api/webhooks/wh_1/deliveries?{query}", headers=gateway.issue())
 
     body = await problem(answer)
     assert (answer.status, body["code"]) == (400, "invalid_parameter")
-    assert [error["parameter"] for error in body["errors"]] == ["status"]
+    assert [error["parameter"] for error in body["errors"]] == [query.partition("=")[0]]
 
 
-async def test_another_method_is_refused_with_those_there_are(gateway: Gateway) -> None:
+async def test_another_method_is_refused_and_the_allowed_ones_are_named(gateway: Gateway) -> None:
     answer = await gateway.client.put("/api/webhooks/wh_1", headers=gateway.issue())
 
     assert (answer.status, (await problem(answer))["code"]) == (405, "method_not_allowed")
@@ -276,7 +306,7 @@ async def test_other_paths_are_not_found(gateway: Gateway, path: str) -> None:
     assert (answer.status, (await problem(answer))["code"]) == (404, "not_found")
 
 
-async def test_head_answers_what_get_does_without_a_body(gateway: Gateway) -> None:
+async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway) -> None:
     answer = await gateway.client.head("/api/webhooks", headers=gateway.issue())
 
     assert answer.status == 200

@@ -8,12 +8,13 @@ from itertools import count
 from random import Random
 from typing import Any
 
-from common.contracts.failures import FailureCode, Unavailable
+from common.contracts.failures import FailureCode
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import Operation, WebhookReply
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_routes import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
 from tests.delivery.pipeline import Pipeline
@@ -21,6 +22,8 @@ from tests.delivery.waiting import SOON
 
 #: Timeout of one request, in seconds, before its repeat.
 PATIENCE = 2.0
+#: Failures that the gateway makes a 503 of.
+RETRIED = (FailureCode.DEADLINE_EXCEEDED, FailureCode.UNAVAILABLE)
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,10 @@ class Asking:
     client: RpcClient
 
     async def ask(self, operation: Operation, **fields: Any) -> WebhookReply:
-        """The answer; raises what the gateway would make a 503 of, too."""
+        """Returns the reply; also raises failures that the gateway turns into a 503."""
         request = a_request(operation, **fields)
         return await self.client.call(
-            Route(WEBHOOKS_QUEUE), request, WebhookReply, limit=PATIENCE, request_id="request"
+            Route(WEBHOOKS_QUEUE), request, WebhookReply, timeout=PATIENCE, request_id="request"
         )
 
     async def until_answered(self, operation: Operation, **fields: Any) -> WebhookReply:
@@ -43,11 +46,10 @@ class Asking:
                 try:
                     # A new call each time: only the Idempotency-Key marks it as a repeat.
                     return await self.ask(operation, **fields)
-                except (DeadlineExceeded, Unavailable):
-                    await asyncio.sleep(0)
                 except RpcFailed as failed:
-                    if failed.failure.code is not FailureCode.SERVICE_UNAVAILABLE:
+                    if failed.failure.code not in RETRIED:
                         raise
+                    await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
@@ -62,7 +64,7 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(
-            rpc_client(*links, new_id=lambda: str(next(numbers)))
+            rpc_client(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
         )
         for link in links:
             await link.until_ready(SOON)
@@ -71,6 +73,6 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
 
 async def registry(pipe: Pipeline, name: str = "registry") -> Service:
     """A running registry."""
-    service = pipe.system.start("webhook_registry", name=name, webhook_limit="1000")
+    service = pipe.system.start("webhook_registry", name=name, max_webhooks_per_owner="1000")
     await asyncio.to_thread(service.wait_until_ready)
     return service

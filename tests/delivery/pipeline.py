@@ -20,7 +20,7 @@ from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event, event_id, routing_key
 from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
-from common.contracts.webhooks import encode_for
+from common.contracts.webhooks import Webhook, encode_for
 from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
@@ -30,7 +30,7 @@ from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.receiver import Receiver, receiving
 from tests.delivery.waiting import SOON, eventually
 from webhook_store.indexes import make_indexes
-from webhook_store.models import Registered, Webhook, delivery_id
+from webhook_store.models import Registered, delivery_id
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import new_secret
 
@@ -38,18 +38,18 @@ from webhook_store.secrets import new_secret
 #: machine does not reach, for within its lease nothing may be posted twice.
 HASTE = {
     "webhook_retry_delays": "PT0.2S,PT0.3S,PT0.4S,PT0.5S",
-    "webhook_post_limit": "PT15S",
-    "webhook_connect_limit": "PT10S",
+    "webhook_post_timeout": "PT15S",
+    "webhook_connect_timeout": "PT10S",
     "webhook_lease": "PT20S",
-    "webhook_sweep_interval": "PT0.2S",
-    "webhook_sweep_grace": "PT1S",
-    "webhook_sweep_pause": "PT2S",
-    "stop_limit": "PT15S",
+    "webhook_requeue_interval": "PT0.2S",
+    "webhook_requeue_grace": "PT1S",
+    "webhook_requeue_cooldown": "PT2S",
+    "shutdown_grace": "PT15S",
 }
 #: For a killed dispatcher: its leases expire soon.
 SHORT_LEASE = {
-    "webhook_post_limit": "PT6S",
-    "webhook_connect_limit": "PT6S",
+    "webhook_post_timeout": "PT6S",
+    "webhook_connect_timeout": "PT6S",
     "webhook_lease": "PT8S",
 }
 
@@ -181,7 +181,7 @@ async def pipeline(
     async with AsyncExitStack() as stack:
         receiver = await stack.enter_async_context(receiving(folder, hosts=hosts))
         client = await stack.enter_async_context(
-            connected(mongo_url, name="test", operation_limit=timedelta(seconds=30))
+            connected(mongo_url, name="test", operation_timeout=timedelta(seconds=30))
         )
         webhooks = database(client, webhooks_db)
         await make_indexes(webhooks)
@@ -190,7 +190,7 @@ async def pipeline(
             link,
             topology=delivery_topology(),
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=SOON),
+            timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)
         await link.until_ready(SOON)

@@ -77,7 +77,7 @@ class Receiver:
         return Counter(one.event["id"] for one in self.received if path in (None, one.path))
 
     async def until(self, condition: Callable[[], bool], *, seconds: float = SOON) -> None:
-        """Returns as soon as what was received fulfils the condition."""
+        """Returns as soon as the received deliveries fulfil the condition."""
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(condition)
 

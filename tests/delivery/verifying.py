@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def is_genuine(headers: Mapping[str, str], body: bytes, secret: str, *, now: float) -> bool:
-    """Whether X-Signature is the HMAC of X-Timestamp, X-Delivery-Id and body under the secret."""
+    """True if X-Signature is the HMAC of X-Timestamp, X-Delivery-Id and body under the secret."""
     timestamp, delivery_id = headers["X-Timestamp"], headers["X-Delivery-Id"]
     if not re.fullmatch("[0-9]{10}", timestamp) or len(delivery_id) != 36:
         return False

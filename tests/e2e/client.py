@@ -1,4 +1,4 @@
-"""What the owner of webhooks does, over HTTP."""
+"""The operations of a webhook owner, over HTTP."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -7,7 +7,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.delivery.waiting import eventually
+from tests.delivery.waiting import SOON, eventually
 
 Json = dict[str, Any]
 
@@ -76,6 +76,13 @@ class Client:
             lambda: self.deliveries(webhook, query), lambda listed: len(listed) >= count
         )
 
+    async def until_finished(self, webhook: Json, delivery_id: str) -> None:
+        """An attempt is listed a moment before its delivery is settled and can be retried."""
+        await eventually(
+            lambda: self.demand("GET", f"/{webhook['id']}/deliveries/{delivery_id}"),
+            lambda delivery: delivery["status"] != "pending",
+        )
+
     async def until_webhook(self, webhook: Json, **fields: Any) -> Json:
         """The webhook as soon as these fields have these values."""
         return await eventually(
@@ -86,6 +93,6 @@ class Client:
 @asynccontextmanager
 async def client_with(key: str, base_url: str) -> AsyncIterator[Client]:
     async with aiohttp.ClientSession(
-        base_url, headers={"X-API-Key": key}, timeout=aiohttp.ClientTimeout(total=20)
+        base_url, headers={"X-API-Key": key}, timeout=aiohttp.ClientTimeout(total=SOON)
     ) as session:
         yield Client(session)

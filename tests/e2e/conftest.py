@@ -14,12 +14,15 @@ import pytest
 
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
+from local_stack.ports import free_ports
 from local_stack.servers import BrokerAddress
 from local_stack.services import SERVICES
 from local_stack.system import System
 from register_samples import write_registers
 from tests.conftest import DatabaseNames
+from tests.delivery.collector import Collector, collecting
 from tests.delivery.receiver import Receiver
+from tests.delivery.waiting import SOON
 from tests.e2e.client import Client, client_with
 from tests.e2e.receiver import receiving
 from tests.e2e.register import Register
@@ -27,7 +30,7 @@ from tests.e2e.register import Register
 #: Sample companies per country, the ten of the showcase among them.
 COMPANIES = 300
 
-#: Nobody is too fast, and the schedule of hours takes seconds.
+#: No client is rate limited, and the schedule of hours takes seconds.
 SETTINGS = {
     "KEY_RATE": "100000/second",
     "ANONYMOUS_RATE": "100000/second",
@@ -35,8 +38,10 @@ SETTINGS = {
     "WEBHOOK_EXTRA_ALLOWED_NETWORKS": "127.0.0.0/8",
     "WEBHOOK_RETRY_DELAYS": "PT0.2S,PT0.3S,PT0.4S,PT0.5S",
     # A post that hangs on purpose still hangs when a busy machine has taken a test's next steps.
-    "WEBHOOK_POST_LIMIT": "PT60S",
+    "WEBHOOK_POST_TIMEOUT": "PT60S",
     "WEBHOOK_LEASE": "PT90S",
+    # Milliseconds between two exports of spans.
+    "OTEL_BSP_SCHEDULE_DELAY": "100",
 }
 
 
@@ -47,7 +52,7 @@ class Running:
     system: System
     key: str
     names: DatabaseNames
-    #: For receivers whom the dispatcher believes.
+    #: For receivers that the dispatcher trusts.
     certificates: Certificates
 
     def issue_key(self, owner: str) -> str:
@@ -63,23 +68,37 @@ def sample_registers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
 
 
 @pytest.fixture(scope="session")
+def collector() -> Iterator[Collector]:
+    """The spans of the system that these tests share."""
+    with collecting() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
 def _running(
     broker: BrokerAddress,
     mongo_url: str,
     sample_registers: dict[str, Path],
+    collector: Collector,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
-    with running_system(
-        broker, mongo_url, sample_registers, tmp_path_factory.mktemp("system")
-    ) as system:
+    folder = tmp_path_factory.mktemp("system")
+    with running_system(broker, mongo_url, sample_registers, folder, collector) as system:
         yield system
 
 
 @contextmanager
 def running_system(
-    broker: BrokerAddress, mongo_url: str, sample_registers: dict[str, Path], folder: Path
+    broker: BrokerAddress,
+    mongo_url: str,
+    sample_registers: dict[str, Path],
+    folder: Path,
+    collector: Collector | None = None,
 ) -> Iterator[Running]:
-    """All services on these servers, in a virtual host and in databases of their own."""
+    """All services on these servers, in a virtual host and in databases of their own.
+
+    With a collector they export their spans.
+    """
     mark = uuid.uuid4().hex
     names = DatabaseNames(f"register-{mark}", f"webhooks-{mark}", f"access-{mark}")
     management = Management(broker.management_url)
@@ -89,10 +108,15 @@ def running_system(
         folder,
         broker.vhost_url(mark),
         mongo_url,
-        {**names.environment, **SETTINGS, "WEBHOOK_EXTRA_CA_FILE": str(trusted.ca_file)},
+        {
+            **names.environment,
+            **SETTINGS,
+            "WEBHOOK_EXTRA_CA_FILE": str(trusted.ca_file),
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "" if collector is None else collector.url,
+        },
     )
     try:
-        yield Running(system, _prepared(system, sample_registers), names, trusted)
+        yield Running(system, prepared(system, sample_registers), names, trusted)
     finally:
         system.close()
         management.delete_vhost(mark)
@@ -101,7 +125,8 @@ def running_system(
                 databases.drop_database(name)
 
 
-def _prepared(system: System, registers: dict[str, Path]) -> str:
+def prepared(system: System, registers: dict[str, Path]) -> str:
+    """Loads the registers and starts every service; a key with every scope."""
     for module in ("gateway", "lookup", "webhook_registry"):
         _demand(system, module, "indexes")
     for kind, path in registers.items():
@@ -114,7 +139,7 @@ def _prepared(system: System, registers: dict[str, Path]) -> str:
 
 
 def _issued_key(system: System, owner: str) -> str:
-    scopes = ("--scope", "lookup", "--scope", "webhooks")
+    scopes = [part for scope in ("lookup", "webhooks", "events") for part in ("--scope", scope)]
     issue = ("keys", "issue", "--owner", owner, "--name", "tests")
     return _demand(system, "gateway", *issue, *scopes).strip()
 
@@ -127,14 +152,30 @@ def _demand(system: System, module: str, *arguments: str) -> str:
 
 @pytest.fixture
 def running(_running: Running) -> Running:
-    """The system that these tests share; whoever stops a part of it starts it again."""
+    """The system that these tests share; a test that stops a part of it starts it again."""
     return _running
+
+
+@pytest.fixture(scope="module")
+def portal_url(_running: Running) -> Iterator[str]:
+    """A portal of the system that these tests share."""
+    [port] = free_ports(1)
+    portal = _running.system.start(
+        "portal",
+        http_port=str(port),
+        registry_url=_running.system.base_url,
+        session_key=base64.b64encode(bytes(32)).decode(),
+        secure_cookies="false",
+    )
+    portal.wait_until_ready()
+    yield f"http://127.0.0.1:{port}"
+    portal.process.stop()
 
 
 @pytest.fixture
 async def client(running: Running) -> AsyncIterator[aiohttp.ClientSession]:
     """A client with a key."""
-    limit = aiohttp.ClientTimeout(total=20)
+    limit = aiohttp.ClientTimeout(total=SOON)
     async with aiohttp.ClientSession(
         running.system.base_url, headers={"X-API-Key": running.key}, timeout=limit
     ) as session:

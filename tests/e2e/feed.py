@@ -13,7 +13,7 @@ OFTEN = 100_000
 
 @asynccontextmanager
 async def followed(system: System, registers: Registers, *sources: str) -> AsyncIterator[None]:
-    """What changes in the registers comes into the system over HTTP, until the body ends."""
+    """Feeds changes of the registers into the system over HTTP, until the body ends."""
     async with serving(registers, access=Access(downloads_a_day=OFTEN)) as served:
         sync = system.start(
             "lookup",
@@ -26,7 +26,7 @@ async def followed(system: System, registers: Registers, *sources: str) -> Async
             cvr_allow_plaintext="true",
             peppol_url=str(served.url),
             peppol_interval="PT0.1S",
-            peppol_downloads_a_day=str(OFTEN),
+            peppol_max_downloads_per_day=str(OFTEN),
             sync_interval="PT0.1S",
         )
         try:

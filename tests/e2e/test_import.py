@@ -1,4 +1,4 @@
-"""`python -m lookup import`: what it says and how it ends; a kill at any moment does no harm."""
+"""`python -m lookup import`: output and exit status; a kill at any moment does no harm."""
 
 import asyncio
 import gzip
@@ -51,7 +51,7 @@ def a_file(folder: Path, text: str | bytes, name: str = "no-enheter.json") -> Pa
 
 
 def child_processes(parent: int) -> list[int]:
-    """They end with their parent, whatever ends that."""
+    """They end with their parent, even if it is killed."""
     return [
         int(child)
         for task in Path(f"/proc/{parent}/task").iterdir()
@@ -60,7 +60,7 @@ def child_processes(parent: int) -> list[int]:
 
 
 def runs(process: int) -> bool:
-    """A process that has ended has no command line, even if nobody has asked how it ended."""
+    """A process that has ended has no command line, even before its exit status is read."""
     try:
         return bool(Path(f"/proc/{process}/cmdline").read_bytes())
     except FileNotFoundError:
@@ -125,7 +125,7 @@ def test_broken_records_are_named_with_their_place_and_the_rest_is_loaded(
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.9])
-def test_a_truncated_file_loads_what_is_whole_and_says_where_it_broke(
+def test_a_truncated_file_loads_whole_records_and_reports_the_break(
     system: System, register: Database[dict[str, Any]], tmp_path: Path, cut: float
 ) -> None:
     packed = gzip.compress(json.dumps(entities(1000)).encode())
@@ -135,12 +135,12 @@ def test_a_truncated_file_loads_what_is_whole_and_says_where_it_broke(
 
     loaded = register["companies"].count_documents({})
     assert status == 3
-    assert "NOT READ TO ITS END" in said
+    assert "TRUNCATED" in said
     assert 0 < loaded < 1000
     assert register["loads"].find_one({"_id": "no-enheter"})["state"] == "loading"  # type: ignore[index]
 
 
-def test_what_an_import_tells_can_be_switched_on_and_off(
+def test_publishing_by_an_import_can_be_switched_on_and_off(
     system: System, register: Database[dict[str, Any]], tmp_path: Path
 ) -> None:
     file = a_file(tmp_path, json.dumps(entities(3)))
@@ -228,7 +228,7 @@ def test_a_file_of_under_half_of_the_last_one_is_refused_unless_it_is_forced(
     assert again[0] == 3, "a forced file is not what later ones are compared with"
     assert (first[0], never_loaded) == (3, 0)
     assert [status for status, _, _ in refused] == [3, 3]
-    assert "it has 4 records, the last whole file had 10" in refused[0][2]
+    assert "4 records; the last whole file had 10" in refused[0][2]
     assert (before or {})["counts"]["read"] == 10
     assert untouched == 10
     assert (forced[0], taken[0]) == (0, 0)
@@ -250,17 +250,17 @@ def test_refused_and_stale_records_are_named_the_first_of_them_or_all(
 
     number = entities(1)[0]["organisasjonsnummer"]
     assert status == 1
-    assert f"older.json: no:{number}: stale, a newer one is stored" in short
+    assert f"older.json: no:{number}: stale, a newer version is stored" in short
     assert (short.count(": stale, "), short.count("older.json: record ")) == (20, 20)
     assert (long.count(": stale, "), long.count("older.json: record ")) == (30, 25)
-    assert "--verbose names all" in short
-    assert "--verbose names all" not in long
+    assert "--verbose lists all" in short
+    assert "--verbose lists all" not in long
 
 
 @pytest.mark.parametrize(
     "country, number", [("dk", "NO12345674"), ("dk", "310345679"), ("no", "12345674")]
 )
-def test_what_is_no_registration_number_is_not_said_to_be_removed(
+def test_an_invalid_registration_number_is_not_reported_as_removed(
     system: System, register: Database[dict[str, Any]], country: str, number: str
 ) -> None:
     status, _, said = system.run("lookup", "remove", country, number)
@@ -270,7 +270,7 @@ def test_what_is_no_registration_number_is_not_said_to_be_removed(
     assert register["tombstones"].count_documents({}) == 0
 
 
-def test_without_a_database_it_says_so_and_ends(system: System, tmp_path: Path) -> None:
+def test_an_import_without_a_database_ends_with_a_message(system: System, tmp_path: Path) -> None:
     file = a_file(tmp_path, json.dumps(entities(1)))
     away = System(tmp_path, system.amqp_url, NOWHERE, system.environment)
 

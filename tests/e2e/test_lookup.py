@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = pytest.mark.e2e
 
-#: What each search type is asked for, and who answers: the showcase of the sample registers.
+#: A query of each search type, and its company: the showcase of the sample registers.
 QUESTIONS = [
     ("dk", "vat", "12345674", "12345674"),
     ("dk", "vat", "DK 12 34 56 74", "12345674"),
@@ -62,7 +62,7 @@ async def test_every_search_type_finds_its_company(
         ("no", "22334455", "phone", "310345679"),
     ],
 )
-async def test_search_works_out_what_it_was_given(
+async def test_search_infers_the_type_of_its_term(
     client: aiohttp.ClientSession, country: str, term: str, kind: str, vat: str
 ) -> None:
     body = await found(client, "/api", country=country, search=term)
@@ -70,7 +70,7 @@ async def test_search_works_out_what_it_was_given(
     assert (body["match"]["type"], body["vat"]) == (kind, vat)
 
 
-async def test_includes_add_what_belongs_to_the_company(client: aiohttp.ClientSession) -> None:
+async def test_includes_add_parts_of_the_company(client: aiohttp.ClientSession) -> None:
     body = await found(
         client,
         "/api",

@@ -29,7 +29,7 @@ READY, ENDED = 120, 60
 
 ADMIN_URLS = (
     *("LOOKUP_ADMIN_URL", "REGISTRY_ADMIN_URL", "DISPATCHER_ADMIN_URL", "GATEWAY_ADMIN_URL"),
-    "SYNC_ADMIN_URL",
+    *("SYNC_ADMIN_URL", "PORTAL_ADMIN_URL"),
 )
 
 #: No port comes near 32768, where the kernel's ports for outgoing connections begin.
@@ -37,7 +37,7 @@ OFFSETS = range(1_000, 4_000)
 
 
 class Run:
-    """One `make run` in a folder of its own, beside whatever else runs on this machine."""
+    """One `make run` in a folder of its own, independent of others on this machine."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -57,7 +57,7 @@ class Run:
     def start(self) -> None:
         """Returns when everything is ready."""
         env = self.folder / "env"
-        # One that a killed run has left tells nothing of this one.
+        # A file that a killed run has left says nothing about this one.
         env.unlink(missing_ok=True)
         log = (self.folder.parent / "run.log").open("wb")
         with log:
@@ -152,6 +152,8 @@ def test_a_run_answers_until_ctrl_c_and_leaves_no_process(run: Run) -> None:
     elsewhere = listening("127.0.0.2", run.offset)
     company = ask(f"{env['BASE_URL']}/api?country=no&vat=310345679", key=env["API_KEY"])
     ready = {name: ask(f"{env[name]}/readyz")["checks"] for name in ADMIN_URLS}
+    with urllib.request.urlopen(env["PORTAL_URL"], timeout=10) as page:  # noqa: S310 (our own)
+        sign_in = page.url
 
     status = run.end(signal.SIGINT)
 
@@ -159,6 +161,7 @@ def test_a_run_answers_until_ctrl_c_and_leaves_no_process(run: Run) -> None:
     assert elsewhere == set()
     assert env["PORT_OFFSET"] == str(run.offset)
     assert company["name"] == "PRØVEFABRIKKEN NORGE AS"
+    assert sign_in == f"{env['PORTAL_URL']}/sign-in"
     assert {word for checks in ready.values() for word in checks.values()} == {"ok"}
     assert status == 0
     assert not [pid for pid in children if start_of(pid) is not None]
@@ -188,7 +191,7 @@ def test_a_run_after_a_killed_one_goes_on_where_that_was_until_make_stop(run: Ru
         ask(f"{env['BASE_URL']}/api/webhooks/{webhook['id']}/test", key=key, body={})
         signed = "webhook.test, signed with the webhook's secret"
         assert wait_for(lambda: signed in printed.read_text(), seconds=READY), printed.read_text()
-        # What happens in the registers from now on; what happened before was for nobody.
+        # Changes in the registers from now on; earlier ones had no subscriber.
         assert wait_for(lambda: len(changes_in(printed)) >= 3, seconds=READY), printed.read_text()
 
     children = run.children()

@@ -1,4 +1,4 @@
-"""Every console block of the README and of the lookup guide prints what it shows."""
+"""Every console block of the READMEs and of the lookup guide prints the output shown."""
 
 import asyncio
 import os
@@ -25,7 +25,11 @@ from tests.e2e.feed import followed
 pytestmark = pytest.mark.e2e
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "lookups.md")
+DOCUMENTS = (
+    ROOT / "README.md",
+    ROOT / "docs" / "lookups.md",
+    ROOT / "clients" / "python" / "README.md",
+)
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
 #: A console block holds commands, each with its output.
 BLOCK = re.compile(r"```console\n(?P<lines>.*?)```", re.DOTALL)
@@ -34,14 +38,21 @@ COMMAND = re.compile(r"^\$ (?P<command>.+)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MU
 PAUSE = re.compile(r"^sleep \d+; ")
 #: The section that needs changing registers, and the interval of the changes here.
 MOVING, EVERY = "Subscribe to changes", timedelta(seconds=0.5)
-#: The receiver's port in the README.
-PORT = "8443"
+#: The ports of the receivers in the README.
+PORTS = ("8443", "3000")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     command: str
     output: str
+
+    def on(self, ports: Mapping[str, str]) -> "Example":
+        """The same with other ports."""
+        command, output = self.command, self.output
+        for shown, free in ports.items():
+            command, output = command.replace(shown, free), output.replace(shown, free)
+        return Example(command, output)
 
     def is_shown_by(self, printed: str) -> bool:
         """Compare the output; `…` matches any text within a line."""
@@ -99,7 +110,7 @@ async def shell(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[S
         await process.communicate()
 
 
-def test_readme_and_guide_have_examples() -> None:
+def test_readmes_and_guide_have_examples() -> None:
     counts = {title: len(shown) for title, shown in examples().items()}
 
     assert counts["Look up a company"] >= 3
@@ -108,11 +119,12 @@ def test_readme_and_guide_have_examples() -> None:
 
 
 @pytest.mark.parametrize("section", examples())
-async def test_console_blocks_print_what_they_show(
+async def test_console_blocks_print_the_output_shown(
     running: Running, tmp_path: Path, section: str
 ) -> None:
     # As in a clone, but output files go into a folder of the test's own.
-    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    for folder in ("clients", "deploy"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     run_dir = running.certificates.folder.parent
     (tmp_path / ".run").mkdir()
     environment = {
@@ -123,17 +135,14 @@ async def test_console_blocks_print_what_they_show(
         "API_KEY": running.key,
         "CA_FILE": str(running.certificates.ca_file),
     }
-    [port] = free_ports(1)
+    ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
 
     async with AsyncExitStack() as stack:
         if section == MOVING:
             await stack.enter_async_context(moving_registers(running))
         terminal = await stack.enter_async_context(shell(tmp_path, environment))
         for example in examples()[section]:
-            shown = Example(
-                example.command.replace(PORT, str(port)), example.output.replace(PORT, str(port))
-            )
-            await check(terminal, shown)
+            await check(terminal, example.on(ports))
 
 
 @asynccontextmanager

@@ -91,7 +91,7 @@ async def test_a_delivery_that_failed_comes_again_the_same(
     assert (await owner.webhook(webhook))["status"] == "enabled"
 
 
-async def test_a_dead_receiver_is_disabled_and_gets_what_it_missed_once_it_is_back(
+async def test_a_dead_receiver_is_disabled_and_recovers_missed_deliveries(
     owner: Client, receiver: Receiver, register: Register
 ) -> None:
     since = datetime.now(UTC).isoformat().replace("+00:00", "Z")
@@ -105,6 +105,7 @@ async def test_a_dead_receiver_is_disabled_and_gets_what_it_missed_once_it_is_ba
     disabled = await owner.until_webhook(webhook, status="disabled")
     seen = list(receiver.at("/hook"))
     listed = await owner.deliveries(webhook)
+    await owner.until_finished(webhook, listed[0]["delivery_id"])
     on_disabled = [
         await owner.ask("POST", f"{path}/test"),
         await owner.ask("POST", f"{path}/recover", {"since": since}),
@@ -134,7 +135,7 @@ async def test_a_dead_receiver_is_disabled_and_gets_what_it_missed_once_it_is_ba
     assert seen[0].delivery_id in {one.delivery_id for one in again}
 
 
-async def test_a_receiver_that_says_gone_is_disabled_at_once(
+async def test_a_receiver_that_responds_410_is_disabled_at_once(
     owner: Client, receiver: Receiver
 ) -> None:
     webhook = await registered(owner, receiver, "/gone")
@@ -154,6 +155,7 @@ async def test_a_finished_delivery_is_sent_once_more_when_its_owner_asks(
     webhook = await registered(owner, receiver, "/hook")
     delivery_id = await owner.test(webhook)
     await owner.until_listed(webhook, 1)
+    await owner.until_finished(webhook, delivery_id)
 
     answer = await owner.ask("POST", f"/{webhook['id']}/deliveries/{delivery_id}/retry")
 
@@ -223,7 +225,7 @@ async def test_another_owner_neither_sees_nor_touches_a_webhook(
     delivery_id = await owner.test(webhook)
     await owner.until_listed(webhook, 1)
     path = f"/{webhook['id']}"
-    key = await asyncio.to_thread(running.issue_key, "somebody-else")
+    key = await asyncio.to_thread(running.issue_key, "other-owner")
 
     async with client_with(key, running.system.base_url) as stranger:
         listed = await stranger.demand("GET")

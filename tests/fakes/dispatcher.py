@@ -22,12 +22,14 @@ from webhook_store.delivery_models import (
     Claimed,
     DeliveryState,
     Due,
+    EventBody,
     NewDelivery,
     Result,
     StoredEvent,
     Written,
 )
-from webhook_store.models import Match, Sendable
+from webhook_store.matching import Subject
+from webhook_store.models import Match, OwnerNotice, Sendable
 
 #: The lease of an unclaimed row.
 NO_LEASE = NOON - timedelta(days=1)
@@ -63,13 +65,37 @@ class FakeMatches:
 
     matches: list[Match] = field(default_factory=list)
     asked: list[tuple[EventType, Country, str]] = field(default_factory=list)
+    asked_of_owners: list[tuple[str, EventType, str]] = field(default_factory=list)
 
-    async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
-        self.asked.append((kind, country, vat))
+    async def matching(self, subject: Subject) -> Sequence[Match]:
+        self.asked.append((subject.kind, subject.country, subject.vat))
+        return self.matches
+
+    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> Sequence[Match]:
+        self.asked_of_owners.append((owner, kind, other_than))
         return self.matches
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         return next((match for match in self.matches if match.webhook_id == webhook_id), None)
+
+
+@dataclass
+class FakeNotices:
+    """`Notices` in memory."""
+
+    noted: list[Attempted] = field(default_factory=list)
+    waiting: list[OwnerNotice] = field(default_factory=list)
+    database: Switch = field(default_factory=Switch)
+
+    async def failing(self, attempted: Attempted) -> None:
+        self.database.check()
+        self.noted.append(attempted)
+
+    async def due(self, *, limit: int) -> Sequence[OwnerNotice]:
+        return self.waiting[:limit]
+
+    async def handed_over(self, notice: OwnerNotice) -> None:
+        self.waiting.remove(notice)
 
 
 @dataclass
@@ -112,9 +138,11 @@ class FakeEvents:
         for event_id in event_ids:
             self.stored.pop(event_id, None)
 
-    async def body(self, event_id: str) -> bytes | None:
+    async def body(self, event_id: str) -> EventBody | None:
         event = self.stored.get(event_id)
-        return self.default if event is None else event.body
+        if event is not None:
+            return EventBody(event.body, event.trace)
+        return None if self.default is None else EventBody(self.default)
 
 
 @dataclass
@@ -342,6 +370,9 @@ class FakeTelemetry:
 
     def not_published(self, task: DeliveryTask) -> None:
         self.unpublished.append(task)
+
+    def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
+        self.details.append(f"{webhook_id} {detail}")
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         self.failures.append((delivery_id, webhook_id))

@@ -1,4 +1,4 @@
-"""Stand-ins for what the gateway needs of the world."""
+"""Fakes of the gateway's ports, and the application over them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -14,12 +14,15 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry
 
+from common.contracts.events import EventType
+from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
+from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.runtime import tracing
+from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
 from gateway.adapters.http.metrics import ConnectionMetrics
-from gateway.adapters.http.openapi.examples import COMPANY
-from gateway.adapters.http.openapi.suggesting import SUGGESTION
 from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import ApiKey, write_key
@@ -27,8 +30,9 @@ from gateway.domain.problems import Problem, ServiceUnavailable
 from gateway.domain.rates import Rate
 from gateway.ports import Webhooks
 from tests.builders.keys import a_presented_key, an_api_key
+from tests.builders.openapi import example
 
-A_REPLY = LookupReply(body=orjson.dumps(COMPANY), tag="1-dk12345674-3")
+A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3")
 
 
 @dataclass
@@ -49,11 +53,12 @@ def _open_gate() -> asyncio.Event:
 
 @dataclass
 class FakeLookups:
-    """`Lookups` that answers what it is told to, and notes what it was asked."""
+    """`Lookups` with a given answer; records the requests."""
 
     answer: LookupReply | Exception = A_REPLY
     asked: list[LookupRequest] = field(default_factory=list)
     request_ids: list[str] = field(default_factory=list)
+    traces: list[TraceContext | None] = field(default_factory=list)
     #: Cleared, it holds the answers back until it is set.
     gate: asyncio.Event = field(default_factory=_open_gate)
     #: Set when a request has come.
@@ -61,6 +66,7 @@ class FakeLookups:
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         self.asked.append(request)
+        self.traces.append(tracing.CURRENT.get())
         self.request_ids.append(request_id)
         self.reached.set()
         await self.gate.wait()
@@ -75,10 +81,10 @@ class FakeLookups:
 
 @dataclass
 class FakeSuggestions:
-    """`Suggestions` that answers what it is told to, and notes what it was asked."""
+    """`Suggestions` with a given answer; records the requests."""
 
     answer: SuggestReply | Exception = field(
-        default_factory=lambda: SuggestReply(body=orjson.dumps({"suggestions": [SUGGESTION]}))
+        default_factory=lambda: SuggestReply(body=orjson.dumps(example("SuggestionList")))
     )
     asked: list[SuggestRequest] = field(default_factory=list)
     request_ids: list[str] = field(default_factory=list)
@@ -93,7 +99,7 @@ class FakeSuggestions:
 
 @dataclass
 class FakeWebhooks:
-    """`Webhooks` that answers what it is told to, and notes what it was asked."""
+    """`Webhooks` with a given answer; records the requests."""
 
     answer: WebhookReply | Exception = field(
         default_factory=lambda: WebhookReply(status=200, body=b"{}")
@@ -107,6 +113,47 @@ class FakeWebhooks:
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
+
+
+@dataclass
+class FakeEvents:
+    """`Events` in memory; the position of an event is its place in the list."""
+
+    stored: list[FeedEvent] = field(default_factory=list)
+    #: The position of the newest event that has expired.
+    expired: int = 0
+    fault: Exception | None = None
+    asked: list[FeedRequest] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+    #: Set by each request.
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, *bodies: bytes, kind: EventType = EventType.COMPANY_UPDATED) -> None:
+        for body in bodies:
+            event = FeedEvent(position=len(self.stored) + 1, type=kind, body=body)
+            self.stored.append(event)
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        self.asked.append(request)
+        self.request_ids.append(request_id)
+        self.reached.set()
+        if self.fault is not None:
+            raise self.fault
+        newest = len(self.stored)
+        after = newest if request.latest else request.after or self.expired
+        if request.recent:
+            after = max(newest - request.limit, 0)
+        if after < self.expired:
+            return FeedPage(position=self.expired, expired=True)
+        events = tuple(self.stored[after : after + request.limit])
+        position = after + len(events)
+        return FeedPage(events=events, position=position, has_more=position < newest)
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        self.request_ids.append(request_id)
+        if self.fault is not None:
+            raise self.fault
+        return EventReply(body=b'{"id": "' + request.id.encode() + b'"}')
 
 
 @dataclass
@@ -141,7 +188,7 @@ class FakeKeyStore:
         return key is not None
 
 
-def database_away() -> Problem:
+def database_unavailable() -> Problem:
     return ServiceUnavailable("the API key cannot be checked now")
 
 
@@ -166,6 +213,8 @@ class Gateway:
     lookups: FakeLookups
     suggestions: FakeSuggestions
     webhooks: FakeWebhooks
+    events: FakeEvents
+    notices: FeedNotices
     keys: FakeKeyStore
     clock: ManualClock
     registry: CollectorRegistry
@@ -186,12 +235,12 @@ class Gateway:
 async def gateway(
     *, lookups: FakeLookups | None = None, registrar: Webhooks | None = None, **policy: Any
 ) -> AsyncIterator[Gateway]:
-    """A gateway for the body's time; `policy` names what differs from 1,000 requests a minute.
+    """A gateway for the body's time; `policy` replaces the limit of 1,000 requests a minute.
 
     `registrar` stands in place of the fake `webhooks`.
     """
     lookups, suggestions = lookups or FakeLookups(), FakeSuggestions()
-    webhooks = FakeWebhooks()
+    webhooks, events, notices = FakeWebhooks(), FakeEvents(), FeedNotices()
     keys, clock = FakeKeyStore(), ManualClock()
     ids, calls, registry = count(1), count(1), CollectorRegistry()
     app = application(
@@ -199,6 +248,8 @@ async def gateway(
             lookups=lookups,
             suggestions=suggestions,
             webhooks=registrar or webhooks,
+            events=events,
+            signals=notices,
             keys=keys,
             renderer=XmlRenderer(inline=1_000_000),
             clock=clock,
@@ -209,4 +260,6 @@ async def gateway(
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
     )
     async with TestClient(PublicServer(app)) as client:
-        yield Gateway(client, lookups, suggestions, webhooks, keys, clock, registry)
+        yield Gateway(
+            client, lookups, suggestions, webhooks, events, notices, keys, clock, registry
+        )

@@ -1,9 +1,10 @@
-"""Stand-ins for what the lookup service needs of the world."""
+"""Fakes of the dependencies of the lookup service."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.feed import FeedNotice
 from lookup.search.hits import SearchHit
 from lookup.store.reads import CompanyRow
 
@@ -54,3 +55,13 @@ class FakeSearches:
         self, _country: Country, address: str, limit: int = 1
     ) -> Sequence[SearchHit]:
         return self.addresses.get(address, ())[:limit]
+
+
+@dataclass
+class FakeNotifier:
+    """`Notifier` that keeps the notices."""
+
+    notices: list[FeedNotice] = field(default_factory=list)
+
+    async def notify(self, notice: FeedNotice) -> None:
+        self.notices.append(notice)

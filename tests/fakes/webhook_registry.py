@@ -1,6 +1,6 @@
 """Fakes of the webhook registry's ports."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -11,20 +11,24 @@ from pydantic import SecretStr
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
 from common.contracts.webhooks import (
-    AttemptStatus,
+    Delivery,
     DeliveryId,
+    DeliveryQuery,
     Operation,
-    PublicAttempt,
+    Webhook,
+    WebhookHealth,
     WebhookId,
     WebhookReply,
     WebhookRequest,
 )
 from tests.builders.webhooks import NOON, a_request
+from webhook_registry.adapters.examples import example_events
 from webhook_registry.domain.bodies import Window
 from webhook_registry.domain.refusals import Rejected
 from webhook_registry.ports import Retried
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.addresses import Address, Network
+from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -33,7 +37,6 @@ from webhook_store.models import (
     NewSecret,
     OwnerIsFull,
     Registered,
-    Webhook,
 )
 
 
@@ -91,7 +94,7 @@ class FakeRegistrations:
             return None
         if found.call_id != new.call_id:
             found.secret, found.call_id = new.secret, new.call_id
-            found.webhook = replace(found.webhook, updated_at=new.at)
+            found.webhook = found.webhook.model_copy(update={"updated_at": new.at})
         return Registered(found.webhook, found.secret)
 
     def _of(self, owner: str, webhook_id: str) -> _Stored | None:
@@ -135,16 +138,21 @@ class FakeIdempotencyKeys:
 class FakeDeliveries:
     """`Deliveries` with configured results that records its calls."""
 
-    listed: Sequence[PublicAttempt] = ()
+    page: Listed = field(default_factory=Listed)
+    found: Delivery | None = None
     retried: Retried = Retried.ACCEPTED
     recovered: int = 0
     asked: list[object] = field(default_factory=list)
 
-    async def attempts(
-        self, webhook: Webhook, status: AttemptStatus | None
-    ) -> Sequence[PublicAttempt]:
-        self.asked.append((webhook.id, status))
-        return self.listed
+    async def listed(
+        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
+    ) -> Listed:
+        self.asked.append((webhook.id, query, after))
+        return self.page
+
+    async def find(self, webhook: Webhook, delivery_id: DeliveryId) -> Delivery | None:
+        self.asked.append((webhook.id, delivery_id))
+        return self.found
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
@@ -155,6 +163,21 @@ class FakeDeliveries:
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
         self.asked.append((webhook.id, window, call_id))
         return self.recovered
+
+
+@dataclass
+class FakeHealth:
+    """`Health` of webhooks that were never called, except configured ones."""
+
+    known: dict[WebhookId, WebhookHealth] = field(default_factory=dict)
+
+    async def of(
+        self,
+        webhooks: Sequence[WebhookId],
+        *,
+        at: datetime,  # noqa: ARG002
+    ) -> Mapping[WebhookId, WebhookHealth]:
+        return {webhook: self.known.get(webhook, WebhookHealth()) for webhook in webhooks}
 
 
 @dataclass
@@ -192,6 +215,7 @@ class World:
     registrations: FakeRegistrations = field(default_factory=FakeRegistrations)
     keys: FakeIdempotencyKeys = field(default_factory=FakeIdempotencyKeys)
     deliveries: FakeDeliveries = field(default_factory=FakeDeliveries)
+    health: FakeHealth = field(default_factory=FakeHealth)
     events: FakeEvents = field(default_factory=FakeEvents)
     resolver: FakeResolver = field(default_factory=FakeResolver)
     limit: int = 50
@@ -204,7 +228,9 @@ class World:
             registrations=self.registrations,
             keys=self.keys,
             deliveries=self.deliveries,
+            health=self.health,
             events=self.events,
+            examples=example_events(),
             resolver=self.resolver,
             new_secret=lambda: SecretStr(f"whsec_invented{next(numbers)}"),
             now=lambda: self.now,

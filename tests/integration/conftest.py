@@ -1,4 +1,4 @@
-"""What several integration tests share."""
+"""Fixtures of the integration tests."""
 
 from collections.abc import AsyncIterator
 

@@ -12,7 +12,7 @@ from pymongo.database import Database
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected, database
-from lookup import commands
+from lookup import commands, import_commands
 from lookup.ingest.passes import Outcome
 from lookup.query.lookups import AnswerLookups
 from lookup.registers import table
@@ -43,7 +43,7 @@ def imported(
     file.write_bytes(b"\n".join(documents))
     with pytest.raises(SystemExit) as ended:
         commands.main(["import", "dk-forening", str(file)])
-    assert ended.value.code == commands.SOUND
+    assert ended.value.code == import_commands.SOUND
     return mongo_admin[database_names.register]
 
 
@@ -53,7 +53,7 @@ def test_a_company_of_a_new_register_is_looked_up(
     question = Question(type=SearchType.VAT, term=NUMBERS[-1])
 
     async def look_up() -> object:
-        async with connected(mongo_url, name="test", operation_limit=None) as client:
+        async with connected(mongo_url, name="test", operation_timeout=None) as client:
             register = StoredRegister(database(client, imported.name))
             request = LookupRequest(country=Country.DK, questions=(question,))
             [reply] = await AnswerLookups(register, FakeSearches())([request])

@@ -1,4 +1,4 @@
-"""Work from a queue: acked when done, held while something of ours is away, never lost."""
+"""Consuming a queue: acked when processed, held during an outage, never lost."""
 
 import asyncio
 import uuid
@@ -14,15 +14,17 @@ import structlog.testing
 
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
+from common.contracts.traces import TraceContext
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
-from common.messaging.consumer import HOLD_LIMIT, MAX_TRIES, Consumer, consuming
+from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, consuming
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
+from common.runtime import tracing
+from tests.delivery.waiting import SOON
 
 pytestmark = pytest.mark.integration
 
-SOON = 10.0
 TOPOLOGY = Topology(
     queues=(
         Queue(
@@ -42,7 +44,7 @@ WORK = delivery_topology()
 
 @dataclass
 class Worker:
-    """Does as each message says, and notes what it did."""
+    """Acts as each message says, and records it."""
 
     done: "asyncio.Queue[bytes]" = field(default_factory=asyncio.Queue)
     tries: int = 0
@@ -51,11 +53,13 @@ class Worker:
     tried_again: asyncio.Event = field(default_factory=asyncio.Event)
     tried_often: asyncio.Event = field(default_factory=asyncio.Event)
     away: bool = False
+    traces: list[TraceContext | None] = field(default_factory=list)
     started: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, body: bytes) -> None:
         self.tries += 1
+        self.traces.append(tracing.CURRENT.get())
         self.given_out.add(asyncio.current_task())
         self.started.set()
         if self.tries > 1:
@@ -83,7 +87,7 @@ class Broker:
     link: SupervisedConnection
     publisher: Publisher
 
-    def consumer(self, worker: Worker, *, hold_limit: float = HOLD_LIMIT) -> Consumer:
+    def consumer(self, worker: Worker, *, hold_timeout: float = HOLD_TIMEOUT) -> Consumer:
         return Consumer(
             self.link,
             "work",
@@ -91,7 +95,7 @@ class Broker:
             topology=TOPOLOGY,
             prefetch=10,
             random=Random(3),
-            hold_limit=hold_limit,
+            hold_timeout=hold_timeout,
         )
 
 
@@ -106,7 +110,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
             publishing,
             topology=TOPOLOGY,
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=SOON),
+            timeout=timedelta(seconds=SOON),
         )
         await publishing.add(publisher)
         await publishing.until_ready(SOON)
@@ -124,18 +128,30 @@ async def waiting(own: Broker, queue: str, count: int) -> None:
                 return
 
 
-async def test_a_message_is_gone_when_its_work_is_done(own: Broker) -> None:
+async def test_a_message_is_acked_when_processed(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         assert await worker.next() == b"event"
         await waiting(own, "work", 0)
 
 
-async def test_during_an_outage_a_message_is_held_and_counts_no_delivery(own: Broker) -> None:
+async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own: Broker) -> None:
+    worker = Worker()
+    trace = TraceContext(f"00-{1:032x}-{2:016x}-01", "a=1")
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+        for current in (trace, None):
+            tracing.CURRENT.set(current)
+            await own.publisher.publish(b"event", routing_key="work")
+            await worker.next()
+
+    assert worker.traces == [trace, None]
+
+
+async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker) -> None:
     worker = Worker(away=True)
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
         async with asyncio.timeout(SOON):
             await worker.tried_often.wait()
@@ -145,9 +161,9 @@ async def test_during_an_outage_a_message_is_held_and_counts_no_delivery(own: Br
         await waiting(own, "work.dead", 0)
 
 
-async def test_a_message_that_was_held_for_long_goes_back(own: Broker) -> None:
+async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> None:
     worker = Worker(away=True)
-    async with consuming(own.link, own.consumer(worker, hold_limit=0), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         await worker.tried_again.wait()
@@ -155,9 +171,9 @@ async def test_a_message_that_was_held_for_long_goes_back(own: Broker) -> None:
         assert await worker.next() == b"event"
 
 
-async def test_work_that_outlasts_the_limit_of_holding_is_not_cut_off(own: Broker) -> None:
+async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker, hold_limit=0), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -166,9 +182,9 @@ async def test_work_that_outlasts_the_limit_of_holding_is_not_cut_off(own: Broke
     assert worker.tries == 1
 
 
-async def test_a_message_that_fails_each_time_ends_in_the_dead_letters(own: Broker) -> None:
+async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"poison", routing_key="work")
         await waiting(own, "work.dead", 1)
         await own.publisher.publish(b"event", routing_key="work")
@@ -177,9 +193,9 @@ async def test_a_message_that_fails_each_time_ends_in_the_dead_letters(own: Brok
     assert worker.tries == MAX_TRIES + 1
 
 
-async def test_a_stop_waits_for_work_that_has_begun_and_takes_no_more(own: Broker) -> None:
+async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -189,13 +205,13 @@ async def test_a_stop_waits_for_work_that_has_begun_and_takes_no_more(own: Broke
     await waiting(own, "work", 1)
 
 
-async def test_an_outage_in_which_connections_are_lost_makes_no_dead_letter(own: Broker) -> None:
+async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker) -> None:
     worker = Worker(away=True)
     consumer = Consumer(
         own.link, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
     )
     with structlog.testing.capture_logs() as logs:
-        async with consuming(own.link, consumer, drain_limit=SOON):
+        async with consuming(own.link, consumer, drain_timeout=SOON):
             await own.link.until_ready(SOON)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
             for number in range(1, 25):
@@ -211,9 +227,9 @@ async def test_an_outage_in_which_connections_are_lost_makes_no_dead_letter(own:
     assert "consumer.failed" not in {line["event"] for line in logs}
 
 
-async def test_a_message_in_hand_when_the_connection_closes_comes_again(own: Broker) -> None:
+async def test_a_message_in_flight_when_the_connection_closes_is_redelivered(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         own.link.lost("the test says so")
@@ -223,9 +239,9 @@ async def test_a_message_in_hand_when_the_connection_closes_comes_again(own: Bro
         await waiting(own, "work", 0)
 
 
-async def test_work_that_has_begun_outlives_its_connection(own: Broker) -> None:
+async def test_processing_survives_its_connection(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_limit=SOON):
+    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         worker.started.clear()
@@ -236,16 +252,16 @@ async def test_work_that_has_begun_outlives_its_connection(own: Broker) -> None:
         assert [await worker.next(), await worker.next()] == [b"slow", b"slow"]
 
 
-async def test_a_message_for_no_queue_is_refused(own: Broker) -> None:
+async def test_an_unroutable_message_is_refused(own: Broker) -> None:
     with pytest.raises(Unroutable):
-        await own.publisher.publish(b"event", routing_key="nobody")
+        await own.publisher.publish(b"event", routing_key="unbound")
 
 
-async def test_without_a_connection_publishing_fails_at_once() -> None:
+async def test_publishing_without_a_connection_fails_at_once() -> None:
     nowhere = "amqp://guest:guest@127.0.0.1:1/"
     async with supervised(nowhere, name="publish", random=Random(1)) as link:
         publisher = Publisher(
-            link, topology=TOPOLOGY, new_id=lambda: "id", limit=timedelta(seconds=SOON)
+            link, topology=TOPOLOGY, new_id=lambda: "id", timeout=timedelta(seconds=SOON)
         )
 
         with pytest.raises(BrokerUnavailable):

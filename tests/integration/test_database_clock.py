@@ -1,4 +1,4 @@
-"""The time by the database's clock."""
+"""The database's clock."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture(name="client")
 async def _client(mongo_url: str) -> AsyncIterator[Client]:
-    async with connected(mongo_url, name="test", operation_limit=timedelta(seconds=30)) as client:
+    async with connected(mongo_url, name="test", operation_timeout=timedelta(seconds=30)) as client:
         yield client
 
 
@@ -35,7 +35,7 @@ async def time_of(client: Client) -> datetime:
     return found
 
 
-async def test_it_tells_the_databases_time_whatever_this_machines_clocks_say(
+async def test_it_returns_the_time_of_the_database_instead_of_this_machine(
     client: Client,
 ) -> None:
     clocks = [DatabaseClock(client, steady=Steady(at)) for at in (0.0, 1e9)]
@@ -46,7 +46,7 @@ async def test_it_tells_the_databases_time_whatever_this_machines_clocks_say(
     assert all(before <= clock() <= after for clock in clocks)
 
 
-async def test_between_two_measurements_the_steady_clock_counts_on(client: Client) -> None:
+async def test_between_measurements_it_follows_the_monotonic_clock(client: Client) -> None:
     steady = Steady(7.0)
     clock = DatabaseClock(client, steady=steady)
     await clock.measure()
@@ -57,7 +57,7 @@ async def test_between_two_measurements_the_steady_clock_counts_on(client: Clien
     assert clock() == first + timedelta(seconds=40)
 
 
-async def test_a_slow_answer_leaves_a_known_time_as_it_is(client: Client) -> None:
+async def test_a_slow_measurement_is_ignored(client: Client) -> None:
     ticks = iter([0.0] * 4 + [102.0])
     clock = DatabaseClock(client, steady=lambda: next(ticks, 0.0))
     await clock.measure()
@@ -68,18 +68,18 @@ async def test_a_slow_answer_leaves_a_known_time_as_it_is(client: Client) -> Non
     assert clock() == first
 
 
-async def test_a_body_begins_when_the_time_is_known(client: Client) -> None:
+async def test_the_body_starts_after_the_first_measurement(client: Client) -> None:
     async with database_clock(client) as clock:
         assert clock().tzinfo is not None
 
 
-async def test_a_database_that_does_not_answer_is_an_outage() -> None:
+async def test_an_unresponsive_database_raises_unavailable() -> None:
     async with connected("mongodb://127.0.0.1:1/?replicaSet=rs0", name="test") as client:
         with pytest.raises(Unavailable):
             await DatabaseClock(client).measure()
 
 
-async def test_a_wall_clock_that_is_wrong_is_reported(client: Client) -> None:
+async def test_a_wrong_wall_clock_is_reported(client: Client) -> None:
     steady = Steady(0.0)
     clock = DatabaseClock(client, steady=steady)
     await clock.measure()

@@ -1,4 +1,4 @@
-"""Wake-ups over a real broker: at once, or after their delay, and never before."""
+"""Delivery tasks over RabbitMQ: at once or after their delay, never before."""
 
 import asyncio
 import time
@@ -81,7 +81,7 @@ class Broker:
             prefetch=10,
             random=Random(2),
         )
-        await self.stack.enter_async_context(consuming(self.link, consumer, drain_limit=SOON))
+        await self.stack.enter_async_context(consuming(self.link, consumer, drain_timeout=SOON))
         return inbox
 
 
@@ -94,7 +94,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
             link,
             topology=topology,
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=SOON),
+            timeout=timedelta(seconds=SOON),
         )
         depths = QueueDepths(link, topology=topology)
         await link.add(publisher)
@@ -105,7 +105,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         yield Broker(amqp_url, delivery_queue, publisher, depths, link, stack)
 
 
-async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: Broker) -> None:
+async def test_first_attempts_and_retries_have_separate_queues(own: Broker) -> None:
     first, retries = await own.inbox(DELIVERIES_QUEUE), await own.inbox(RETRIES_QUEUE)
 
     await own.delivery_queue.enqueue([a_task(1)], retries=False)
@@ -115,7 +115,7 @@ async def test_first_attempts_and_retries_are_woken_in_queues_of_their_own(own: 
     assert [task for task, _ in await retries.until(1)] == [a_task(2, attempt=2)]
 
 
-async def test_many_at_once_share_messages(own: Broker) -> None:
+async def test_tasks_enqueued_together_share_messages(own: Broker) -> None:
     inbox = await own.inbox(DELIVERIES_QUEUE)
 
     await own.delivery_queue.enqueue(
@@ -126,7 +126,7 @@ async def test_many_at_once_share_messages(own: Broker) -> None:
     assert inbox.messages == 2
 
 
-async def test_a_retry_comes_after_its_delay_whatever_waits_beside_it(own: Broker) -> None:
+async def test_a_retry_arrives_after_its_delay_regardless_of_others(own: Broker) -> None:
     inbox = await own.inbox(RETRIES_QUEUE)
     started = time.monotonic()
 
@@ -140,7 +140,7 @@ async def test_a_retry_comes_after_its_delay_whatever_waits_beside_it(own: Broke
     assert long_at - started >= LONG.total_seconds()
 
 
-async def test_retries_that_begin_to_wait_together_share_messages(own: Broker) -> None:
+async def test_retries_scheduled_together_share_messages(own: Broker) -> None:
     inbox = await own.inbox(RETRIES_QUEUE)
 
     await asyncio.gather(*(own.delivery_queue.schedule(a_task(n), after=SHORT) for n in range(50)))
@@ -149,7 +149,7 @@ async def test_retries_that_begin_to_wait_together_share_messages(own: Broker) -
     assert inbox.messages < 50
 
 
-async def test_what_nobody_took_is_counted(own: Broker) -> None:
+async def test_waiting_messages_are_counted(own: Broker) -> None:
     await own.delivery_queue.enqueue(
         [a_task(number) for number in range(3 * MAX_BATCH_SIZE)], retries=False
     )
@@ -158,7 +158,7 @@ async def test_what_nobody_took_is_counted(own: Broker) -> None:
     assert await eventually(own.delivery_queue.waiting, lambda waiting: waiting == 4) == 4
 
 
-async def test_a_queue_that_was_deleted_is_made_again(own: Broker) -> None:
+async def test_a_deleted_queue_is_declared_again(own: Broker) -> None:
     async with await aio_pika.connect(own.url) as connection:
         await (await connection.channel()).queue_delete(delay_queue(SHORT))
 
@@ -179,10 +179,10 @@ class TestDeadLetters:
         await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 1)
         return inbox
 
-    async def test_a_letter_is_shown_with_its_queue_and_stays(self, own: Broker) -> None:
+    async def test_a_dead_letter_is_listed_with_its_queue_and_stays(self, own: Broker) -> None:
         await self.died(own)
         async with dead_letters(own.url, DEAD) as letters:
-            first, again = await letters.look(most=10), await letters.look(most=10)
+            first, again = await letters.look(limit=10), await letters.look(limit=10)
 
         [letter] = first
         assert (letter.queue, letter.reason, letter.body) == (
@@ -192,26 +192,26 @@ class TestDeadLetters:
         )
         assert [one.message_id for one in again] == [letter.message_id]
 
-    async def test_a_letter_is_put_back_into_its_queue(self, own: Broker) -> None:
+    async def test_a_dead_letter_is_requeued(self, own: Broker) -> None:
         inbox = await self.died(own)
         good = DeliveryTasks(tasks=(a_task(),)).model_dump_json().encode()
         await own.publisher.publish(good, routing_key=DEAD_LETTERS_QUEUE)
         async with dead_letters(own.url, DEAD) as letters:
-            done = await letters.requeue(most=10)
+            done = await letters.requeue(limit=10)
 
         # The other did not die in any queue: there is none to put it back into.
         assert done == 1
         assert inbox.tasks == []
         await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
 
-    async def test_one_letter_is_dropped_and_the_others_stay(self, own: Broker) -> None:
+    async def test_one_dead_letter_is_dropped_and_the_others_stay(self, own: Broker) -> None:
         await self.died(own)
         await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
         await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
         async with dead_letters(own.url, DEAD) as letters:
-            first, second = await letters.look(most=10)
-            dropped = await letters.drop(most=10, message_id=first.message_id)
-            left = await letters.look(most=10)
+            first, second = await letters.look(limit=10)
+            dropped = await letters.drop(limit=10, message_id=first.message_id)
+            left = await letters.look(limit=10)
 
         assert dropped == 1
         assert [one.message_id for one in left] == [second.message_id]

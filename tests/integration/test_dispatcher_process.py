@@ -1,4 +1,4 @@
-"""The dispatcher as a process: what it takes, what it tells, how it stops."""
+"""The dispatcher as a process: input, output and shutdown."""
 
 import asyncio
 import json
@@ -28,17 +28,17 @@ pytestmark = pytest.mark.integration
 
 METRICS = {
     "webhook_attempts_total",
-    "webhook_post_seconds",
-    "webhook_receipt_seconds",
+    "webhook_attempt_duration_seconds",
+    "webhook_delivery_latency_seconds",
     "webhooks_disabled_total",
     "webhook_deliveries_cancelled_total",
-    "webhook_deliveries_left_total",
-    "webhook_retries_not_published_total",
+    "webhook_deliveries_deferred_total",
+    "webhook_retry_publish_failures_total",
     "webhook_claims_lost_total",
     "webhook_attempts_crashed_total",
     "webhook_deliveries_waiting",
-    "webhook_lanes",
-    "webhook_sweeper_found_total",
+    "webhooks_throttled",
+    "webhook_deliveries_overdue_total",
     "webhook_dead_letters",
 }
 
@@ -69,7 +69,7 @@ def lines_of(pipe: Pipeline, event: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["event"] == event]
 
 
-async def test_an_event_reaches_those_who_subscribed_to_it(pipe: Pipeline) -> None:
+async def test_an_event_is_delivered_to_its_subscribers(pipe: Pipeline) -> None:
     await pipe.webhook("/all")
     await pipe.webhook("/units", events=("production_unit.*",))
     await pipe.dispatcher()
@@ -93,7 +93,7 @@ async def test_an_event_from_before_the_start_is_delivered(pipe: Pipeline) -> No
     assert (await pipe.receiver.next("/a")).genuine
 
 
-async def test_a_test_event_goes_to_its_webhook_alone(pipe: Pipeline) -> None:
+async def test_a_test_event_is_delivered_to_its_webhook_only(pipe: Pipeline) -> None:
     one = await pipe.webhook("/one", events=("company.created",))
     await pipe.webhook("/other")
     await pipe.dispatcher()
@@ -107,10 +107,10 @@ async def test_a_test_event_goes_to_its_webhook_alone(pipe: Pipeline) -> None:
     assert pipe.receiver.at("/other") == []
 
 
-async def test_all_that_is_recovered_is_sent_at_once(pipe: Pipeline) -> None:
+async def test_recovered_deliveries_are_sent_at_once(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/a", status=WebhookStatus.DISABLED)
-    # Nothing is left to the sweeper.
-    await pipe.dispatcher(webhook_sweep_grace="PT1H", webhook_sweep_interval="PT1H")
+    # The requeue job has no part in it.
+    await pipe.dispatcher(webhook_requeue_grace="PT1H", webhook_requeue_interval="PT1H")
     events = [an_event(number) for number in range(60)]
     await pipe.publish(*events)
     for event in events:
@@ -134,7 +134,7 @@ async def test_all_that_is_recovered_is_sent_at_once(pipe: Pipeline) -> None:
     assert set(pipe.receiver.counted().values()) == {1}
 
 
-async def test_an_attempt_is_one_log_line_that_gives_nothing_away(pipe: Pipeline) -> None:
+async def test_an_attempt_is_one_log_line_without_secrets(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/hook-with-a-token-in-it")
     await pipe.dispatcher()
     event = an_event()
@@ -150,7 +150,7 @@ async def test_an_attempt_is_one_log_line_that_gives_nothing_away(pipe: Pipeline
         assert secret not in log
 
 
-async def test_everything_is_measured(pipe: Pipeline) -> None:
+async def test_every_metric_is_exported(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/a")
     service = await pipe.dispatcher()
     event = an_event()
@@ -158,7 +158,8 @@ async def test_everything_is_measured(pipe: Pipeline) -> None:
     await pipe.until_row(event, webhook, state="succeeded")
 
     text = await eventually(
-        lambda: metrics_of(service), lambda text: "webhook_receipt_seconds_count 1.0" in text
+        lambda: metrics_of(service),
+        lambda text: "webhook_delivery_latency_seconds_count 1.0" in text,
     )
 
     described = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
@@ -166,7 +167,7 @@ async def test_everything_is_measured(pipe: Pipeline) -> None:
     assert 'webhook_attempts_total{cause="none",outcome="succeeded"} 1.0' in text
 
 
-async def test_a_stop_lets_a_post_in_flight_finish_and_records_it(pipe: Pipeline) -> None:
+async def test_a_shutdown_waits_for_a_post_in_flight_and_records_it(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/slow")
     gate = asyncio.Event()
 
@@ -191,7 +192,7 @@ async def test_a_stop_lets_a_post_in_flight_finish_and_records_it(pipe: Pipeline
     assert len(pipe.receiver.received) == 1
 
 
-async def test_a_bad_setting_stops_the_start_with_a_sentence(pipe: Pipeline) -> None:
+async def test_an_invalid_setting_prevents_the_start_with_a_message(pipe: Pipeline) -> None:
     service = pipe.system.start("dispatcher", webhook_lease="PT10S")
 
     async def status() -> int | None:
@@ -201,7 +202,7 @@ async def test_a_bad_setting_stops_the_start_with_a_sentence(pipe: Pipeline) -> 
     assert "WEBHOOK_LEASE must be a second longer" in pipe.system.log_of("dispatcher")
 
 
-async def test_dead_letters_are_listed_put_back_and_dropped_by_commands(pipe: Pipeline) -> None:
+async def test_commands_list_requeue_and_drop_dead_letters(pipe: Pipeline) -> None:
     await pipe.webhook("/a")
     await pipe.dispatcher()
 

@@ -1,4 +1,4 @@
-"""The command line of each service, as a person meets it first."""
+"""The command line of each service: usage and errors."""
 
 import os
 import socket
@@ -11,14 +11,14 @@ import pytest
 pytestmark = pytest.mark.integration
 
 SERVICES = ("gateway", "lookup", "webhook_registry", "dispatcher")
-#: Nothing listens there, and nothing is asked before the port is opened.
+#: An unused port: a service contacts no dependency before it opens its own port.
 SETTINGS = {
     "AMQP_URL": "amqp://127.0.0.1:1/",
     "MONGO_URL": "mongodb://127.0.0.1:1/",
     "INDEX_DIR": "/nonexistent",
     "WEBHOOK_SECRET_KEYS": "k:" + "A" * 43 + "=",
 }
-LIMIT = 60
+TIMEOUT = 60
 
 
 def call(
@@ -29,7 +29,7 @@ def call(
         env={"PATH": os.environ["PATH"], **settings},
         capture_output=True,
         text=True,
-        timeout=LIMIT,
+        timeout=TIMEOUT,
         check=False,
     )
 
@@ -37,7 +37,9 @@ def call(
 @pytest.mark.parametrize(
     "module,settings", [*((service, {}) for service in SERVICES), ("gateway", SETTINGS)]
 )
-def test_a_service_alone_lists_its_commands(module: str, settings: Mapping[str, str]) -> None:
+def test_a_service_without_a_command_lists_its_commands(
+    module: str, settings: Mapping[str, str]
+) -> None:
     called = call(module, settings=settings)
 
     assert called.returncode == 2
@@ -46,7 +48,7 @@ def test_a_service_alone_lists_its_commands(module: str, settings: Mapping[str, 
 
 
 @pytest.mark.parametrize("module", SERVICES)
-def test_each_setting_that_is_missing_is_one_line(module: str) -> None:
+def test_each_missing_setting_is_one_line(module: str) -> None:
     called = call(module, "serve", settings={})
 
     assert called.returncode == 2
@@ -56,7 +58,7 @@ def test_each_setting_that_is_missing_is_one_line(module: str) -> None:
     assert all(line.startswith("setting ") for line in called.stderr.splitlines())
 
 
-def test_a_port_that_is_taken_is_one_line() -> None:
+def test_a_port_in_use_is_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -90,7 +92,7 @@ def test_an_outage_is_one_line(arguments: tuple[str, ...]) -> None:
     assert "cannot be reached" in line
 
 
-def test_a_url_that_cannot_be_used_is_one_line_without_the_url() -> None:
+def test_an_invalid_url_is_one_line_without_the_url() -> None:
     called = call("lookup", "indexes", settings={"MONGO_URL": "mongodb://user:pass/word@host/"})
 
     assert called.returncode == 2

@@ -1,4 +1,4 @@
-"""The search index follows a real MongoDB, across restarts and losses."""
+"""The search index follows MongoDB, across restarts and losses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -23,17 +23,16 @@ from lookup.search.index import SearchIndex
 from lookup.store.documents import COMPANIES
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
 from tests.conftest import DatabaseNames
+from tests.delivery.waiting import SOON
 
 pytestmark = pytest.mark.integration
 
-#: Seconds in which a change is seen in every process (architecture.md says 2).
-SOON = 10.0
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
 async def mongo(mongo_url: str) -> AsyncIterator[Client]:
-    async with connected(mongo_url, name="test", operation_limit=None) as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         yield client
 
 
@@ -88,7 +87,7 @@ def finds(index: SearchIndex, name: str, vat: str = "12345674") -> bool:
     return hit is not None and hit.key == f"dk:{vat}"
 
 
-async def test_an_index_is_built_from_what_is_stored_and_from_its_country_alone(
+async def test_an_index_is_built_from_the_stored_companies_of_its_country(
     register: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
@@ -100,7 +99,7 @@ async def test_an_index_is_built_from_what_is_stored_and_from_its_country_alone(
         assert index.size.companies == 1
 
 
-async def test_a_large_register_is_indexed_by_other_processes(
+async def test_a_large_register_is_indexed_in_worker_processes(
     register: Database,
     writer: StoredRegisterWriter,
     tmp_path: Path,
@@ -134,14 +133,14 @@ async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
         await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
         held = index.search_name("Prøvefabrikken")
 
-        await writer.remove(CompanyKey("dk:12345674"), at=NOON, publish_events=False)
+        await writer.remove(CompanyKey.parse("dk:12345674"), at=NOON, publish_events=False)
         await eventually(lambda: index.search_name("Omdøbt Virksomhed") is None)
 
     assert held is not None
     assert held.matched_name == "Prøvefabrikken ApS", "the name that it had here before"
 
 
-async def test_a_restarted_process_goes_on_from_its_saved_copy(
+async def test_a_restarted_process_resumes_from_its_saved_copy(
     register: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
@@ -161,12 +160,12 @@ async def test_a_restarted_process_goes_on_from_its_saved_copy(
     assert answers_at_once
 
 
-async def test_an_index_whose_place_mongodb_has_forgotten_is_built_anew_and_answers_meanwhile(
+async def test_an_index_with_an_expired_resume_token_is_rebuilt_and_serves_meanwhile(
     register: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
     async with following(register, tmp_path) as (index, _):
-        await asyncio.to_thread(index.commit, b"\x05\x00\x00\x00\x00")  # a point nobody knows
+        await asyncio.to_thread(index.commit, b"\x05\x00\x00\x00\x00")  # an unknown point
     await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
 
     async with following(register, tmp_path) as (index, follower):
@@ -175,7 +174,7 @@ async def test_an_index_whose_place_mongodb_has_forgotten_is_built_anew_and_answ
         await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
 
 
-async def test_a_register_that_was_dropped_and_loaded_again_is_what_is_found(
+async def test_an_index_follows_a_register_that_is_dropped_and_loaded_again(
     register: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
@@ -203,7 +202,7 @@ class HeldIndex(SearchIndex):
             self.ended.set()
 
 
-async def test_a_stop_while_an_index_is_built_ends_the_building_first(
+async def test_a_shutdown_ends_the_build_of_an_index_first(
     register: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())

@@ -1,4 +1,4 @@
-"""`make install` makes .venv again when what it was made from has changed."""
+"""`make install` updates .venv when its sources have changed."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ class Checkout:
         return path
 
     def runs(self, *arguments: str) -> int:
-        """How often the installer runs when `make install` is called."""
+        """The number of runs of the installer."""
         log = self.folder / "runs"
         log.unlink(missing_ok=True)
         environment = {name: value for name, value in os.environ.items() if name != "PYTHON"}

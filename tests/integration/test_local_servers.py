@@ -10,16 +10,15 @@ import pymongo
 import pytest
 
 from local_stack.management import Management
+from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
-from local_stack.servers import BrokerAddress, OwnBroker
+from local_stack.servers import BrokerAddress
 from tests.conftest import DatabaseNames
+from tests.delivery.waiting import SOON
 
 pytestmark = pytest.mark.integration
 
 Collection = pymongo.collection.Collection[dict[str, Any]]
-
-#: Seconds in which a server on this machine has to show an effect.
-SOON = 10
 
 
 @pytest.fixture
@@ -45,8 +44,8 @@ def test_a_transaction_that_is_aborted_leaves_nothing(companies: Collection) -> 
     assert companies.count_documents({}) == 0
 
 
-def test_a_change_stream_tells_of_an_insert(companies: Collection) -> None:
-    with companies.watch(max_await_time_ms=SOON * 1000) as stream:
+def test_a_change_stream_contains_an_insert(companies: Collection) -> None:
+    with companies.watch(max_await_time_ms=int(SOON * 1000)) as stream:
         companies.insert_one({"_id": "dk:12345674"})
 
         change = stream.try_next()
@@ -84,7 +83,7 @@ async def test_the_management_api_closes_every_connection_of_a_virtual_host(
 
 @pytest.mark.chaos
 async def test_a_restarted_broker_has_its_ports_and_its_messages_again(
-    amqp_url: str, stoppable_broker: OwnBroker
+    amqp_url: str, stoppable_broker: RabbitMQ
 ) -> None:
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()

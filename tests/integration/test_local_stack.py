@@ -1,4 +1,4 @@
-"""What `make run` promises about processes, files and ports."""
+"""Processes, files and ports of `make run`."""
 
 import os
 import signal
@@ -11,14 +11,11 @@ import pytest
 from pydantic import SecretStr
 
 from local_stack import alone, ports, registers, state
-from local_stack.containers import docker_answers
 from local_stack.env_file import env_file
 from local_stack.errors import SetupError
 from local_stack.processes import Process, Program, complete, wait_for
 from local_stack.settings import StackSettings
-
-#: Seconds in which a process on this machine has to show an effect.
-SOON = 10
+from tests.delivery.waiting import SOON
 
 #: Announces itself, then runs until it is ended.
 ENDLESS = "import time; print('begun', flush=True); time.sleep(600)"
@@ -82,11 +79,10 @@ child.wait_until(lambda: False, seconds=600)
         assert killed.stdout is not None
         child = int(killed.stdout.readline().removeprefix("begun "))
         killed.kill()
-
     assert wait_for(lambda: alone.start_of(child) is None, seconds=SOON)
 
 
-def test_a_command_that_fails_is_quoted_with_what_it_said() -> None:
+def test_the_error_of_a_failed_command_quotes_its_output() -> None:
     with pytest.raises(SetupError, match=r"ended with status 2:\n  no"):
         complete(
             [sys.executable, "-c", "import sys; print('no', file=sys.stderr); exit(2)"],
@@ -112,7 +108,7 @@ def test_a_folder_can_be_run_in_again(tmp_path: Path) -> None:
         assert (tmp_path / "lock").read_text() == str(os.getpid())
 
 
-def test_what_a_killed_run_left_is_ended_by_the_next(tmp_path: Path) -> None:
+def test_processes_of_a_killed_run_are_ended_by_the_next(tmp_path: Path) -> None:
     left = begun(a_program(tmp_path, ENDLESS))
     alone.note_children(tmp_path, [left.pid])
 
@@ -120,7 +116,7 @@ def test_what_a_killed_run_left_is_ended_by_the_next(tmp_path: Path) -> None:
         assert left.exit_status is not None
 
 
-def test_what_a_killed_run_said_is_not_believed_while_the_next_one_starts(tmp_path: Path) -> None:
+def test_the_addresses_of_a_killed_run_are_removed_when_the_next_one_starts(tmp_path: Path) -> None:
     (tmp_path / "env").write_text("BASE_URL=http://127.0.0.1:1\n")
 
     with alone.alone(tmp_path):
@@ -137,7 +133,7 @@ def test_a_process_that_has_the_number_of_a_former_child_is_left_in_peace(tmp_pa
     stranger.stop()
 
 
-def test_stop_says_when_nothing_was_running(tmp_path: Path) -> None:
+def test_stop_reports_that_nothing_was_running(tmp_path: Path) -> None:
     assert not alone.stop(tmp_path / "never-run")
     assert not alone.stop(tmp_path)
 
@@ -200,22 +196,11 @@ def test_the_servers_of_an_earlier_run_are_not_given_ones(monkeypatch: pytest.Mo
     assert other.mongo_url is not None
 
 
-def test_docker_answers_when_its_socket_does(tmp_path: Path) -> None:
-    environment = {"DOCKER_HOST": f"unix://{tmp_path}/docker.sock"}
-    before = docker_answers(environment)
-
-    with socket.socket(socket.AF_UNIX) as engine:
-        engine.bind(f"{tmp_path}/docker.sock")
-        engine.listen()
-
-        assert (before, docker_answers(environment)) == (False, True)
-
-
 def test_free_ports_differ() -> None:
     assert len(set(ports.free_ports(50))) == 50
 
 
-def test_what_is_known_of_one_database_is_not_believed_of_another(tmp_path: Path) -> None:
+def test_the_state_of_one_database_does_not_apply_to_another(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     known = state.State("mongodb://a").with_key("id.secret").with_loaded("peppol", "digest")
 

@@ -1,4 +1,4 @@
-"""What `make run` gives webhooks: a key that seals, a certificate that is believed, a receiver."""
+"""Webhooks of `make run`: a sealing key, a trusted certificate, a receiver."""
 
 import hmac
 import json
@@ -26,17 +26,15 @@ from local_stack.certificates import Certificates, certificates
 from local_stack.ports import free_ports
 from local_stack.processes import Process, Program
 from local_stack.sealing import sealing_key
+from tests.delivery.waiting import SOON
 from webhook_store.secrets import SecretKeys
-
-#: Seconds in which a process on this machine has to show an effect.
-SOON = 20
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECRET = "whsec_bm90IGEgc2VjcmV0IG9mIGFueWJvZHk="
 
 
-def shake_hands(kept: Certificates, host: str) -> None:
-    """Raises ssl.SSLError when a client that believes the authority does not believe the server."""
+def trusted(kept: Certificates, host: str) -> bool:
+    """True if a handshake completes; raises ssl.SSLError for a certificate that is not trusted."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = ssl.create_default_context(cafile=kept.ca_file)
     # Later versions of Python ask for this by themselves.
@@ -50,19 +48,19 @@ def shake_hands(kept: Certificates, host: str) -> None:
     for side in sides * 3:
         with suppress(ssl.SSLWantReadError):
             side.do_handshake()
-    assert sides[0].version() is not None
+    return sides[0].version() is not None
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1"])
-def test_a_receiver_on_this_machine_is_believed_under_each_of_its_names(
+def test_a_receiver_on_this_machine_is_trusted_under_each_of_its_names(
     tmp_path: Path, host: str
 ) -> None:
-    shake_hands(certificates(tmp_path / "receiver"), host)
+    assert trusted(certificates(tmp_path / "receiver"), host)
 
 
-def test_a_receiver_is_not_believed_under_another_name(tmp_path: Path) -> None:
+def test_a_receiver_is_not_trusted_under_another_name(tmp_path: Path) -> None:
     with pytest.raises(ssl.SSLCertVerificationError, match="Hostname mismatch"):
-        shake_hands(certificates(tmp_path / "receiver"), "receiver.example.com")
+        trusted(certificates(tmp_path / "receiver"), "receiver.example.com")
 
 
 def test_the_certificate_is_kept_until_near_its_end(tmp_path: Path) -> None:
@@ -75,11 +73,11 @@ def test_the_certificate_is_kept_until_near_its_end(tmp_path: Path) -> None:
     assert near_its_end.read_bytes() != made
 
 
-def test_a_certificate_that_cannot_be_read_is_made_anew(tmp_path: Path) -> None:
+def test_an_unreadable_certificate_is_replaced(tmp_path: Path) -> None:
     broken = certificates(tmp_path / "receiver")
     broken.certificate.write_text("-----BEGIN CERTIFICATE-----\n")
 
-    shake_hands(certificates(tmp_path / "receiver"), "localhost")
+    assert trusted(certificates(tmp_path / "receiver"), "localhost")
 
 
 def test_only_the_owner_reads_keys_and_the_authority_keeps_none(tmp_path: Path) -> None:
@@ -95,7 +93,7 @@ def test_only_the_owner_reads_keys_and_the_authority_keeps_none(tmp_path: Path) 
     }
 
 
-def test_what_was_sealed_in_one_run_is_opened_in_the_next(tmp_path: Path) -> None:
+def test_a_secret_sealed_in_one_run_is_opened_in_the_next(tmp_path: Path) -> None:
     webhook = WebhookId("wh_a")
     first, second = (
         SecretKeys.parse(SecretStr(sealing_key(tmp_path)), random_bytes=secrets.token_bytes)
@@ -159,7 +157,7 @@ def signed(body: bytes) -> dict[str, str]:
     }
 
 
-def test_the_receiver_prints_what_is_signed_and_refuses_what_is_not(
+def test_the_receiver_prints_signed_deliveries_and_refuses_others(
     receiver: ReceiverProcess,
 ) -> None:
     body = json.dumps({"type": "company.updated", "vat": "01234567"}).encode()
@@ -176,7 +174,7 @@ def test_the_receiver_prints_what_is_signed_and_refuses_what_is_not(
     assert "Rejected" in printed
 
 
-def test_a_receiver_ends_when_it_is_told_to(receiver: ReceiverProcess) -> None:
+def test_a_receiver_ends_on_sigterm(receiver: ReceiverProcess) -> None:
     receiver.process.stop()
 
     assert receiver.process.exit_status == 0

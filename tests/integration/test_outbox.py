@@ -23,15 +23,16 @@ from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import Leases
 from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
-from lookup.ingest.outbox_worker import BrokerBus, NobodyListens, OutboxWorker, StoredEvents
+from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
 from lookup.ingest.publisher import PublishOutbox, WaitingEvent
-from lookup.store.documents import OUTBOX
+from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
+from tests.delivery.waiting import SOON
+from tests.fakes.lookup import FakeNotifier
 
 pytestmark = pytest.mark.integration
 
-SOON = 10.0
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 RETENTION = timedelta(days=30)
 TIMEOUT = timedelta(minutes=2)
@@ -57,7 +58,7 @@ class RecordingBus:
 
 @pytest.fixture
 async def register(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
-    async with connected(mongo_url, name="test") as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         database = named_database(client, database_names.register)
         await make_indexes(database)
         yield database
@@ -83,7 +84,7 @@ async def stored(register: Database, *events: tuple[str, str, int]) -> None:
 
 def publishing(register: Database, bus: object) -> PublishOutbox:
     outbox = StoredOutbox(register, retention=RETENTION)
-    return PublishOutbox(outbox, bus, lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
+    return PublishOutbox(outbox, bus, FakeNotifier(), lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
 
 
 def working(register: Database, bus: object, leases: object, *, number: int = 1) -> OutboxWorker:
@@ -114,7 +115,7 @@ async def unpublished(register: Database) -> list[str]:
     return [event["_id"] for event in found]
 
 
-async def test_what_waits_goes_out_once_and_by_revision(register: Database) -> None:
+async def test_pending_events_are_published_once_and_by_revision(register: Database) -> None:
     await stored(register, ("c", "dk:1", 3), ("a", "dk:1", 1), ("b", "dk:1", 2))
     bus = RecordingBus()
     publish = publishing(register, bus)
@@ -131,7 +132,7 @@ async def test_a_published_event_expires_after_the_retention(register: Database)
     await publishing(register, RecordingBus())()
 
     [event] = await register[OUTBOX].find().to_list(None)
-    assert event["expires_at"] == NOON + RETENTION
+    assert event["expires_at"] == NOON + RETENTION + EXPIRY_MARGIN
 
 
 async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(
@@ -169,7 +170,7 @@ async def test_a_process_that_dies_before_it_marks_publishes_the_same_id_again(
     assert bus.taken == ["a", "a"]
 
 
-async def test_events_wait_in_the_outbox_until_somebody_listens(
+async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
     register: Database, amqp_url: str
 ) -> None:
     await stored(register, ("a", "dk:1", 1))
@@ -181,12 +182,12 @@ async def test_events_wait_in_the_outbox_until_somebody_listens(
             link,
             topology=EXCHANGE,
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=SOON),
+            timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)
         await link.until_ready(SOON)
         publish = publishing(register, BrokerBus(publisher))
-        with pytest.raises(NobodyListens):
+        with pytest.raises(NoQueueBound):
             await publish()
         await _declared(amqp_url, EVERYTHING)
 
@@ -219,14 +220,14 @@ class ShortLease:
     """Is had once, and is another's from then on."""
 
     taken: int = 0
-    #: What the process told of the outbox while it had the lease.
+    #: Measurements of the outbox by the process while it had the lease.
     measured: float | None = None
     lost: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def take(self, *_: object, **__: object) -> bool:
         self.taken += 1
         if self.taken > 1:
-            self.measured = REGISTRY.get_sample_value("outbox_waiting")
+            self.measured = REGISTRY.get_sample_value("outbox_events_pending")
             self.lost.set()
         return self.taken == 1
 
@@ -236,14 +237,15 @@ class ShortLease:
 async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: Database) -> None:
     await stored(register, ("a", "dk:1", 1))
     lease = ShortLease()
-    # An outage is what a lease may run out in.
+    # A lease may expire during an outage.
     worker = working(register, RecordingBus(refused=frozenset({"dk:1"})), lease)
 
     async with beside(worker.run()), asyncio.timeout(SOON):
         await lease.lost.wait()
         # By now it stands by: between the two it waits for nothing.
         told = [
-            REGISTRY.get_sample_value(f"outbox_{name}") for name in ("waiting", "oldest_seconds")
+            REGISTRY.get_sample_value(name)
+            for name in ("outbox_events_pending", "outbox_oldest_pending_age_seconds")
         ]
 
     assert lease.measured == 1

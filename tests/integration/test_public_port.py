@@ -1,4 +1,4 @@
-"""The public port: how it stops, and what it makes of what is no HTTP."""
+"""The public port: shutdown, limits and malformed requests."""
 
 import asyncio
 import gzip
@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
+from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.routes import Dependencies, Policy, application
@@ -26,7 +27,9 @@ from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import Scope, write_key
 from gateway.domain.rates import Rate
 from tests.builders.keys import a_presented_key, an_api_key
+from tests.delivery.waiting import SOON
 from tests.fakes.gateway import (
+    FakeEvents,
     FakeKeyStore,
     FakeLookups,
     FakeSuggestions,
@@ -37,10 +40,9 @@ from tests.fakes.gateway import (
 pytestmark = pytest.mark.integration
 
 LOOKUP = "/api?country=dk&vat=12345674"
-SOON = 10.0
 
 
-#: More than the sockets of both sides hold of what the other side does not read.
+#: More bytes than the sockets of both sides buffer.
 SOCKET_BUFFERS = 64 * 2**20
 
 PRESENTED = a_presented_key()
@@ -54,6 +56,8 @@ def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100)
         lookups=lookups,
         suggestions=FakeSuggestions(),
         webhooks=FakeWebhooks(),
+        events=FakeEvents(),
+        signals=FeedNotices(),
         keys=keys,
         renderer=XmlRenderer(),
         clock=ManualClock(),
@@ -64,7 +68,7 @@ def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100)
     return application(surroundings, Policy(anonymous_rate=Rate(rate, 60), key_rate=Rate(rate, 60)))
 
 
-async def test_a_request_under_way_is_answered_before_the_end() -> None:
+async def test_a_shutdown_completes_requests_in_progress() -> None:
     lookups = FakeLookups()
     lookups.gate.clear()
     async with aiohttp.ClientSession() as session:
@@ -87,9 +91,13 @@ async def fetch(session: aiohttp.ClientSession, port: int) -> int:
 
 
 def serving(
-    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, **options: Any
+    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, rate: int = 100, **options: Any
 ) -> AbstractAsyncContextManager[int]:
-    return serving_app(an_application(lookups, keys or FakeKeyStore()), **options)
+    return serving_app(an_application(lookups, keys or FakeKeyStore(), rate=rate), **options)
+
+
+#: Enough for both servers to get a connection.
+SHARED_RATE = 1_000_000
 
 
 LIMITS = ConnectionLimits(max_connections=100)
@@ -98,22 +106,25 @@ LIMITS = ConnectionLimits(max_connections=100)
 def serving_app(
     app: web.Application,
     *,
-    stop_limit: float = 5,
+    port: int = 0,
+    shared: bool = False,
+    shutdown_grace: float = 5,
     limits: ConnectionLimits = LIMITS,
     registry: CollectorRegistry | None = None,
 ) -> AbstractAsyncContextManager[int]:
     return public_port(
         app,
         host="127.0.0.1",
-        port=0,
-        stop_limit=timedelta(seconds=stop_limit),
+        port=port,
+        shared=shared,
+        shutdown_grace=timedelta(seconds=shutdown_grace),
         new_id=lambda: "id",
         limits=limits,
         metrics=ConnectionMetrics(registry or CollectorRegistry()),
     )
 
 
-async def test_after_the_end_nobody_is_let_in() -> None:
+async def test_a_shut_down_server_accepts_no_connection() -> None:
     async with serving(FakeLookups()) as port:
         pass
 
@@ -121,11 +132,34 @@ async def test_after_the_end_nobody_is_let_in() -> None:
         await asyncio.open_connection("127.0.0.1", port)
 
 
-async def test_an_idle_connection_does_not_hold_up_the_end() -> None:
+async def test_servers_share_a_port_and_one_serves_on_without_the_other() -> None:
+    first, second = FakeLookups(), FakeLookups()
+    async with serving(first, shared=True, rate=SHARED_RATE) as port:
+        async with (
+            serving(second, port=port, shared=True, rate=SHARED_RATE),
+            asyncio.timeout(SOON),
+        ):
+            while not (first.asked and second.asked):
+                async with aiohttp.ClientSession() as session:
+                    assert await fetch(session, port) == 200
+        async with aiohttp.ClientSession() as session:
+            alone = await fetch(session, port)
+
+    assert alone == 200
+
+
+async def test_a_port_that_is_not_shared_is_taken() -> None:
+    async with serving(FakeLookups()) as port:
+        with pytest.raises(OSError, match="address already in use"):
+            async with serving(FakeLookups(), port=port, shared=True):
+                pass
+
+
+async def test_an_idle_connection_does_not_delay_the_shutdown() -> None:
     async with (
         aiohttp.ClientSession() as session,
         asyncio.timeout(SOON),
-        serving(FakeLookups(), stop_limit=10 * SOON) as port,
+        serving(FakeLookups(), shutdown_grace=10 * SOON) as port,
     ):
         assert await fetch(session, port) == 200
 
@@ -173,7 +207,7 @@ async def test_an_encoded_body_is_refused_on_every_path(line: str, encoding: str
 
 
 @pytest.mark.parametrize("framing", ["Content-Length: 112", "Transfer-Encoding: chunked"])
-async def test_no_body_is_inflated(framing: str) -> None:
+async def test_no_body_is_decompressed(framing: str) -> None:
     received: list[bytes] = []
 
     async def keep(request: web.Request) -> web.Response:
@@ -193,7 +227,7 @@ async def test_no_body_is_inflated(framing: str) -> None:
     assert received == [bomb]
 
 
-async def test_the_operational_port_inflates_no_body() -> None:
+async def test_the_operational_port_decompresses_no_body() -> None:
     sent = a_head(
         "POST /healthz", "Content-Encoding: gzip", "Content-Length: 7", "Connection: close"
     )
@@ -235,7 +269,7 @@ async def test_a_refused_client_is_not_asked_for_its_body() -> None:
 
 
 @pytest.mark.parametrize("version, count", [("1.1", 1), ("1.0", 0)])
-async def test_a_client_that_holds_its_body_back_is_asked_for_it(version: str, count: int) -> None:
+async def test_a_client_that_expects_100_continue_receives_it(version: str, count: int) -> None:
     head = a_head(
         "POST /api/batch",
         "Expect: 100-continue",
@@ -274,13 +308,13 @@ ANSWERED = a_head("GET /nothing")
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /api HTT", ANSWERED[:-2], b"\r\n\r\n"])
-async def test_a_connection_whose_head_does_not_come_is_closed(sent: bytes) -> None:
+async def test_a_connection_without_a_request_head_is_closed(sent: bytes) -> None:
     async with serving(FakeLookups(), limits=limits(head=0.05)) as port:
         assert await exchange(port, sent) == b""
 
 
 @pytest.mark.parametrize("begun", ["GET /api", "GET /api HTTP/1.1\r\nHost: x\r\nX-A: 1"])
-async def test_a_head_that_grows_for_ever_is_refused(begun: str) -> None:
+async def test_an_endless_head_is_refused(begun: str) -> None:
     parts = [f"\r\nX-{number}: {'a' * 4000}".encode() for number in range(100)]
     endless = [b"a" * 1000] * 100 if begun.endswith("api") else parts
 
@@ -290,7 +324,7 @@ async def test_a_head_that_grows_for_ever_is_refused(begun: str) -> None:
     assert b" 400 Bad Request" in answered.splitlines()[0]
 
 
-async def test_a_later_head_that_does_not_come_closes_the_connection_too() -> None:
+async def test_an_unfinished_later_head_closes_the_connection() -> None:
     async with (
         asyncio.timeout(SOON),
         serving(FakeLookups(), limits=limits(head=0.05)) as port,
@@ -303,7 +337,7 @@ async def test_a_later_head_that_does_not_come_closes_the_connection_too() -> No
         assert await slow.reader.read() == b""
 
 
-async def test_a_connection_may_be_idle_for_longer_than_a_head_may_take() -> None:
+async def test_a_connection_may_be_idle_longer_than_the_head_timeout() -> None:
     async with serving(FakeLookups(), limits=limits(head=0.05)) as port, client(port) as idle:
         first = await idle.ask(ANSWERED)
         assert await exchange(port, b"") == b""
@@ -311,7 +345,7 @@ async def test_a_connection_may_be_idle_for_longer_than_a_head_may_take() -> Non
         assert (first, await idle.ask(ANSWERED)) == (404, 404)
 
 
-async def test_a_new_client_is_served_in_place_of_the_one_that_is_idle() -> None:
+async def test_a_new_client_evicts_an_idle_connection() -> None:
     async with (
         serving(FakeLookups(), limits=limits(1)) as port,
         client(port) as idle,
@@ -323,7 +357,7 @@ async def test_a_new_client_is_served_in_place_of_the_one_that_is_idle() -> None
             assert await idle.reader.read() == b""
 
 
-async def test_when_all_are_busy_a_new_client_is_answered_503() -> None:
+async def test_a_new_client_receives_503_when_all_connections_are_busy() -> None:
     lookups = FakeLookups()
     lookups.gate.clear()
     async with (
@@ -343,7 +377,7 @@ async def test_when_all_are_busy_a_new_client_is_answered_503() -> None:
         assert await asked == 200
 
 
-async def test_a_client_that_takes_no_answers_is_closed() -> None:
+async def test_a_client_that_reads_no_responses_is_closed() -> None:
     registry = CollectorRegistry()
     app = an_application(FakeLookups(), FakeKeyStore(), rate=100_000)
     serving_it = serving_app(app, limits=limits(send=0.05), registry=registry)
@@ -411,7 +445,7 @@ NOT_ENCODED = "GET /api?country=dk&name=Prøve HTTP/1.1\r\nHost: x\r\n\r\n".enco
         (NOT_ENCODED, "invalid_parameter"),
     ],
 )
-async def test_what_cannot_be_read_is_a_problem_and_no_line_in_the_log(
+async def test_a_malformed_request_is_a_problem_without_a_log_line(
     caplog: pytest.LogCaptureFixture, sent: bytes, code: str
 ) -> None:
     async with serving(FakeLookups()) as port:

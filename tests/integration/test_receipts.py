@@ -26,13 +26,13 @@ from lookup.ingest.publisher import PublishOutbox, WaitingEvent
 from lookup.store.documents import OUTBOX
 from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import eventually
+from tests.delivery.waiting import SOON, eventually
+from tests.fakes.lookup import FakeNotifier
 from webhook_store.indexes import make_indexes as make_webhook_indexes
 from webhook_store.receipts import Receipts
 
 pytestmark = pytest.mark.integration
 
-SOON = 10.0
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 RETENTION = timedelta(days=30)
 TIMEOUT = timedelta(minutes=2)
@@ -40,7 +40,7 @@ TIMEOUT = timedelta(minutes=2)
 
 @dataclass
 class Dispatcher:
-    """The bus and the queue: notes what was published, and how much it takes."""
+    """The bus and the queue: records published events, and limits their number."""
 
     taken: list[str] = field(default_factory=list)
     takes_more: bool = True
@@ -65,7 +65,9 @@ class Outbox:
     def __post_init__(self) -> None:
         self.stored = StoredOutbox(self.register, retention=RETENTION)
         self.unconfirmed = StoredUnconfirmedEvents(self.register, receipt_timeout=TIMEOUT)
-        self.publish = PublishOutbox(self.stored, self.dispatcher, self.clock, TIMEOUT)
+        self.publish = PublishOutbox(
+            self.stored, self.dispatcher, FakeNotifier(), self.clock, TIMEOUT
+        )
         self.confirm = ConfirmEvents(
             self.unconfirmed,
             StoredReceipts(self.webhooks),
@@ -100,7 +102,7 @@ class Outbox:
         await self.receipts.add(ids, at=self.now)
 
     async def after(self, passed: timedelta) -> Sequence[str]:
-        """What a pass at this time publishes again."""
+        """The events that a pass at this time publishes again."""
         self.now += passed
         self.dispatcher.taken.clear()
         await self.confirm()
@@ -109,7 +111,7 @@ class Outbox:
 
 @pytest.fixture
 async def outbox(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Outbox]:
-    async with connected(mongo_url, name="test") as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         register = named_database(client, database_names.register)
         webhooks = named_database(client, database_names.webhooks)
         await make_indexes(register)
@@ -252,7 +254,7 @@ async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url:
             link,
             topology=delivery_topology(),
             new_id=lambda: uuid.uuid4().hex,
-            limit=timedelta(seconds=SOON),
+            timeout=timedelta(seconds=SOON),
         )
         await link.add(probe)
         await link.until_ready(SOON)

@@ -1,4 +1,4 @@
-"""Results that are recorded again, since an outage hid whether they had been written."""
+"""Results that are recorded again because an outage hid whether they were written."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from common.contracts.failures import Unavailable
-from common.contracts.webhooks import DisabledReason
+from common.contracts.webhooks import DisabledReason, Webhook
 from common.mongo import Database, connected, database
 from tests.builders.deliveries import a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
@@ -17,7 +17,6 @@ from tests.conftest import DatabaseNames
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.delivery_models import Attempted, Written
 from webhook_store.indexes import make_indexes
-from webhook_store.models import Webhook
 from webhook_store.recording import Recorder
 from webhook_store.registrations import Registrations
 from webhook_store.webhooks import Webhooks
@@ -57,7 +56,7 @@ class Store:
 @pytest.fixture(name="store")
 async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
     """A webhook, and results of attempts that all disable it."""
-    async with connected(mongo_url, name="test", operation_limit=timedelta(seconds=10)) as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         webhooks_db = database(client, database_names.webhooks)
         await make_indexes(webhooks_db)
         new = [a_new_delivery(number) for number in range(3)]
@@ -73,7 +72,7 @@ async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator
         yield Store(webhooks_db, registered.webhook, results)
 
 
-async def test_after_an_outage_before_the_rows_are_written_it_is_told_who_disabled(
+async def test_after_an_outage_before_the_write_the_disabling_result_is_reported(
     store: Store,
 ) -> None:
     with pytest.raises(Unavailable):
@@ -85,7 +84,9 @@ async def test_after_an_outage_before_the_rows_are_written_it_is_told_who_disabl
     assert await store.generation() == store.webhook.generation + 1
 
 
-async def test_after_an_outage_when_all_is_written_it_is_told_who_disabled(store: Store) -> None:
+async def test_after_an_outage_following_the_write_the_disabling_result_is_reported(
+    store: Store,
+) -> None:
     recorder = store.recorder()
 
     first = await recorder.record(store.results, at=NOON)

@@ -1,4 +1,4 @@
-"""Following the Danish register, over its own interface and into a real MongoDB."""
+"""Synchronisation of the Danish register, over its own interface and into MongoDB."""
 
 from datetime import UTC, date, datetime, timedelta
 
@@ -21,7 +21,7 @@ COMPANY, HOLDING, UNIT = "12345674", "12345682", "1012345670"
 
 
 @pytest.mark.parametrize("kind", DENMARK)
-async def test_a_source_begins_with_every_document_and_tells_nothing_of_them(
+async def test_the_first_pass_stores_every_document_without_events(
     world: World, kind: RegisterSource
 ) -> None:
     [result] = await world.sync(kind)
@@ -33,7 +33,7 @@ async def test_a_source_begins_with_every_document_and_tells_nothing_of_them(
     assert await world.wiring.states.is_loaded(kind.name)
 
 
-async def test_what_changed_is_stored_and_told(world: World) -> None:
+async def test_changes_are_stored_and_published(world: World) -> None:
     await world.sync(*DENMARK)
     world.registers.dk.set_status(COMPANY, "UNDER KONKURS", TODAY)
     world.registers.dk.set_owner(HOLDING, "12345712", "0.25", TODAY)
@@ -51,11 +51,11 @@ async def test_what_changed_is_stored_and_told(world: World) -> None:
     ]
 
 
-async def test_a_new_company_is_brought_before_its_units(world: World) -> None:
+async def test_a_new_company_is_stored_before_its_units(world: World) -> None:
     await world.sync(*DENMARK)
     _, number = world.registers.add_companies()
 
-    # Only the units are asked for; their company is brought all the same.
+    # Only the units are synchronised; their company is fetched, too.
     await world.sync(DK_UNITS)
 
     told = [kind for kind, company in await world.events() if company == f"dk:{number}"]
@@ -63,7 +63,7 @@ async def test_a_new_company_is_brought_before_its_units(world: World) -> None:
     assert set(told[1:]) == {"production_unit.created"}
 
 
-async def test_a_unit_that_moves_is_told_of_both_companies(world: World) -> None:
+async def test_a_moving_unit_has_events_of_both_companies(world: World) -> None:
     await world.sync(*DENMARK)
     world.registers.dk.move_unit(UNIT, to=HOLDING, on=TODAY)
 
@@ -75,7 +75,7 @@ async def test_a_unit_that_moves_is_told_of_both_companies(world: World) -> None
     }
 
 
-async def test_a_change_that_turns_up_late_is_not_missed(world: World) -> None:
+async def test_a_change_that_appears_late_is_not_missed(world: World) -> None:
     world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
     early = world.clock()
     world.clock.advance(timedelta(minutes=30))
@@ -92,7 +92,7 @@ async def test_a_change_that_turns_up_late_is_not_missed(world: World) -> None:
     assert await world.events() == [("company.updated", "dk:12345712")]
 
 
-async def test_reading_everything_again_changes_nothing(world: World) -> None:
+async def test_reading_all_documents_again_changes_nothing(world: World) -> None:
     await world.sync(*DENMARK)
     world.change_a_lot()
     await world.sync(*DENMARK)
@@ -105,7 +105,7 @@ async def test_reading_everything_again_changes_nothing(world: World) -> None:
     assert await world.contents() == before
 
 
-async def test_a_scroll_whose_page_is_lost_is_begun_again_from_the_cursor(world: World) -> None:
+async def test_a_scroll_with_a_lost_page_restarts_from_the_cursor(world: World) -> None:
     # Asked for again, the register would give the page after the lost one.
     world.served.faults.plan("/_search/scroll", BrokenOff(told=True))
 
@@ -114,14 +114,14 @@ async def test_a_scroll_whose_page_is_lost_is_begun_again_from_the_cursor(world:
     [whole] = await world.sync(DK_COMPANIES)
 
     stored = await world.contents()
-    assert broken.outcome is Outcome.REGISTER_AWAY
+    assert broken.outcome is Outcome.REGISTER_UNAVAILABLE
     assert reached.position.at < (await world.cursor(DK_COMPANIES)).position.at
     assert whole.outcome is Outcome.DONE
     assert len(stored["companies"]) == 25
     assert stored["outbox"] == [], "it was still the first load"
 
 
-async def test_a_search_that_the_register_forgot_is_begun_again(world: World) -> None:
+async def test_an_expired_scroll_is_restarted(world: World) -> None:
     world.served.faults.plan("/_search/scroll", Failure(404))
 
     [broken] = await world.sync(DK_COMPANIES)
@@ -131,7 +131,7 @@ async def test_a_search_that_the_register_forgot_is_begun_again(world: World) ->
     assert len((await world.contents())["companies"]) == 25
 
 
-async def test_a_wrong_password_is_a_fault_and_not_tried_again(
+async def test_a_wrong_password_is_not_retried(
     mongo_url: str, database_names: DatabaseNames
 ) -> None:
     async with a_world(mongo_url, database_names.register, cvr_user="somebody") as world:
@@ -141,7 +141,7 @@ async def test_a_wrong_password_is_a_fault_and_not_tried_again(
         assert len(world.served.requests) == 1
 
 
-async def test_a_document_that_cannot_be_read_holds_nothing_up(world: World) -> None:
+async def test_an_unreadable_document_does_not_hold_up_others(world: World) -> None:
     await world.sync(*DENMARK)
 
     def spoil(company: Document) -> None:
@@ -156,7 +156,7 @@ async def test_a_document_that_cannot_be_read_holds_nothing_up(world: World) -> 
     assert await world.events() == [("company.updated", f"dk:{HOLDING}")]
 
 
-async def test_what_the_register_calls_a_mistake_of_its_own_has_ended_until_it_takes_that_back(
+async def test_a_company_registered_in_error_has_ended_until_it_is_reinstated(
     world: World,
 ) -> None:
     await world.sync(*DENMARK)
@@ -187,7 +187,7 @@ async def test_what_the_register_calls_a_mistake_of_its_own_has_ended_until_it_t
     ]
 
 
-async def test_a_mistake_that_was_never_stored_is_none_of_ours(world: World) -> None:
+async def test_an_unknown_company_registered_in_error_is_out_of_scope(world: World) -> None:
     def mistaken(document: Document) -> None:
         document["fejlRegistreret"] = True
 
@@ -198,7 +198,7 @@ async def test_a_mistake_that_was_never_stored_is_none_of_ours(world: World) -> 
     assert await world.database["companies"].find_one({"_id": f"dk:{HOLDING}"}) is None
 
 
-async def test_a_document_that_is_dated_far_ahead_hides_nothing_that_comes_before_its_day(
+async def test_a_document_dated_in_the_future_hides_no_earlier_change(
     world: World,
 ) -> None:
     far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
@@ -216,7 +216,7 @@ async def test_a_document_that_is_dated_far_ahead_hides_nothing_that_comes_befor
 
 
 @pytest.mark.parametrize("path", ["/virksomhed/_search", "/_search/scroll"])
-async def test_what_a_failed_shard_keeps_back_is_read_by_the_next_pass(
+async def test_documents_of_a_failed_shard_are_read_by_the_next_pass(
     world: World, path: str
 ) -> None:
     world.served.faults.plan(path, ShardFailed())
@@ -224,5 +224,5 @@ async def test_what_a_failed_shard_keeps_back_is_read_by_the_next_pass(
     [partial] = await world.sync(DK_COMPANIES)
     [whole] = await world.sync(DK_COMPANIES)
 
-    assert (partial.outcome, whole.outcome) == (Outcome.REGISTER_AWAY, Outcome.DONE)
+    assert (partial.outcome, whole.outcome) == (Outcome.REGISTER_UNAVAILABLE, Outcome.DONE)
     assert len((await world.contents())["companies"]) == 25

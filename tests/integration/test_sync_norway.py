@@ -1,4 +1,4 @@
-"""Following the Norwegian register, over its own interface and into a real MongoDB."""
+"""Synchronisation of the Norwegian register, over its own interface and into MongoDB."""
 
 import gzip
 from dataclasses import replace
@@ -24,7 +24,7 @@ UNIT = "310345687"
 
 
 @pytest.mark.parametrize("kind", NORWAY)
-async def test_a_source_begins_with_the_whole_file_and_tells_nothing_of_it(
+async def test_the_first_pass_loads_the_whole_file_without_events(
     world: World, kind: RegisterSource
 ) -> None:
     [result] = await world.sync(kind)
@@ -35,7 +35,7 @@ async def test_a_source_begins_with_the_whole_file_and_tells_nothing_of_it(
     assert stored["outbox"] == []
 
 
-async def test_what_changed_is_fetched_and_told(world: World) -> None:
+async def test_changes_are_fetched_and_published(world: World) -> None:
     await world.sync(*NORWAY)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
     world.registers.no.go_bankrupt(OTHER, TODAY)
@@ -50,7 +50,7 @@ async def test_what_changed_is_fetched_and_told(world: World) -> None:
     ]
 
 
-async def test_a_new_company_is_told_with_its_units_and_owners(world: World) -> None:
+async def test_a_new_company_is_published_with_its_units_and_owners(world: World) -> None:
     await world.sync(*NORWAY)
     number, _ = world.registers.add_companies()
     for unit in world.registers.no.units_of(number):
@@ -65,7 +65,7 @@ async def test_a_new_company_is_told_with_its_units_and_owners(world: World) -> 
     assert told == {"company.created", "owners.changed"} | units
 
 
-async def test_a_deleted_company_ends_and_keeps_what_was_known_of_it(world: World) -> None:
+async def test_a_deleted_company_has_ended_and_keeps_its_fields(world: World) -> None:
     await world.sync(NO_ENTITIES)
     before = await world.stored_company(COMPANY)
     world.registers.no.entities.delete(COMPANY, TODAY)
@@ -81,7 +81,7 @@ async def test_a_deleted_company_ends_and_keeps_what_was_known_of_it(world: Worl
     assert await world.events() == [("company.status_changed", f"no:{COMPANY}")]
 
 
-async def test_a_company_that_the_feed_calls_removed_is_purged(world: World) -> None:
+async def test_a_company_that_the_feed_marks_as_removed_is_purged(world: World) -> None:
     await world.sync(*NORWAY)
     world.registers.no.entities.remove(COMPANY)
 
@@ -94,7 +94,7 @@ async def test_a_company_that_the_feed_calls_removed_is_purged(world: World) -> 
     assert await world.events() == [("company.removed", f"no:{COMPANY}")]
 
 
-async def test_a_company_that_is_gone_without_an_end_is_purged(world: World) -> None:
+async def test_a_company_that_is_gone_without_a_last_day_is_purged(world: World) -> None:
     await world.sync(NO_ENTITIES)
     world.registers.no.entities.remove(COMPANY)
     world.registers.no.entities.updates[-1]["endringstype"] = "Endring"
@@ -104,7 +104,7 @@ async def test_a_company_that_is_gone_without_an_end_is_purged(world: World) -> 
     assert await world.events() == [("company.removed", f"no:{COMPANY}")]
 
 
-async def test_a_unit_changes_moves_closes_and_goes(world: World) -> None:
+async def test_a_unit_changes_moves_closes_and_is_deleted(world: World) -> None:
     await world.sync(*NORWAY)
     units = world.registers.no.units
     moving, closing, ending, going = list(units.documents)[:4]
@@ -125,7 +125,7 @@ async def test_a_unit_changes_moves_closes_and_goes(world: World) -> None:
     assert await world.database["production_units"].find_one({"_id": f"no:{going}"}) is None
 
 
-async def test_a_unit_that_moves_takes_its_identifiers_along(world: World) -> None:
+async def test_a_moving_unit_keeps_its_identifiers(world: World) -> None:
     directory = world.registers.directory
     directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
     directory.publish()
@@ -155,7 +155,7 @@ async def test_owners_follow_the_roles(world: World) -> None:
     assert await world.events() == [("owners.changed", f"no:{TRADER}")]
 
 
-async def test_several_pages_are_read_to_the_end_and_read_once(world: World) -> None:
+async def test_several_pages_are_each_read_once(world: World) -> None:
     await world.sync(NO_ENTITIES, NO_ROLES)
     numbers = [found["organisasjonsnummer"] for found in world.registers.no.entities.standing()]
     for turn in range(35):
@@ -171,7 +171,7 @@ async def test_several_pages_are_read_to_the_end_and_read_once(world: World) -> 
     assert len(world.served.requests) == 2, "one empty page of each feed"
 
 
-async def test_role_events_of_one_time_are_all_read_though_they_fall_on_two_pages(
+async def test_role_events_of_one_time_on_two_pages_are_all_read(
     world: World,
 ) -> None:
     await world.sync(NO_ROLES)
@@ -191,7 +191,7 @@ async def test_role_events_of_one_time_are_all_read_though_they_fall_on_two_page
     assert [b"Ny Eier" in company["owners"] for company in owners] == [True] * 15
 
 
-async def test_entries_that_come_twice_or_in_the_wrong_order_or_of_nothing_do_no_harm(
+async def test_repeated_unordered_and_unknown_entries_are_harmless(
     world: World,
 ) -> None:
     await world.sync(NO_ENTITIES)
@@ -237,7 +237,7 @@ async def test_reading_the_whole_feed_again_changes_nothing(
     assert await world.contents() == before
 
 
-async def test_a_change_made_while_the_file_was_made_is_not_lost(world: World) -> None:
+async def test_a_change_made_while_the_file_was_written_is_not_lost(world: World) -> None:
     # The file was begun before the change and is dated after it.
     old = world.registers.no.snapshots["enheter"]
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
@@ -249,7 +249,7 @@ async def test_a_change_made_while_the_file_was_made_is_not_lost(world: World) -
     assert (await world.stored_company(COMPANY))["name"] == "NYE PRØVEFABRIKKEN AS"
 
 
-async def test_what_the_feed_missed_is_found_with_the_file_a_week_later(world: World) -> None:
+async def test_changes_that_the_feed_missed_are_found_in_the_weekly_file(world: World) -> None:
     await world.sync(*NORWAY)
     entities, units = world.registers.no.entities, world.registers.no.units
     ended, removed, unit = [
@@ -277,7 +277,7 @@ async def test_what_the_feed_missed_is_found_with_the_file_a_week_later(world: W
     assert ("owners.changed", f"no:{TRADER}") in told
 
 
-async def test_an_older_file_reverts_nothing_that_is_newer(world: World) -> None:
+async def test_an_older_file_does_not_revert_newer_records(world: World) -> None:
     await world.sync(*NORWAY)
     world.clock.advance(WEEK)
     world.registers.publish()
@@ -293,7 +293,7 @@ async def test_an_older_file_reverts_nothing_that_is_newer(world: World) -> None
     assert await world.contents() == before
 
 
-async def test_a_difference_that_the_register_itself_does_not_confirm_changes_nothing(
+async def test_a_difference_that_the_register_does_not_confirm_changes_nothing(
     world: World,
 ) -> None:
     await world.sync(*NORWAY)
@@ -328,7 +328,7 @@ async def test_an_unchanged_file_is_not_compared_again(world: World) -> None:
     assert len(files) == 1, "304, and then not due for another week"
 
 
-async def test_a_company_was_updated_when_the_register_says_and_not_when_we_asked(
+async def test_the_update_time_of_a_company_is_the_registers_not_the_requests(
     world: World,
 ) -> None:
     await world.sync(NO_ENTITIES)
@@ -344,7 +344,7 @@ async def test_a_company_was_updated_when_the_register_says_and_not_when_we_aske
     assert company["version"][0] > told_at + timedelta(hours=3), "it is as new as the question"
 
 
-async def test_what_a_whole_file_told_first_was_updated_by_the_time_of_the_file(
+async def test_a_company_from_a_whole_file_has_the_files_update_time(
     world: World,
 ) -> None:
     await world.sync(NO_ENTITIES)
@@ -362,7 +362,7 @@ async def test_what_a_whole_file_told_first_was_updated_by_the_time_of_the_file(
     assert company["updated_at"] == made_at.replace(microsecond=0)
 
 
-async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> None:
+async def test_a_removed_unit_is_published_as_ended_and_not_restored(world: World) -> None:
     directory = world.registers.directory
     directory.register("0192", UNIT, holder=UNIT, country="no", on=TODAY)
     directory.publish()
@@ -389,7 +389,7 @@ async def test_a_removed_unit_is_told_as_ended_and_stays_out(world: World) -> No
     assert len(await world.events()) == 2
 
 
-async def test_role_events_that_are_dated_far_ahead_hide_nothing_and_end_their_pass(
+async def test_role_events_dated_in_the_future_hide_no_other_and_end_the_pass(
     world: World,
 ) -> None:
     await world.sync(*NORWAY)
@@ -413,7 +413,7 @@ async def test_role_events_that_are_dated_far_ahead_hide_nothing_and_end_their_p
     assert [one for one in world.served.requests if "/oppdateringer/" not in one] == []
 
 
-async def test_a_number_that_the_register_takes_for_none_holds_up_no_list(world: World) -> None:
+async def test_a_number_that_the_register_rejects_does_not_hold_up_its_batch(world: World) -> None:
     await world.sync(NO_ENTITIES, NO_ROLES)
     entities = world.registers.no.entities
     entities.refused.add("987654321")

@@ -1,4 +1,4 @@
-"""Passes over the sources: one process at a time, whole files that are broken, registers away."""
+"""Passes: leases, broken files, and unavailable registers."""
 
 import asyncio
 from dataclasses import replace
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 COMPANY = "310345679"
 
 
-async def test_of_two_syncs_that_run_at_once_one_does_the_work(world: World) -> None:
+async def test_of_two_concurrent_syncs_one_runs_the_pass(world: World) -> None:
     other = replace(world.wiring, holder="another")
     world.served.faults.plan("/enheter/lastned", Slow(0.2))
 
@@ -35,7 +35,7 @@ async def test_of_two_syncs_that_run_at_once_one_does_the_work(world: World) -> 
     assert sum("/lastned" in request for request in world.served.requests) == 1
 
 
-async def test_a_sync_that_ended_leaves_the_source_to_others_at_once(world: World) -> None:
+async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
     await world.sync(NO_ENTITIES)
 
     result = await replace(world.wiring, holder="another").passes(NO_ENTITIES).once()
@@ -43,7 +43,7 @@ async def test_a_sync_that_ended_leaves_the_source_to_others_at_once(world: Worl
     assert result.outcome is Outcome.DONE
 
 
-async def test_a_cursor_that_another_sync_has_moved_is_not_moved_back(world: World) -> None:
+async def test_a_cursor_moved_by_another_sync_is_not_moved_back(world: World) -> None:
     await world.sync(NO_ENTITIES)
     slow = await world.cursor(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
@@ -56,7 +56,7 @@ async def test_a_cursor_that_another_sync_has_moved_is_not_moved_back(world: Wor
     assert (await world.cursor(NO_ENTITIES)).position.sequence == update
 
 
-async def test_two_syncs_that_begin_at_once_have_one_cursor(world: World) -> None:
+async def test_two_syncs_that_start_together_share_one_cursor(world: World) -> None:
     await world.sync(NO_ENTITIES)
     begun = replace(await world.cursor(NO_ENTITIES), revision=0)
 
@@ -65,7 +65,7 @@ async def test_two_syncs_that_begin_at_once_have_one_cursor(world: World) -> Non
 
 
 @pytest.mark.parametrize("kind", NORWAY)
-async def test_a_truncated_file_is_no_beginning(world: World, kind: RegisterSource) -> None:
+async def test_a_truncated_first_file_fails_the_pass(world: World, kind: RegisterSource) -> None:
     path = {"no-enheter": "/enheter/lastned", "no-underenheter": "/underenheter/lastned"}
     world.served.faults.plan(path.get(kind.name, "/totalbestand"), BrokenOff())
 
@@ -95,7 +95,7 @@ async def test_nothing_counts_as_absent_from_a_truncated_file(world: World) -> N
     assert not any("organisasjonsnummer=" in request for request in world.served.requests)
 
 
-async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(world: World) -> None:
+async def test_transient_errors_delay_a_pass_without_changing_its_result(world: World) -> None:
     await world.sync(*sources().values())
     world.change_a_lot()
     faults = world.served.faults
@@ -115,7 +115,7 @@ async def test_faults_on_the_way_delay_a_pass_and_change_nothing_of_its_end(worl
     assert await world.events() == events
 
 
-async def test_a_register_that_is_away_is_told_and_asked_again_later(world: World) -> None:
+async def test_an_unavailable_register_is_reported_and_retried_later(world: World) -> None:
     await world.sync(NO_ENTITIES)
     world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
     world.served.faults.plan("/oppdateringer/enheter", TooManyRequests(retry_after=3600))
@@ -123,12 +123,12 @@ async def test_a_register_that_is_away_is_told_and_asked_again_later(world: Worl
     [away] = await world.sync(NO_ENTITIES)
     [back] = await world.sync(NO_ENTITIES)
 
-    assert (away.outcome, away.wait) == (Outcome.REGISTER_AWAY, timedelta(hours=1))
+    assert (away.outcome, away.wait) == (Outcome.REGISTER_UNAVAILABLE, timedelta(hours=1))
     assert back.outcome is Outcome.DONE
     assert len(await world.events()) == 1
 
 
-async def test_a_source_that_is_followed_is_read_again_and_again_with_the_waits_it_needs(
+async def test_a_followed_source_is_read_repeatedly_with_the_requested_waits(
     world: World,
 ) -> None:
     lane = [world.wiring.passes(kind) for kind in (NO_ENTITIES, NO_UNITS)]
@@ -153,7 +153,7 @@ class EndOfTest(Exception):
 
 
 @pytest.mark.parametrize("body", [b"[]", b"few", b"<html>503</html>"])
-async def test_a_file_that_lacks_most_of_what_the_last_one_had_is_a_failed_pass(
+async def test_a_file_with_far_fewer_records_than_the_last_fails_the_pass(
     world: World, body: bytes
 ) -> None:
     await world.sync(NO_ENTITIES)
@@ -171,7 +171,7 @@ async def test_a_file_that_lacks_most_of_what_the_last_one_had_is_a_failed_pass(
     assert not any("organisasjonsnummer=" in request for request in world.served.requests)
 
 
-async def test_an_empty_file_is_no_beginning(world: World) -> None:
+async def test_an_empty_first_file_fails_the_pass(world: World) -> None:
     replace_file(world, b"[]")
 
     [result] = await world.sync(NO_ENTITIES)

@@ -1,4 +1,4 @@
-"""Following the Peppol Directory, over its exports and into a real MongoDB."""
+"""Synchronisation of the Peppol Directory, over its export and into MongoDB."""
 
 from datetime import date, timedelta
 
@@ -20,11 +20,11 @@ HOUR = timedelta(hours=1)
 
 
 def exports(world: World) -> int:
-    """How often the export was asked for."""
+    """The number of downloads of the export."""
     return sum("/export/" in request for request in world.served.requests)
 
 
-async def test_a_new_identifier_is_told_the_day_after(world: World) -> None:
+async def test_a_new_identifier_is_published_by_the_next_days_pass(world: World) -> None:
     await world.sync(DK_COMPANIES, PEPPOL)
     world.registers.directory.register("0088", GLN, holder=COMPANY, country="dk", on=TODAY)
     world.registers.publish()
@@ -35,7 +35,7 @@ async def test_a_new_identifier_is_told_the_day_after(world: World) -> None:
     assert await world.events() == [("einvoicing.changed", f"dk:{COMPANY}")]
 
 
-async def test_the_export_is_asked_for_once_a_day_however_often_it_is_synced(world: World) -> None:
+async def test_the_export_is_downloaded_once_a_day_regardless_of_passes(world: World) -> None:
     for _ in range(3):
         await world.sync(PEPPOL)
     once = exports(world)
@@ -58,10 +58,10 @@ async def test_an_unchanged_export_is_not_downloaded(world: World) -> None:
     assert world.clock() - (await world.cursor(PEPPOL)).until < HOUR
 
 
-async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowed(
+async def test_a_failed_download_is_retried_sooner_within_the_limit(
     world: World,
 ) -> None:
-    # Each try fails for good, whatever the client does about it.
+    # Each attempt fails, retries included.
     world.served.faults.plan("/export/businesscards-json", *[Failure(404)] * 9)
 
     asked = []
@@ -75,7 +75,7 @@ async def test_a_failed_download_is_made_again_sooner_but_no_oftener_than_allowe
     assert asked[-1] == 3, "the directory allows three a day"
 
 
-async def test_a_truncated_export_is_not_taken_for_a_whole_one(world: World) -> None:
+async def test_a_truncated_export_fails_the_pass(world: World) -> None:
     world.served.faults.plan("/stored-exports/businesscards-json", BrokenOff())
 
     [broken] = await world.sync(PEPPOL)
@@ -88,7 +88,7 @@ async def test_a_truncated_export_is_not_taken_for_a_whole_one(world: World) -> 
     assert await world.wiring.states.is_loaded(PEPPOL.name)
 
 
-async def test_an_identifier_that_the_export_has_no_longer_is_dropped_and_told(
+async def test_an_identifier_missing_from_the_export_is_dropped_and_published(
     world: World,
 ) -> None:
     directory = world.registers.directory
@@ -111,7 +111,7 @@ async def test_an_identifier_that_the_export_has_no_longer_is_dropped_and_told(
     assert f"0088:{GLN}" not in {entry["identifier"] for entry in change["new"]}
 
 
-async def test_an_export_that_lacks_most_of_what_is_stored_is_no_whole_one(world: World) -> None:
+async def test_an_export_with_far_fewer_identifiers_fails_the_pass(world: World) -> None:
     directory = world.registers.directory
     for index in range(110):
         directory.register("0088", gln("5790", index), holder=COMPANY, country="dk", on=TODAY)

@@ -1,4 +1,4 @@
-"""`python -m lookup sync` as a process: what it ends with, what it says, what it measures."""
+"""`python -m lookup sync` as a process: exit status, output and metrics."""
 
 import asyncio
 import os
@@ -43,13 +43,13 @@ def environment(served: Served, mongo_url: str, database_names: DatabaseNames) -
         "CVR_PASSWORD": "sample",
         "CVR_ALLOW_PLAINTEXT": "true",
         "PEPPOL_URL": str(served.url),
-        "REGISTER_DELAY": "PT0.01S",
+        "REGISTER_RETRY_DELAY": "PT0.01S",
         "SYNC_INTERVAL": "PT0.1S",
     }
 
 
 async def ended(environment: Mapping[str, str], *arguments: str) -> tuple[int, list[Any], str]:
-    """Exit status, log lines, and what was said on standard error."""
+    """Exit status, log lines, and standard error."""
     process = await _started(environment, *arguments)
     async with asyncio.timeout(SOON):
         out, err = await process.communicate()
@@ -78,7 +78,7 @@ async def _started(environment: Mapping[str, str], *arguments: str) -> asyncio.s
     )
 
 
-async def test_all_sources_are_brought_up_to_date_in_their_order(
+async def test_all_sources_are_synchronised_in_order(
     environment: dict[str, str], database: Database
 ) -> None:
     status, lines, _ = await ended(environment, "all")
@@ -98,7 +98,7 @@ async def test_all_sources_are_brought_up_to_date_in_their_order(
     assert await database["companies"].count_documents({"core": {"$ne": None}}) > 45
 
 
-async def test_a_password_that_goes_over_plain_http_is_said_at_the_start(
+async def test_a_password_over_plain_http_is_logged_at_startup(
     environment: dict[str, str],
 ) -> None:
     _, allowed, _ = await ended(environment, "dk-virksomhed")
@@ -111,14 +111,14 @@ async def test_a_password_that_goes_over_plain_http_is_said_at_the_start(
     assert "cvr.plaintext" not in {line["event"] for line in elsewhere}
 
 
-async def test_denmark_without_a_user_is_wrong_use(environment: dict[str, str]) -> None:
+async def test_a_danish_source_without_a_user_is_wrong_usage(environment: dict[str, str]) -> None:
     status, _, said = await ended({**environment, "CVR_USER": ""}, "no-enheter", "dk-virksomhed")
 
     assert status == 2
     assert "CVR_USER" in said
 
 
-async def test_the_worst_of_several_ends_is_the_status(
+async def test_the_highest_status_of_several_sources_is_returned(
     environment: dict[str, str], served: Served
 ) -> None:
     served.faults.plan("/underenheter/lastned", Failure(404))
@@ -130,7 +130,7 @@ async def test_the_worst_of_several_ends_is_the_status(
     assert outcomes == ["done", "register_fault", "done"]
 
 
-async def test_a_database_that_is_away_is_a_status_of_its_own(
+async def test_an_unavailable_database_has_a_status_of_its_own(
     environment: dict[str, str],
 ) -> None:
     (port,) = free_ports(1)
@@ -142,7 +142,7 @@ async def test_a_database_that_is_away_is_a_status_of_its_own(
     assert "Traceback" not in said
 
 
-async def test_a_followed_register_is_kept_up_with_and_measured_until_it_is_told_to_stop(
+async def test_a_followed_register_is_synchronised_and_measured_until_stopped(
     environment: dict[str, str], served: Served, database: Database
 ) -> None:
     (port,) = free_ports(1)

@@ -1,4 +1,4 @@
-"""What a register marks as secret or is personal goes no further than the document it stands in."""
+"""Secret and personal data of a register's documents are neither stored nor logged."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -15,7 +15,7 @@ TODAY = date(2026, 11, 2)
 
 
 def contacts(document: Any, *, secret: bool) -> Iterator[str]:
-    """All that reach somebody, of those marked secret or of the others."""
+    """Contact data, either those marked secret or the others."""
     if isinstance(document, dict):
         if "kontaktoplysning" in document and document.get("hemmelig", False) is secret:
             yield document["kontaktoplysning"]
@@ -36,7 +36,7 @@ def birth_dates(roles: Any) -> set[str]:
     }
 
 
-async def test_no_secret_reaches_what_is_stored_or_told(world: World) -> None:
+async def test_no_secret_is_stored_or_published(world: World) -> None:
     await world.sync(*NORWAY, *DENMARK)
     dk, no = world.registers.dk, world.registers.no
     for number in dk.companies.documents:

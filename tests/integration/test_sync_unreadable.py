@@ -1,4 +1,4 @@
-"""Feeds with entries that cannot be read: none moves a cursor, and none hides a later change."""
+"""Feeds with unreadable entries: they neither move a cursor nor hide a later change."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ def an_entry(sequence: Any, **fields: Any) -> dict[str, Any]:
     }
 
 
-def standing(source: RegisterSource) -> float | None:
+def unreadable_entries(source: RegisterSource) -> float | None:
     return REGISTRY.get_sample_value("sync_unreadable_entries", {"source": source.name})
 
 
@@ -54,7 +54,7 @@ async def following(world: World) -> World:
         an_entry(9_000_000_000_000_000_000, dato="0001-01-01T00:00:00+14:00"),
     ],
 )
-async def test_an_unreadable_entry_moves_no_cursor_and_hides_no_later_change(
+async def test_an_unreadable_entry_neither_moves_the_cursor_nor_hides_later_changes(
     following: World, entry: dict[str, Any]
 ) -> None:
     entities = following.registers.no.entities
@@ -73,7 +73,7 @@ async def test_an_unreadable_entry_moves_no_cursor_and_hides_no_later_change(
     assert (await following.cursor(SOURCE)).position.sequence == last_sound
 
 
-async def test_a_cursor_that_stands_before_an_unreadable_entry_grows_old_until_it_is_passed(
+async def test_the_age_of_a_cursor_before_an_unreadable_entry_grows_until_it_is_passed(
     following: World,
 ) -> None:
     entities = following.registers.no.entities
@@ -81,17 +81,17 @@ async def test_a_cursor_that_stands_before_an_unreadable_entry_grows_old_until_i
     entities.tell(OTHER, "Endring")["dato"] = "not a time"
 
     outcomes = [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
-    old, counted = (await following.cursor(SOURCE)).until, standing(SOURCE)
+    old, counted = (await following.cursor(SOURCE)).until, unreadable_entries(SOURCE)
     entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
     outcomes += [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
 
     assert outcomes == [Outcome.REFUSED] * 3 + [Outcome.DONE]
     assert (old, counted) == (until, 1)
     assert (await following.cursor(SOURCE)).until > until
-    assert standing(SOURCE) == 0
+    assert unreadable_entries(SOURCE) == 0
 
 
-async def test_what_an_unreadable_entry_is_about_is_fetched_where_it_has_a_number(
+async def test_an_unreadable_entry_with_a_number_is_fetched(
     following: World,
 ) -> None:
     entities = following.registers.no.entities
@@ -103,7 +103,7 @@ async def test_what_an_unreadable_entry_is_about_is_fetched_where_it_has_a_numbe
     assert (await following.stored_company(OTHER))["name"] == "NYTT NAVN AS"
 
 
-async def test_more_unreadable_entries_than_fit_on_a_page_hold_nothing_up(
+async def test_a_page_of_unreadable_entries_does_not_hold_up_the_feed(
     following: World,
 ) -> None:
     entities = following.registers.no.entities
@@ -117,7 +117,7 @@ async def test_more_unreadable_entries_than_fit_on_a_page_hold_nothing_up(
     assert (await following.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
 
 
-async def test_an_error_that_nobody_foresaw_fails_the_pass_of_its_source_alone(
+async def test_an_unexpected_error_fails_only_the_pass_of_its_source(
     world: World,
 ) -> None:
     async def broken(_tally: Tally) -> Cursor:
@@ -144,7 +144,7 @@ class EndOfTest(Exception):
     """Seen enough."""
 
 
-async def test_a_danish_document_that_is_refused_moves_no_cursor(world: World) -> None:
+async def test_a_refused_danish_document_does_not_move_the_cursor(world: World) -> None:
     companies = world.registers.dk.companies
     await world.sync(DK_COMPANIES)
     before = await world.cursor(DK_COMPANIES)

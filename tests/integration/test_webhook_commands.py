@@ -1,4 +1,4 @@
-"""The registry's commands, as processes against a real MongoDB."""
+"""The registry's commands, as processes against MongoDB."""
 
 import os
 import subprocess
@@ -56,7 +56,7 @@ def keys(*ids: str) -> str:
 
 @pytest.fixture(name="commands")
 async def _commands(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Commands]:
-    async with connected(mongo_url, name="test") as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         environment = {
             "MONGO_URL": mongo_url,
             "WEBHOOK_SECRET_KEYS": keys("k1"),
@@ -65,7 +65,7 @@ async def _commands(mongo_url: str, database_names: DatabaseNames) -> AsyncItera
         yield Commands(environment, database(client, database_names.webhooks))
 
 
-async def test_indexes_are_made_once_and_harmlessly_again(commands: Commands) -> None:
+async def test_creating_indexes_is_repeatable(commands: Commands) -> None:
     first = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
     again = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
 
@@ -75,7 +75,7 @@ async def test_indexes_are_made_once_and_harmlessly_again(commands: Commands) ->
         assert {model.document["name"] for model in models} <= made.keys()
 
 
-async def test_resealing_says_how_many(commands: Commands) -> None:
+async def test_resealing_reports_its_count(commands: Commands) -> None:
     new = await commands.created("k1")
 
     done = commands.run("reseal", WEBHOOK_SECRET_KEYS=keys("k2", "k1"))
@@ -85,7 +85,7 @@ async def test_resealing_says_how_many(commands: Commands) -> None:
     assert found[new.webhook.id].secrets == SigningSecrets(new.secret)
 
 
-async def test_resealing_without_the_key_that_is_needed_names_the_webhooks(
+async def test_resealing_without_a_required_key_names_the_webhooks(
     commands: Commands,
 ) -> None:
     new = await commands.created("k9")
@@ -96,7 +96,7 @@ async def test_resealing_without_the_key_that_is_needed_names_the_webhooks(
     assert new.webhook.id in done.stderr
 
 
-async def test_an_operator_stops_a_webhook_and_starts_it_again(commands: Commands) -> None:
+async def test_an_operator_disables_and_enables_a_webhook(commands: Commands) -> None:
     new = await commands.created()
     registrations = Registrations(commands.database, secret_keys(), Random(1))
 
@@ -113,17 +113,17 @@ async def test_an_operator_stops_a_webhook_and_starts_it_again(commands: Command
 
 
 @pytest.mark.parametrize("command", ["disable", "enable"])
-def test_an_unknown_webhook_is_told(commands: Commands, command: str) -> None:
+def test_an_unknown_webhook_is_reported(commands: Commands, command: str) -> None:
     done = commands.run(command, "wh_unknown")
 
     assert (done.returncode, done.stderr) == (1, "there is no webhook wh_unknown\n")
 
 
-def test_a_database_that_is_away_is_told(commands: Commands) -> None:
+def test_an_unavailable_database_is_reported(commands: Commands) -> None:
     done = commands.run("reseal", MONGO_URL="mongodb://127.0.0.1:9/?replicaSet=rs0")
 
     assert (done.returncode, done.stderr) == (1, "the database cannot be reached\n")
 
 
-def test_a_command_that_does_not_exist_is_misuse(commands: Commands) -> None:
+def test_an_unknown_command_is_wrong_usage(commands: Commands) -> None:
     assert commands.run("explode").returncode == 2

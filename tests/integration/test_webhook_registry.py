@@ -1,4 +1,4 @@
-"""The registry over a real RabbitMQ and MongoDB, asked as the gateway asks it."""
+"""The webhook registry over RabbitMQ and MongoDB, called as by the gateway."""
 
 import asyncio
 import base64
@@ -23,6 +23,7 @@ from common.contracts.failures import FailureCode
 from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from common.contracts.webhooks import (
     AttemptStatus,
+    DeliveryQuery,
     Operation,
     WebhookId,
     WebhookReply,
@@ -31,13 +32,14 @@ from common.contracts.webhooks import (
 )
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import Route, RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_routes import Route
 from common.mongo import Database, connected, database
 from common.runtime.health import Health
 from tests.builders.deliveries import a_delivery_id, a_new_delivery
-from tests.builders.webhooks import SOMEBODY_ELSE, a_draft, a_request, encoded_key
+from tests.builders.webhooks import OTHER_OWNER, a_draft, a_request, encoded_key
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import eventually
+from tests.delivery.waiting import SOON, eventually
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_store.delivery_documents import new_document
@@ -47,11 +49,8 @@ from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = pytest.mark.integration
 
-#: Seconds in which anything on this machine has happened.
-SOON = 10.0
 
-
-#: Deliveries that no single write begins anew in the time of an operation.
+#: More deliveries than one write can restart within the timeout of an operation.
 MANY = 25_000
 #: Seconds that the gateway waits for the registry.
 GATEWAY_WAITS = 1.8
@@ -68,7 +67,7 @@ class Registry:
 
     async def ask(self, request: WebhookRequest) -> WebhookReply:
         return await self.client.call(
-            Route(WEBHOOKS_QUEUE), request, WebhookReply, limit=SOON, request_id="request"
+            Route(WEBHOOKS_QUEUE), request, WebhookReply, timeout=SOON, request_id="request"
         )
 
     async def do(self, operation: Operation, **fields: Any) -> WebhookReply:
@@ -95,7 +94,7 @@ def _settings(amqp_url: str, mongo_url: str, database_names: DatabaseNames) -> S
         mongo_url=SecretStr(mongo_url),
         webhooks_db=database_names.webhooks,
         webhook_secret_keys=SecretStr(f"k1:{encoded_key('k1')}"),
-        webhook_limit=5,
+        max_webhooks_per_owner=5,
     )
 
 
@@ -104,7 +103,7 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
     numbers = count(1)
     async with AsyncExitStack() as stack:
         mongo = await stack.enter_async_context(
-            connected(settings.mongo_url.get_secret_value(), name="test")
+            connected(settings.mongo_url.get_secret_value(), name="test", operation_timeout=None)
         )
         await make_indexes(database(mongo, settings.webhooks_db))
         health = Health()
@@ -116,7 +115,7 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(
-            rpc_client(*links, new_id=lambda: str(next(numbers)))
+            rpc_client(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
         )
         for link in links:
             await link.until_ready(SOON)
@@ -127,7 +126,7 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
 @pytest.fixture(name="webhooks_db")
 async def _webhooks_db(settings: Settings) -> AsyncIterator[Database]:
     url = settings.mongo_url.get_secret_value()
-    async with connected(url, name="test", operation_limit=None) as mongo:
+    async with connected(url, name="test", operation_timeout=None) as mongo:
         yield database(mongo, settings.webhooks_db)
 
 
@@ -140,7 +139,7 @@ async def until_ready(health: Health) -> None:
 
 @dataclass(frozen=True)
 class Events:
-    """What comes out of the exchange of events."""
+    """Messages of the exchange of events."""
 
     bodies: asyncio.Queue[bytes]
 
@@ -167,7 +166,7 @@ async def _events(amqp_url: str) -> AsyncIterator[Events]:
         yield events
 
 
-async def test_a_webhook_lives_from_its_creation_to_its_end(registry: Registry) -> None:
+async def test_a_webhook_is_created_changed_and_deleted(registry: Registry) -> None:
     created = await registry.created(events=["company.*"])
     webhook_id = created.pop("id")
 
@@ -182,12 +181,12 @@ async def test_a_webhook_lives_from_its_creation_to_its_end(registry: Registry) 
     assert [webhook["id"] for webhook in listed["webhooks"]] == [webhook_id]
     assert (changed["description"], changed["events"]) == ("x", ["company.*"])
     assert len(base64.b64decode(rotated["secret"].removeprefix("whsec_"))) == 32
-    assert deliveries == {"deliveries": []}
+    assert deliveries == {"deliveries": [], "cursor": None}
     assert gone.status == 204
     assert await registry.refused(Operation.GET, webhook_id=webhook_id) == "webhook_not_found"
 
 
-async def test_of_creations_at_once_just_as_many_succeed_as_may_be(registry: Registry) -> None:
+async def test_concurrent_creations_respect_the_maximum(registry: Registry) -> None:
     results = await asyncio.gather(
         *(registry.do(Operation.CREATE, body=a_draft()) for _ in range(20)), return_exceptions=True
     )
@@ -198,7 +197,7 @@ async def test_of_creations_at_once_just_as_many_succeed_as_may_be(registry: Reg
     assert refused == [FailureCode.WEBHOOK_LIMIT_REACHED] * 15
 
 
-async def test_of_creations_at_once_under_one_key_one_makes_a_webhook_and_shows_its_secret(
+async def test_concurrent_creations_under_one_key_make_one_webhook_and_show_its_secret_once(
     registry: Registry,
 ) -> None:
     replies = await asyncio.gather(
@@ -212,7 +211,7 @@ async def test_of_creations_at_once_under_one_key_one_makes_a_webhook_and_shows_
     assert len(read(await registry.do(Operation.LIST))["webhooks"]) == 1
 
 
-async def test_a_test_event_comes_out_of_the_exchange_addressed_to_its_webhook(
+async def test_a_test_event_is_published_for_its_webhook(
     registry: Registry, events: Events
 ) -> None:
     webhook_id = (await registry.created())["id"]
@@ -225,7 +224,7 @@ async def test_a_test_event_comes_out_of_the_exchange_addressed_to_its_webhook(
     assert orjson.loads(public)["data"] == {}
 
 
-async def test_of_tests_at_once_under_one_key_all_are_one_event(
+async def test_concurrent_tests_under_one_key_are_one_event(
     registry: Registry, events: Events
 ) -> None:
     webhook_id = (await registry.created())["id"]
@@ -244,15 +243,15 @@ async def test_of_tests_at_once_under_one_key_all_are_one_event(
     assert len(ids) == 1
 
 
-async def test_a_test_that_nobody_takes_is_told_as_unavailable(registry: Registry) -> None:
+async def test_a_test_without_a_queue_fails_as_unavailable(registry: Registry) -> None:
     webhook_id = (await registry.created())["id"]
 
     code = await registry.refused(Operation.TEST, webhook_id=webhook_id)
 
-    assert code is FailureCode.SERVICE_UNAVAILABLE
+    assert code is FailureCode.UNAVAILABLE
 
 
-async def test_a_creation_that_the_broker_delivers_twice_is_one_webhook_with_one_secret(
+async def test_a_redelivered_creation_makes_one_webhook_with_one_secret(
     registry: Registry,
 ) -> None:
     request = a_request(Operation.CREATE, call_id=UUID(int=7), body=a_draft())
@@ -264,7 +263,7 @@ async def test_a_creation_that_the_broker_delivers_twice_is_one_webhook_with_one
     assert len(read(await registry.do(Operation.LIST))["webhooks"]) == 1
 
 
-async def test_what_the_broker_delivers_twice_is_done_once_and_answered_alike(
+async def test_a_redelivered_request_takes_effect_once_with_the_same_reply(
     registry: Registry, webhooks_db: Database
 ) -> None:
     webhook_id = (await registry.created())["id"]
@@ -287,7 +286,7 @@ async def test_what_the_broker_delivers_twice_is_done_once_and_answered_alike(
     assert read(answers[1][0]) == {"count": 1}
 
 
-async def test_a_recovery_of_very_many_is_answered_as_soon_as_one_of_few(
+async def test_a_large_recovery_responds_as_fast_as_a_small_one(
     registry: Registry, webhooks_db: Database
 ) -> None:
     webhook_id = (await registry.created())["id"]
@@ -305,7 +304,7 @@ async def test_a_recovery_of_very_many_is_answered_as_soon_as_one_of_few(
     )
 
 
-async def test_a_recovery_that_a_process_left_is_finished_by_the_next(
+async def test_another_process_completes_an_abandoned_recovery(
     settings: Settings, webhooks_db: Database
 ) -> None:
     await make_indexes(webhooks_db)
@@ -341,14 +340,14 @@ def cancelled_rows(webhook_id: str, count: int) -> list[dict[str, Any]]:
     ]
 
 
-async def test_another_owner_sees_nothing_of_a_webhook(registry: Registry) -> None:
+async def test_webhooks_are_invisible_to_other_owners(registry: Registry) -> None:
     webhook_id = (await registry.created())["id"]
 
     code = await registry.refused(
         Operation.DELIVERIES,
-        owner=SOMEBODY_ELSE,
+        owner=OTHER_OWNER,
         webhook_id=webhook_id,
-        status=AttemptStatus.CANCELLED,
+        query=DeliveryQuery(status=AttemptStatus.CANCELLED),
     )
 
     assert code is FailureCode.WEBHOOK_NOT_FOUND
@@ -362,7 +361,7 @@ async def test_an_unknown_delivery_is_not_found(registry: Registry) -> None:
     assert code is FailureCode.DELIVERY_NOT_FOUND
 
 
-async def test_no_secret_is_left_in_logs_queues_metrics_or_database(
+async def test_logs_queues_metrics_and_database_contain_no_secret(
     registry: Registry,
     mongo_admin: pymongo.MongoClient[dict[str, Any]],
     events: Events,

@@ -1,9 +1,10 @@
-"""Webhooks in a real MongoDB, as the dispatcher and the operators use them."""
+"""Webhooks in MongoDB, as dispatcher and operators access them."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import combinations, product
 from random import Random
 from typing import Any
 
@@ -12,15 +13,22 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
-from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
+from common.contracts.webhooks import DisabledReason, WebhookFilter, WebhookId, WebhookStatus
 from common.mongo import Client, Database, connected, database
-from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, secret_keys
+from tests.builders.webhooks import (
+    NOON,
+    OWNER,
+    a_call,
+    a_registered,
+    a_secret,
+    is_for,
+    secret_keys,
+)
 from tests.conftest import DatabaseNames
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.indexes import make_indexes
 from webhook_store.matching import Subject, event_keys
 from webhook_store.models import (
-    EventFilter,
     KeptAnswer,
     KeyScope,
     KeyUse,
@@ -65,26 +73,26 @@ class Store:
 
 @pytest.fixture(name="store")
 async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-    async with connected(mongo_url, name="test") as client:
+    async with connected(mongo_url, name="test", operation_timeout=None) as client:
         webhooks = database(client, database_names.webhooks)
         await make_indexes(webhooks)
         yield Store(client, webhooks)
 
 
-async def test_an_event_matches_the_webhooks_that_are_for_it(store: Store) -> None:
+async def test_an_event_matches_its_webhooks(store: Store) -> None:
     every = await store.created()
     of_country = await store.created(
-        events=("company.*",), filter=EventFilter(countries=(Country.DK,))
+        events=("company.*",), filter=WebhookFilter(countries=(Country.DK,))
     )
     of_company = await store.created(
         events=("company.updated", "owners.*"),
-        filter=EventFilter(companies=(CompanyKey("dk:12345674"),)),
+        filter=WebhookFilter(companies=(CompanyKey.parse("dk:12345674"),)),
     )
     await store.created(events=("owners.changed",))
-    await store.created(filter=EventFilter(countries=(Country.NO,)))
-    await store.created(filter=EventFilter(companies=(CompanyKey("no:123456785"),)))
+    await store.created(filter=WebhookFilter(countries=(Country.NO,)))
+    await store.created(filter=WebhookFilter(companies=(CompanyKey.parse("no:123456785"),)))
     await store.created(
-        events=("owners.*",), filter=EventFilter(companies=(CompanyKey("dk:12345674"),))
+        events=("owners.*",), filter=WebhookFilter(companies=(CompanyKey.parse("dk:12345674"),))
     )
     subject = Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674")
 
@@ -95,7 +103,49 @@ async def test_an_event_matches_the_webhooks_that_are_for_it(store: Store) -> No
     assert {match.webhook_id for match in matches} == expected
 
 
-async def test_a_disabled_webhook_matches_and_says_so(store: Store) -> None:
+async def test_every_part_of_a_filter_selects(store: Store) -> None:
+    chosen = await store.created(
+        filter=WebhookFilter(
+            industries=("62",), forms=("AS",), municipalities=("oslo",), fields=("address",)
+        )
+    )
+    for other in (
+        WebhookFilter(industries=("63",)),
+        WebhookFilter(industries=("62",), forms=("ASA",)),
+        WebhookFilter(municipalities=("BERGEN",)),
+        WebhookFilter(fields=("name",)),
+    ):
+        await store.created(filter=other)
+    subject = Subject(
+        EventType.COMPANY_UPDATED,
+        Country.NO,
+        "923609016",
+        form="AS",
+        industries=("62010",),
+        municipality="OSLO",
+        fields=("address.street",),
+    )
+
+    [matches] = await store.webhooks().matching([subject])
+
+    assert [match.webhook_id for match in matches] == [chosen.webhook.id]
+
+
+async def test_an_owners_headers_are_sealed_and_opened_for_the_post(store: Store) -> None:
+    new = await store.created(headers=("X-Tenant",), new_headers={"X-Tenant": "hush"})
+
+    sendable = await store.webhooks().sendable([new.webhook.id], at=NOON)
+
+    document = await store.database["webhooks"].find_one({"_id": new.webhook.id})
+    opened = sendable[new.webhook.id].headers
+    assert {name: value.get_secret_value() for name, value in opened.items()} == {
+        "X-Tenant": "hush"
+    }
+    assert b"hush" not in bson.encode(document or {})
+    assert "hush" not in repr(sendable)
+
+
+async def test_a_disabled_webhook_matches_as_disabled(store: Store) -> None:
     new = await store.created(
         status=WebhookStatus.DISABLED,
         disabled_at=NOON,
@@ -111,12 +161,14 @@ async def test_a_disabled_webhook_matches_and_says_so(store: Store) -> None:
     ]
 
 
-async def test_events_that_are_matched_together_get_their_own_matches(store: Store) -> None:
+async def test_events_of_a_batch_have_their_own_matches(store: Store) -> None:
     every = await store.created()
-    company = EventFilter(companies=(CompanyKey("dk:12345674"), CompanyKey("no:123456785")))
+    company = WebhookFilter(
+        companies=(CompanyKey.parse("dk:12345674"), CompanyKey.parse("no:123456785"))
+    )
     of_companies = await store.created(events=("company.*",), filter=company)
     of_country = await store.created(
-        events=("owners.*",), filter=EventFilter(countries=(Country.NO,))
+        events=("owners.*",), filter=WebhookFilter(countries=(Country.NO,))
     )
     expected = {
         Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"): {every, of_companies},
@@ -135,7 +187,38 @@ async def test_events_that_are_matched_together_get_their_own_matches(store: Sto
         assert {match.webhook_id for match in found} == ids
 
 
-async def test_matching_reads_one_index(store: Store) -> None:
+async def test_filters_select_for_each_event_of_a_batch_as_for_it_alone(store: Store) -> None:
+    parts: dict[str, tuple[str, ...]] = {
+        "forms": ("AS",),
+        "industries": ("62", "41.2"),
+        "municipalities": ("Oslo",),
+        "fields": ("address",),
+    }
+    filters = [None, WebhookFilter(countries=(Country.NO,))]
+    for size in (1, 2, 4):
+        for names in combinations(parts, size):
+            limits = WebhookFilter(**{name: parts[name] for name in names})
+            filters += [limits, limits.model_copy(update={"countries": (Country.NO,)})]
+    stored = [await store.created(filter=limits) for limits in filters]
+    values = product(
+        Country, ("AS", "ENK", None), ("62010", "51000"), ("OSLO", None), ("address.city", "name")
+    )
+    subjects = [
+        Subject(EventType.COMPANY_UPDATED, country, "12345674", form, (code,), town, (changed,))
+        for country, form, code, town, changed in values
+    ]
+
+    together = await store.webhooks().matching(subjects)
+
+    for subject, found in zip(subjects, together, strict=True):
+        [alone] = await store.webhooks().matching([subject])
+        ids = {one.webhook.id for one in stored if is_for(one.webhook, subject)}
+        assert {match.webhook_id for match in found} == ids
+        assert {match.webhook_id for match in alone} == ids
+        assert len(alone) == len(found) == len(ids)
+
+
+async def test_matching_uses_one_index(store: Store) -> None:
     await store.created()
     keys = event_keys(Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"))
 
@@ -144,7 +227,7 @@ async def test_matching_reads_one_index(store: Store) -> None:
     assert plan["queryPlanner"]["winningPlan"]["inputStage"]["indexName"] == "match_keys"
 
 
-async def test_one_webhook_is_found_whatever_it_subscribes_to(store: Store) -> None:
+async def test_one_webhook_is_found_with_any_subscription(store: Store) -> None:
     new = await store.created(events=("owners.changed",))
 
     match = await store.webhooks().match_of(new.webhook.id)
@@ -153,7 +236,7 @@ async def test_one_webhook_is_found_whatever_it_subscribes_to(store: Store) -> N
     assert await store.webhooks().match_of(WebhookId("wh_unknown")) is None
 
 
-async def test_a_webhook_is_sent_to_with_its_opened_secret(store: Store) -> None:
+async def test_a_sendable_webhook_has_its_decrypted_secret(store: Store) -> None:
     new = await store.created()
 
     found = await store.webhooks().sendable([new.webhook.id, WebhookId("wh_unknown")], at=NOON)
@@ -165,7 +248,7 @@ async def test_a_webhook_is_sent_to_with_its_opened_secret(store: Store) -> None
     assert "in_the_clear" not in repr(sendable)
 
 
-async def test_a_replaced_secret_signs_until_its_overlap_is_over(store: Store) -> None:
+async def test_a_replaced_secret_signs_until_the_end_of_its_overlap(store: Store) -> None:
     new = await store.created()
     await store.rotated(new.webhook.id)
     webhooks, webhook_id = store.webhooks(), new.webhook.id
@@ -177,7 +260,7 @@ async def test_a_replaced_secret_signs_until_its_overlap_is_over(store: Store) -
     assert after[webhook_id].secrets == SigningSecrets(a_secret("whsec_new"))
 
 
-async def test_a_webhook_whose_key_is_not_here_has_no_secrets_and_harms_no_other(
+async def test_a_webhook_with_an_unknown_key_has_no_secrets_and_does_not_affect_others(
     store: Store,
 ) -> None:
     strange, known = await store.created("k9"), await store.created("k1")
@@ -218,7 +301,7 @@ async def test_a_webhook_is_disabled_once(store: Store) -> None:
     )
 
 
-async def test_what_was_in_flight_cannot_disable_a_webhook_that_was_enabled_again(
+async def test_an_attempt_in_flight_cannot_disable_a_webhook_enabled_since(
     store: Store,
 ) -> None:
     new = await store.created(generation=3)
@@ -230,7 +313,7 @@ async def test_what_was_in_flight_cannot_disable_a_webhook_that_was_enabled_agai
     assert not done
 
 
-async def test_every_secret_is_sealed_anew_with_the_newest_key(store: Store) -> None:
+async def test_every_secret_is_resealed_with_the_newest_key(store: Store) -> None:
     old, rotated = await store.created("k1"), await store.created("k1")
     await store.rotated(rotated.webhook.id, "k1")
     await store.created("k2")
@@ -244,7 +327,7 @@ async def test_every_secret_is_sealed_anew_with_the_newest_key(store: Store) -> 
     )
 
 
-async def test_sealing_anew_again_finds_nothing_to_do(store: Store) -> None:
+async def test_resealing_again_changes_nothing(store: Store) -> None:
     await store.created("k1")
     await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
 
@@ -253,7 +336,7 @@ async def test_sealing_anew_again_finds_nothing_to_do(store: Store) -> None:
     assert again == Resealed(webhooks=0, unsealable=())
 
 
-async def test_a_replaced_secret_whose_time_is_over_is_dropped_when_sealing_anew(
+async def test_resealing_drops_expired_replaced_secrets(
     store: Store,
 ) -> None:
     new = await store.created("k1")
@@ -264,7 +347,7 @@ async def test_a_replaced_secret_whose_time_is_over_is_dropped_when_sealing_anew
     assert await store.secrets(new.webhook.id, "k2") == SigningSecrets(a_secret("whsec_new"))
 
 
-async def test_what_no_key_opens_is_named_and_left_as_it_is(store: Store) -> None:
+async def test_undecryptable_secrets_are_reported_and_left_unchanged(store: Store) -> None:
     strange, known = await store.created("k9"), await store.created("k1")
 
     done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
@@ -274,14 +357,14 @@ async def test_what_no_key_opens_is_named_and_left_as_it_is(store: Store) -> Non
     assert await store.secrets(known.webhook.id, "k2") == SigningSecrets(known.secret)
 
 
-async def test_no_secret_lies_in_the_database_in_the_clear(store: Store) -> None:
+async def test_the_database_contains_no_plain_secret(store: Store) -> None:
     new = await store.created()
     await store.rotated(new.webhook.id, text="whsec_also_in_the_clear")
 
     assert b"in_the_clear" not in await everything(store.database)
 
 
-async def test_kept_answers_are_removed_by_the_database(store: Store) -> None:
+async def test_stored_answers_are_expired_by_the_database(store: Store) -> None:
     keys, scope = IdempotencyKeys(store.database), KeyScope(OWNER, "/api/webhooks", "k")
     await keys.use(scope, KeyUse(a_call(1), b"body"), at=NOON, until=LATER)
     await keys.answer(scope, KeptAnswer(201, b"{}", None))

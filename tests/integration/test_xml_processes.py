@@ -1,4 +1,4 @@
-"""Large XML documents, in a process of their own."""
+"""Rendering of large XML documents in worker processes."""
 
 import asyncio
 import os
@@ -9,15 +9,16 @@ from multiprocessing import active_children
 import orjson
 import pytest
 
-from gateway.adapters.http.openapi.examples import COMPANY, PRODUCTION_UNITS
 from gateway.adapters.http.rendering import company_xml
 from gateway.adapters.http.xml_processes import MAX_PENDING, XmlRenderer, xml_renderer
 from gateway.domain.problems import ServiceUnavailable
+from tests.builders.openapi import example
 
 pytestmark = pytest.mark.integration
 
-SMALL = orjson.dumps(COMPANY)
-LARGE = orjson.dumps({**COMPANY, "production_units": PRODUCTION_UNITS * 300})
+COMPANY = example("CompanyWithEverything")
+SMALL = orjson.dumps(example("Company"))
+LARGE = orjson.dumps({**COMPANY, "production_units": COMPANY["production_units"] * 300})
 
 
 @pytest.fixture
@@ -26,21 +27,23 @@ async def renderer() -> AsyncIterator[XmlRenderer]:
         yield running
 
 
-async def test_a_small_document_starts_no_process(renderer: XmlRenderer) -> None:
+async def test_a_small_document_needs_no_process(renderer: XmlRenderer) -> None:
     document = await renderer.company(SMALL)
 
     assert document == company_xml(SMALL)
     assert active_children() == []
 
 
-async def test_a_large_document_is_the_same_as_if_made_here(renderer: XmlRenderer) -> None:
+async def test_a_large_document_is_identical_to_one_rendered_in_process(
+    renderer: XmlRenderer,
+) -> None:
     document = await renderer.company(LARGE)
 
     assert document == company_xml(LARGE)
     assert len(active_children()) == 1
 
 
-async def test_the_process_is_gone_after_the_end() -> None:
+async def test_the_process_ends_with_the_renderer() -> None:
     async with xml_renderer(workers=1) as renderer:
         await renderer.company(LARGE)
 
@@ -60,7 +63,7 @@ async def test_a_killed_process_is_a_503_and_then_replaced(renderer: XmlRenderer
     assert await renderer.company(LARGE) == company_xml(LARGE)
 
 
-async def test_a_crowd_of_large_documents_is_sent_away(renderer: XmlRenderer) -> None:
+async def test_too_many_large_documents_are_refused(renderer: XmlRenderer) -> None:
     crowd = [renderer.company(LARGE) for _ in range(MAX_PENDING + 1)]
 
     outcomes = await asyncio.gather(*crowd, return_exceptions=True)

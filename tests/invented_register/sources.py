@@ -31,7 +31,9 @@ def key(raw: Raw) -> str | None:
     return f"{Country.DK}:{raw.get('number')}"
 
 
-def follow(source: RegisterSource, dependencies: SyncDependencies, _journal: PassTelemetry) -> Sync:
+def follow(
+    source: RegisterSource, dependencies: SyncDependencies, _telemetry: PassTelemetry
+) -> Sync:
     """Finds one association in every pass."""
 
     async def one_pass(tally: Tally) -> Cursor:

@@ -10,7 +10,7 @@ from pydantic import AnyHttpUrl
 from lookup.ingest.apply import RegisterWriter
 from lookup.ingest.http_client import RegisterClient
 from lookup.ingest.leases import Leases
-from lookup.ingest.load import LoadStates
+from lookup.ingest.load_states import LoadStates
 from lookup.ingest.sources import Cursors
 from lookup.ingest.sync_dependencies import SyncDependencies
 
@@ -21,12 +21,11 @@ class Killed(Exception):
 
 @dataclass
 class Steps:
-    """Counts what is asked of the registers and the database, and dies at one of it."""
+    """Counts requests to the registers and the database, and dies at one of them."""
 
-    #: From 0; None for a sync that lives.
+    #: From 0; None for a sync that lives. The step itself is still done, and its answer is lost:
+    #: that leaves the same as a death just before the next step.
     dies_at: int | None = None
-    #: Whether the fatal step is still done, its answer reaching nobody.
-    done: bool = False
     count: int = 0
 
     @property
@@ -40,11 +39,10 @@ class Steps:
         if self.dead:
             raise Killed
         number, self.count = self.count, self.count + 1
-        if number != self.dies_at:
-            return await step()
-        if self.done:
-            await step()
-        raise Killed
+        answer = await step()
+        if number == self.dies_at:
+            raise Killed
+        return answer
 
 
 class _Stepping:
@@ -76,8 +74,8 @@ class CrashingSync(SyncDependencies):
         fields = {name: getattr(wiring, name) for name in SyncDependencies.__slots__}
         return cls(**fields, steps=steps)
 
-    def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
-        client: RegisterClient = self.steps.wrap(super().way_to(base, register, **headers))
+    def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+        client: RegisterClient = self.steps.wrap(super().client_of(base, register, **headers))
         return client
 
     @property

@@ -12,8 +12,10 @@ from pydantic import SecretStr
 from common.mongo import Database
 from lookup.ingest.feeds import Cursor, Position
 from lookup.ingest.passes import Result
+from lookup.ingest.register_settings import RegisterSettings
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.settings import SyncSettings
@@ -84,7 +86,7 @@ class World:
         await self.wiring.cursors.move(kind.name, replace(cursor, position=start))
 
     async def rewind_to_the_file(self, kind: RegisterSource) -> None:
-        """The source is begun with anew: its whole file is read again."""
+        """Restarts the source: its whole file is read again."""
         await self.database["cursors"].delete_one({"_id": kind.name})
 
     async def reconcile_next_time(self, *kinds: RegisterSource) -> None:
@@ -100,13 +102,13 @@ class World:
             await self.wiring.cursors.move(kind.name, moved)
 
     def change_a_lot(self) -> None:
-        """What registers do in a day, two rounds of it."""
+        """Two days of changes in the registers."""
         changes = Changes(self.registers)
         for _ in range(34):
             changes.make()
 
     def forget_feeds(self) -> None:
-        """The feeds never tell what happened until now."""
+        """Drops the entries so far from the feeds."""
         for section in (self.registers.no.entities, self.registers.no.units):
             section.updates.clear()
         self.registers.no.role_events.clear()
@@ -124,7 +126,7 @@ class World:
         return [orjson.loads(event["body"]) for event in found]
 
     async def events(self) -> list[tuple[str, str]]:
-        """Type and company of what is to be told, in the order in which it was stored."""
+        """Type and company of each stored event, in order."""
         found = await self.database["outbox"].find().sort("$natural", 1).to_list(None)
         return [(event["type"], event["company"]) for event in found]
 
@@ -143,7 +145,7 @@ async def a_world(
     async with AsyncExitStack() as stack:
         served = await stack.enter_async_context(serving(registers, access=access))
         wiring = await connect(
-            sync_settings(mongo_url, register_db, served, **settings),
+            *sync_settings(mongo_url, register_db, served, **settings),
             stack,
             holder="test",
             now=clock,
@@ -154,19 +156,19 @@ async def a_world(
 
 def sync_settings(
     mongo_url: str, register_db: str, served: Served, **settings: Any
-) -> SyncSettings:
-    return SyncSettings(
-        **{
-            "mongo_url": SecretStr(mongo_url),
-            "register_db": register_db,
-            "brreg_url": str(served.brreg),
-            "cvr_url": str(served.cvr_permanent),
-            "cvr_user": "sample",
-            "cvr_password": SecretStr("sample"),
-            "cvr_allow_plaintext": True,
-            "peppol_url": str(served.url),
-            "register_delay": timedelta(milliseconds=1),
-            "sync_page_size": 10,
-            **settings,
-        }
-    )
+) -> tuple[SyncSettings, dict[type[RegisterSettings], RegisterSettings]]:
+    fields = {
+        "mongo_url": SecretStr(mongo_url),
+        "register_db": register_db,
+        "brreg_url": str(served.brreg),
+        "cvr_url": str(served.cvr_permanent),
+        "cvr_user": "sample",
+        "cvr_password": SecretStr("sample"),
+        "cvr_allow_plaintext": True,
+        "peppol_url": str(served.url),
+        "register_retry_delay": timedelta(milliseconds=1),
+        "sync_page_size": 10,
+        **settings,
+    }
+    kinds = {source.settings for source in table.sources().values()}
+    return SyncSettings(**fields), {kind: kind(**fields) for kind in kinds}

@@ -1,4 +1,4 @@
-"""A private RabbitMQ and MongoDB on one machine, and everything of ours on top of them.
+"""A private RabbitMQ and MongoDB on one machine, and our programs on top of them.
 
 `python -m local_stack run` is `make run`; the tests start their servers from the same modules.
 """

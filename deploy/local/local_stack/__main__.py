@@ -1,4 +1,4 @@
-"""`python -m local_stack run|stop|install|with-servers|receiver`."""
+"""`python -m local_stack run|stop|install|with-servers|receiver|certificate`."""
 
 import argparse
 import os
@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from common.runtime.settings import load
-from local_stack import alone, mongodb, rabbitmq, servers
+from local_stack import alone, mongodb, packages, ports, rabbitmq, servers
 from local_stack.errors import SetupError
 from local_stack.receiver import receive
 from local_stack.run import run
@@ -38,8 +38,14 @@ def _parser() -> argparse.ArgumentParser:
     receiver = commands.add_parser(
         "receiver", help="verify and print the deliveries of a webhook; Ctrl-C ends it"
     )
+    receiver.add_argument("--host", default=ports.HOST, help="default %(default)s")
     receiver.add_argument("--port", type=int, help="default RECEIVER_PORT")
-    receiver.add_argument("--secret", required=True, help="the webhook's, whsec_…")
+    receiver.add_argument(
+        "--secret",
+        default=os.environ.get("RECEIVER_SECRET", ""),
+        help="the webhook's, whsec_…; default RECEIVER_SECRET",
+    )
+    commands.add_parser("certificate", help="make the receiver's certificate, as `run` does")
     return parser
 
 
@@ -55,21 +61,26 @@ def _obey(chosen: argparse.Namespace) -> None:
         case "receiver":
             settings = load(StackSettings)
             port = settings.receiver_port if chosen.port is None else chosen.port
-            receive(receiver_certificates(settings), port=port, secret=chosen.secret)
+            certificates = receiver_certificates(settings)
+            receive(certificates, host=chosen.host, port=port, secret=chosen.secret)
+        case "certificate":
+            receiver_certificates(load(StackSettings))
         case _:
             _install()
 
 
 def _beside_servers(command: Sequence[str]) -> int:
     """Runs a command with the URLs of both servers in its environment; returns its exit status."""
+    # Before several test processes want it at once.
+    packages.chromium()
     with tempfile.TemporaryDirectory(prefix="servers-") as folder, ExitStack() as stack:
         urls: dict[str, str] = {}
         if servers.given_broker(os.environ) is None:
-            broker = servers.own_broker(Path(folder) / "rabbitmq", os.environ)
+            broker = servers.own_broker(Path(folder) / "rabbitmq")
             stack.callback(broker.close)
             broker.begin()
         if servers.given_database(os.environ) is None:
-            database = servers.own_replica_set(Path(folder) / "mongodb", os.environ)
+            database = servers.own_replica_set(Path(folder) / "mongodb")
             stack.callback(database.close)
             database.begin()
             database.ready()
@@ -81,7 +92,7 @@ def _beside_servers(command: Sequence[str]) -> int:
 
 
 def _install() -> None:
-    """What the tests will want: a server that is given needs no program here."""
+    """The programs that the tests need: none for a server that is given by URL."""
     if not os.environ.get("AMQP_URL"):
         rabbitmq.ensure_installed()
     if not os.environ.get("MONGO_URL"):

@@ -1,4 +1,4 @@
-"""One run at a time in a folder, whatever became of the one before."""
+"""One run at a time in a folder, even after an earlier one was killed."""
 
 import fcntl
 import os
@@ -10,10 +10,10 @@ from typing import IO
 
 from local_stack import env_file
 from local_stack.errors import SetupError
-from local_stack.processes import STOP_LIMIT, wait_for
+from local_stack.processes import STOP_TIMEOUT, wait_for
 
 #: Seconds that a whole stack has to stop in.
-_RUN_STOP_LIMIT = 60.0
+_RUN_STOP_TIMEOUT = 60.0
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def stop(folder: Path) -> bool:
-    """Ends the run that holds the folder, and what a killed one left; whether there was any."""
+    """Ends the run that holds the folder and processes of a killed one; True if there were any."""
     if not folder.exists():
         return False
     with _lock_file(folder) as file:
@@ -43,10 +43,10 @@ def stop(folder: Path) -> bool:
         pid = int(holder)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        if not wait_for(lambda: _taken(file), seconds=_RUN_STOP_LIMIT):
+        if not wait_for(lambda: _taken(file), seconds=_RUN_STOP_TIMEOUT):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            wait_for(lambda: _taken(file), seconds=STOP_LIMIT)
+            wait_for(lambda: _taken(file), seconds=STOP_TIMEOUT)
         end_leftovers(folder)
     return True
 
@@ -58,15 +58,15 @@ def note_children(folder: Path, pids: Iterable[int]) -> None:
 
 
 def end_leftovers(folder: Path) -> bool:
-    """Ends what a killed run has left running, and what it said of it; whether there was any."""
+    """Ends processes that a killed run has left, and removes their list; True if there were any."""
     noted = [line.split() for line in _read(_children(folder)).splitlines()]
     left = [int(pid) for pid, started in noted if start_of(int(pid)) == started]
-    # They were told to end when their run was killed, and may need some more seconds.
+    # They received a signal when their run was killed, and may need some more seconds.
     for number in (signal.SIGTERM, signal.SIGKILL):
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
-        if wait_for(lambda: not any(map(start_of, left)), seconds=STOP_LIMIT):
+        if wait_for(lambda: not any(map(start_of, left)), seconds=STOP_TIMEOUT):
             break
     _children(folder).unlink(missing_ok=True)
     env_file.remove(folder)
@@ -74,7 +74,7 @@ def end_leftovers(folder: Path) -> bool:
 
 
 def start_of(pid: int) -> str | None:
-    """When a running process began, in the kernel's ticks; None when there is none.
+    """Start time of a running process, in the kernel's ticks; None when there is none.
 
     Numbers of processes are used again; number and beginning together are not.
     """

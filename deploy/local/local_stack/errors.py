@@ -1,5 +1,5 @@
-"""What the person who starts the stack can do something about."""
+"""Errors that the user who starts the stack can fix."""
 
 
 class SetupError(Exception):
-    """One clear sentence: what is wrong here, and what would mend it."""
+    """One clear sentence that names the fault and its remedy."""

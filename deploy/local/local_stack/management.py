@@ -1,4 +1,4 @@
-"""What is asked of a broker beside AMQP: virtual hosts, and cutting its clients off."""
+"""RabbitMQ's management API: virtual hosts, users, queues and client connections."""
 
 import base64
 import http.client
@@ -12,11 +12,11 @@ from local_stack.errors import SetupError
 from local_stack.processes import wait_for
 
 #: Seconds for one request.
-LIMIT = 10.0
+TIMEOUT = 10.0
 #: Seconds in which a queue that was recovered elects its leader.
 _LED = 2.0
 
-# Asks the broker itself; its statistics know of a connection only after 5 s.
+# Queries the broker itself; its statistics show a connection only after 5 s.
 _AT_ONCE = "disable_stats=true"
 
 
@@ -31,7 +31,7 @@ class Management:
     url: str
 
     def is_listening(self, port: int) -> bool:
-        """Whether AMQP clients can connect on that port."""
+        """True if AMQP clients can connect on that port."""
         return self._request("GET", f"/api/health/checks/port-listener/{port}")[0] == 200
 
     def create_vhost(self, name: str) -> None:
@@ -44,13 +44,33 @@ class Management:
         # broker has just started, may take down the supervisor of all dead-lettering, and the
         # broker never dead-letters again. A queue that can be purged has its leader; one that
         # was lost when the broker was killed never gets any.
-        for queue in self._demand("GET", f"/api/queues/{quote(name, safe='')}?columns=name"):
+        for queue in self.queues(name):
             with suppress(ManagementError):
                 self._request("DELETE", _contents(name, queue["name"]), seconds=_LED)
         self._demand("DELETE", f"/api/vhosts/{quote(name, safe='')}")
 
+    def create_user(self, name: str, password: str) -> None:
+        """The user may do nothing yet."""
+        self._demand("PUT", f"/api/users/{quote(name)}", {"password": password, "tags": ""})
+
+    def delete_user(self, name: str) -> None:
+        """Its connections are closed."""
+        self._demand("DELETE", f"/api/users/{quote(name)}")
+
+    def permit(self, user: str, vhost: str, *, configure: str, write: str, read: str) -> None:
+        """Sets a user's permissions in a virtual host: regular expressions of names."""
+        rights = {"configure": configure, "write": write, "read": read}
+        self._demand("PUT", f"/api/permissions/{quote(vhost, safe='')}/{quote(user)}", rights)
+
+    def queues(self, vhost: str) -> list[dict[str, Any]]:
+        """The queues of a virtual host as the broker describes them."""
+        found: list[dict[str, Any]] = self._demand(
+            "GET", f"/api/queues/{quote(vhost, safe='')}?{_AT_ONCE}"
+        )
+        return found
+
     def purge(self, vhost: str, queue: str) -> None:
-        """Throws away every message that waits in the queue."""
+        """Purges the queue."""
         self._demand("DELETE", _contents(vhost, queue))
 
     def delete_queue(self, vhost: str, queue: str) -> None:
@@ -62,7 +82,7 @@ class Management:
         found = self._demand("GET", f"/api/connections?{_AT_ONCE}")
         return tuple(each["name"] for each in found if each["vhost"] == vhost)
 
-    def close_connections(self, vhost: str, *, at_least: int = 1, seconds: float = 10) -> int:
+    def close_connections(self, vhost: str, *, at_least: int = 1, seconds: float = 30) -> int:
         """Closes every connection to a virtual host from the broker's side; answers how many.
 
         Clients may still be on their way, so `at_least` that many are waited for.
@@ -71,17 +91,19 @@ class Management:
             raise ManagementError(f"fewer than {at_least} connections to {vhost} were open")
         names = self.connections(vhost)
         for name in names:
-            # One that has closed by itself meanwhile is a 404, and just as closed.
+            # A connection that has closed by itself meanwhile is a 404.
             self._request("DELETE", f"/api/connections/{quote(name, safe='')}?{_AT_ONCE}")
         return len(names)
 
-    def _demand(self, method: str, path: str) -> Any:
-        status, body = self._request(method, path)
+    def _demand(self, method: str, path: str, content: object = None) -> Any:
+        status, body = self._request(method, path, content)
         if status >= 300:
             raise ManagementError(f"{method} {path} answered {status}: {body[:200]!r}")
         return json.loads(body) if body else None
 
-    def _request(self, method: str, path: str, *, seconds: float = LIMIT) -> tuple[int, bytes]:
+    def _request(
+        self, method: str, path: str, content: object = None, *, seconds: float = TIMEOUT
+    ) -> tuple[int, bytes]:
         parts = urlsplit(self.url)
         if parts.hostname is None:
             raise SetupError(
@@ -94,7 +116,8 @@ class Management:
         connection = kind(parts.hostname, parts.port, timeout=seconds)
         try:
             token = base64.b64encode(user.encode()).decode()
-            connection.request(method, path, headers={"Authorization": f"Basic {token}"})
+            body = None if content is None else json.dumps(content)
+            connection.request(method, path, body, {"Authorization": f"Basic {token}"})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:

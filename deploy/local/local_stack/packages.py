@@ -1,4 +1,4 @@
-"""Debian packages that the servers need, installed when they are missing."""
+"""Debian packages that servers and tests need, installed when they are missing."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from local_stack.errors import SetupError
 
 #: A slow mirror, and Erlang is 60 MB.
-INSTALL_LIMIT = 900.0
+INSTALL_TIMEOUT = 900.0
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
@@ -30,11 +30,20 @@ def install(packages: Sequence[str], *, why: str) -> None:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
-                timeout=INSTALL_LIMIT,
+                timeout=INSTALL_TIMEOUT,
                 check=False,
             )
             if done.returncode != 0:
                 raise SetupError(f"{by_hand} (apt-get failed here:\n{done.stdout[-2000:]})")
+
+
+def chromium() -> str:
+    """The path of Chromium, in which tests open pages; Debian's is installed if there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    present = next(filter(None, map(shutil.which, names)), None)
+    if present is None:
+        install(["chromium"], why="Chromium is missing.")
+    return present or "/usr/bin/chromium"
 
 
 @contextmanager

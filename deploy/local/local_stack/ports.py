@@ -14,7 +14,7 @@ _RANGE = range(20_000, 32_000)
 
 
 def is_free(port: int, host: str = HOST) -> bool:
-    """Whether a server could listen there now."""
+    """True if a server could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -25,7 +25,7 @@ def is_free(port: int, host: str = HOST) -> bool:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """That many different ports which nobody listens on."""
+    """That many different ports without a listener."""
     # Chosen by chance so that two test runs on one machine seldom meet; nothing secret hangs on it.
     candidates = random.SystemRandom().sample(_RANGE, k=len(_RANGE))
     found = tuple(port for port, _ in zip(filter(is_free, candidates), range(count), strict=False))

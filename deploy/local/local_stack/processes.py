@@ -15,7 +15,7 @@ from local_stack.errors import SetupError
 #: Seconds between two looks at something that is awaited.
 POLL = 0.05
 #: Seconds that a process has to end after SIGTERM; RabbitMQ itself takes 6.
-STOP_LIMIT = 20.0
+STOP_TIMEOUT = 20.0
 
 # Ends a child whose parent died before `setpriv` had its say; becomes the program otherwise.
 _UNLESS_ORPHANED = '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"'
@@ -25,7 +25,7 @@ _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="processes")
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """Whether the condition came true in time."""
+    """True if the condition held in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -36,7 +36,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What to start: `environment` is added to ours, output is appended to `log`."""
+    """A program to start: `environment` is added to ours, output is appended to `log`."""
 
     name: str
     command: Sequence[str]
@@ -45,7 +45,7 @@ class Program:
 
 
 class Process:
-    """A program that runs in a process group of its own, so that Ctrl-C does not reach it."""
+    """A program that runs in a separate process group, so that Ctrl-C does not reach it."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -61,7 +61,7 @@ class Process:
 
     @property
     def exit_status(self) -> int | None:
-        """As a shell tells it (128 and the signal's number); None while it runs."""
+        """The exit status as in a shell (128 and the signal's number); None while it runs."""
         status = self._popen.poll()
         return status if status is None or status >= 0 else 128 - status
 
@@ -76,7 +76,7 @@ class Process:
         )
 
     def obituary(self) -> str:
-        """Which process ended, how, and what it said last."""
+        """The ended process, its exit status and its last output."""
         return f"{self.name} ended with status {self.exit_status}. Its log ends:\n{self.log_tail()}"
 
     def log_tail(self, lines: int = 20) -> str:
@@ -85,26 +85,26 @@ class Process:
         return "\n".join(f"  {line}" for line in [*tail, f"(all of it: {log})"])
 
     def terminate(self) -> None:
-        """Asks it to end, and does not wait."""
+        """Sends SIGTERM, and does not wait."""
         if self._popen.poll() is None:
             self._popen.send_signal(signal.SIGTERM)
 
-    def stop(self, seconds: float = STOP_LIMIT) -> None:
-        """Asks it to end, and ends it when it does not."""
+    def stop(self, seconds: float = STOP_TIMEOUT) -> None:
+        """Sends SIGTERM, and kills it if it does not end in time."""
         self.terminate()
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(seconds)
         self.kill()
 
     def kill(self) -> None:
-        """Ends it and all of its process group at once."""
+        """Kills it with its process group."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
-        self._popen.wait(STOP_LIMIT)
+        self._popen.wait(STOP_TIMEOUT)
 
 
 def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds: float) -> str:
-    """Runs a command to its end and answers what it printed; SetupError when it failed."""
+    """Runs a command to its end and returns its output; SetupError when it failed."""
     shown = " ".join([Path(command[0]).name, *command[1:]])
     try:
         done = subprocess.run(

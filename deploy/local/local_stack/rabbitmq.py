@@ -13,15 +13,15 @@ from local_stack import packages, ports
 from local_stack.management import Management, ManagementError
 from local_stack.processes import Process, Program, complete
 
-# The script of this name in /usr/sbin changes user; this one runs as whoever calls it.
+# The script of this name in /usr/sbin changes user; this one runs as its caller.
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _CONTROL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
 _EPMD = "epmd"
 
 #: Seconds; it takes 5 to 6 on an idle machine.
-START_LIMIT = 90.0
+START_TIMEOUT = 90.0
 #: Seconds for a command of rabbitmqctl.
-_CONTROL_LIMIT = 60.0
+_CONTROL_TIMEOUT = 60.0
 
 _CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{amqp}
@@ -56,11 +56,6 @@ def ensure_installed() -> None:
         packages.install(["rabbitmq-server"], why="RabbitMQ is missing.")
 
 
-def memory_watermark(*, raised: bool) -> list[str]:
-    """The arguments of rabbitmqctl that raise the memory alarm, or clear it."""
-    return ["set_vm_memory_high_watermark", "0.000001" if raised else "0.4"]
-
-
 class RabbitMQ:
     """The broker, which can be stopped and started again with its data, on the same ports."""
 
@@ -85,7 +80,7 @@ class RabbitMQ:
 
     @property
     def running(self) -> bool:
-        """Whether it was started, and not stopped since."""
+        """True if it was started and not stopped since."""
         return bool(self._running)
 
     def begin(self) -> None:
@@ -111,7 +106,7 @@ class RabbitMQ:
 
     def ready(self) -> None:
         """Waits until clients may come."""
-        self._running[-1].wait_until(self._serves, seconds=START_LIMIT)
+        self._running[-1].wait_until(self._serves, seconds=START_TIMEOUT)
 
     def start(self) -> None:
         self.begin()
@@ -135,8 +130,9 @@ class RabbitMQ:
 
     def set_memory_alarm(self, *, raised: bool) -> None:
         """Makes it short of memory, so that it takes no messages, or no longer."""
-        command = [str(_CONTROL), *memory_watermark(raised=raised)]
-        complete(command, self._environment(), seconds=_CONTROL_LIMIT)
+        watermark = "0.000001" if raised else "0.4"
+        command = [str(_CONTROL), "set_vm_memory_high_watermark", watermark]
+        complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)
 
     def close(self) -> None:
         """Ends it; its data will not be needed again."""

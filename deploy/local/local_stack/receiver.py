@@ -13,24 +13,31 @@ from local_stack import ports
 from local_stack.certificates import Certificates
 from local_stack.errors import SetupError
 
-#: What receivers are told to copy; the receiver's word is worth as much as theirs.
+#: The verifier from the documentation.
 _VERIFIER = Path(__file__).resolve().parents[3] / "docs" / "webhooks" / "verify.py"
+_REJECTED = "Rejected: it is not signed with the webhook's secret, or not of now."
 _SHOWN = ("X-Timestamp", "X-Delivery-Id", "X-Signature", "X-Signature-Previous")
 
 Verify = Callable[[str, Mapping[str, str], bytes], bool]
 
 
-def receive(certificates: Certificates, *, port: int, secret: str) -> None:
-    """Serves HTTPS on localhost until Ctrl-C; SetupError when the port is taken."""
+def receive(certificates: Certificates, *, host: str, port: int, secret: str) -> None:
+    """Serves HTTPS until Ctrl-C; SetupError when the port is taken.
+
+    Without a secret every delivery is accepted, and said to be unverified.
+    """
     if not ports.is_free(port):
         raise SetupError(f"Port {port} is taken by another program: choose one with --port …")
     verify = _verifier()
 
     async def take(request: web.Request) -> web.Response:
         body = await request.read()
-        genuine = verify(secret, request.headers, body)
-        print(_told(request.headers, body, genuine=genuine), flush=True)
-        return web.Response(status=204 if genuine else 401)
+        if secret and not verify(secret, request.headers, body):
+            print(_REJECTED, flush=True)
+            return web.Response(status=401)
+        word = "signed with the webhook's secret" if secret else "unverified: no secret was given"
+        print(_told(request.headers, body, word), flush=True)
+        return web.Response(status=204)
 
     async def greet(_request: web.Request) -> web.Response:
         return web.Response(text="Ready for deliveries.\n")
@@ -40,7 +47,7 @@ def receive(certificates: Certificates, *, port: int, secret: str) -> None:
     app = web.Application()
     app.router.add_post("/{path:.*}", take)
     app.router.add_get("/{path:.*}", greet)
-    web.run_app(app, host=ports.HOST, port=port, ssl_context=context, access_log=None, print=None)
+    web.run_app(app, host=host, port=port, ssl_context=context, access_log=None, print=None)
 
 
 def _verifier() -> Verify:
@@ -53,10 +60,8 @@ def _verifier() -> Verify:
     return verify
 
 
-def _told(headers: Mapping[str, str], body: bytes, *, genuine: bool) -> str:
-    if not genuine:
-        return "Rejected: it is not signed with the webhook's secret, or not of now."
+def _told(headers: Mapping[str, str], body: bytes, word: str) -> str:
     event: dict[str, Any] = json.loads(body)
     signed = [f"{name}: {headers[name]}" for name in _SHOWN if name in headers]
     shown = json.dumps(event, indent=4, ensure_ascii=False)
-    return "\n".join([f"{event['type']}, signed with the webhook's secret", *signed, shown])
+    return "\n".join([f"{event['type']}, {word}", *signed, shown])

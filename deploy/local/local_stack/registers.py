@@ -21,14 +21,14 @@ KINDS = (
 )
 
 #: Seconds for making the samples, and for loading one file.
-_LIMIT = 900.0
+_TIMEOUT = 900.0
 
 
 def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
     """Files of invented companies by kind: the same for the same number of companies."""
     shutil.rmtree(folder, ignore_errors=True)
     options = ["--out", str(folder), "--companies", str(companies)]
-    complete([sys.executable, "-m", "register_samples", *options], {}, seconds=_LIMIT)
+    complete([sys.executable, "-m", "register_samples", *options], {}, seconds=_TIMEOUT)
     return {kind: _file_of(kind, folder) for kind in KINDS}
 
 
@@ -39,14 +39,14 @@ def load_samples(
     environment: Mapping[str, str],
     keep: Callable[[State], None],
 ) -> State:
-    """Loads each file that is not the last one loaded of its kind; `keep` hears of each in turn."""
+    """Loads each file that is not the last one loaded of its kind; calls `keep` for each."""
     for kind, file in files.items():
         with file.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         if state.loaded.get(kind) != digest:
             # Forced, because a trial may load fewer records of a real register afterwards.
             command = [sys.executable, "-m", "lookup", "import", "--force", kind, str(file)]
-            complete(command, environment, seconds=_LIMIT)
+            complete(command, environment, seconds=_TIMEOUT)
             state = state.with_loaded(kind, digest)
             keep(state)
     return state

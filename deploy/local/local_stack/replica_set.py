@@ -3,49 +3,21 @@
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
 
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
 from local_stack.errors import SetupError
-from local_stack.mongodb import REPLICA_SET, START_LIMIT, command
+from local_stack.mongodb import REPLICA_SET, START_TIMEOUT, Mongod, command
 from local_stack.processes import POLL, wait_for
 
 _NOT_YET_INITIATED = 94
 
 
-class Member(Protocol):
-    """A MongoDB server, wherever it runs."""
-
-    @property
-    def host(self) -> str:
-        """`host:port`, for the other members and for clients."""
-
-    @property
-    def running(self) -> bool:
-        """Whether it was started, and not stopped since."""
-
-    def begin(self) -> None:
-        """Starts it, and does not wait for it to be ready."""
-
-    def ready(self) -> None:
-        """Waits until it answers, in whatever state."""
-
-    def stop(self) -> None:
-        """Ends it in order; a primary steps down first."""
-
-    def kill(self) -> None:
-        """Ends it as a power cut would."""
-
-    def close(self) -> None:
-        """Ends it; its data will not be needed again."""
-
-
 class ReplicaSet:
-    """Members that hold the same data; each can be stopped and started again by itself."""
+    """Mongods that hold the same data; each can be stopped and started again by itself."""
 
-    def __init__(self, members: Sequence[Member], *, election_timeout: float = 10) -> None:
-        """`election_timeout` in seconds: how long the others wait for a primary that is gone."""
+    def __init__(self, members: Sequence[Mongod], *, election_timeout: float = 10) -> None:
+        """`election_timeout` in seconds: the wait for an unavailable primary."""
         self.members = tuple(members)
         self._election_timeout = election_timeout
 
@@ -56,7 +28,7 @@ class ReplicaSet:
 
     @property
     def running(self) -> bool:
-        """Whether every member runs."""
+        """True if every member runs."""
         return all(member.running for member in self.members)
 
     def begin(self) -> None:
@@ -70,8 +42,8 @@ class ReplicaSet:
         for member in self.members:
             member.ready()
         self._configure()
-        if not wait_for(lambda: all(map(_holds_data, self.members)), seconds=START_LIMIT):
-            raise SetupError(f"A member of the replica set was not ready in {START_LIMIT:.0f} s.")
+        if not wait_for(lambda: all(map(_holds_data, self.members)), seconds=START_TIMEOUT):
+            raise SetupError(f"A member of the replica set was not ready in {START_TIMEOUT:.0f} s.")
         self.primary()
 
     def start(self) -> None:
@@ -90,20 +62,20 @@ class ReplicaSet:
         for member in self.members:
             member.close()
 
-    def primary(self, *, other_than: Member | None = None) -> Member:
+    def primary(self, *, other_than: Mongod | None = None) -> Mongod:
         """The member that takes writes; waits for one while there is none."""
-        deadline = time.monotonic() + START_LIMIT
+        deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
             for member in self.members:
                 if member is not other_than and _state(member) == "primary":
                     return member
             time.sleep(POLL)
-        raise SetupError(f"MongoDB had no primary within {START_LIMIT:.0f} s.")
+        raise SetupError(f"MongoDB had no primary within {START_TIMEOUT:.0f} s.")
 
-    def step_down(self) -> Member:
+    def step_down(self) -> Mongod:
         """Makes another member the primary, and answers which."""
         former = self.primary()
-        # The server may cut the very connection that asked for this.
+        # The server may close the connection that requested this.
         with suppress(AutoReconnect):
             command(former.host, "replSetStepDown", 60)
         return self.primary(other_than=former)
@@ -126,7 +98,7 @@ class ReplicaSet:
             command(first, "replSetReconfig", config, force=True)
 
 
-def _state(member: Member) -> str | None:
+def _state(member: Mongod) -> str | None:
     if not member.running:
         return None
     with suppress(PyMongoError):
@@ -137,5 +109,5 @@ def _state(member: Member) -> str | None:
     return None
 
 
-def _holds_data(member: Member) -> bool:
+def _holds_data(member: Mongod) -> bool:
     return _state(member) is not None

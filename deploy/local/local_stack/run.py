@@ -11,7 +11,7 @@ from local_stack.alone import alone
 from local_stack.env_file import env_file
 from local_stack.errors import SetupError
 from local_stack.registers import make_samples
-from local_stack.services import SERVICES, SYNC, receiver_certificates
+from local_stack.services import PORTAL, SERVICES, SYNC, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
     begin_mongodb,
@@ -26,11 +26,11 @@ from local_stack.watch import Watch
 
 
 class _Stopped(BaseException):
-    """Somebody wants the run to end."""
+    """The run received a signal to stop."""
 
 
 def run(settings: StackSettings) -> None:
-    """Returns when it was asked to stop; exits with 1 when something of it could not go on."""
+    """Returns after a request to stop; exits with 1 if a process of it failed."""
     signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -68,10 +68,11 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     make_indexes(urls)
     _say(f"Loading the sample registers ({settings.sample_companies} companies each) …")
     api_key = prepare(settings, urls, samples)
-    _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC))} …")
+    _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC, PORTAL))} …")
     rabbitmq.ready()
     start_services(settings, SERVICES, urls, stack, watch)
     start_services(settings, [SYNC], {**urls, **addresses_of_registers()}, stack, watch)
+    start_services(settings, [PORTAL], {}, stack, watch)
     values = _environment(settings, urls, api_key)
     stack.enter_context(env_file(settings.run_dir, values))
     _say(_welcome(settings, values, seconds=time.monotonic() - begun))
@@ -80,14 +81,15 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
 
 
 def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str) -> dict[str, str]:
-    """What scripts need to know."""
+    """The addresses and keys that scripts need."""
     admin = {
         service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}"
-        for service in (*SERVICES, SYNC)
+        for service in (*SERVICES, SYNC, PORTAL)
     }
     receiver = receiver_certificates(settings)
     return {
-        "BASE_URL": _base_url(settings),
+        "BASE_URL": settings.base_url,
+        "PORTAL_URL": settings.portal_url,
         "API_KEY": api_key,
         **urls,
         **admin,
@@ -99,18 +101,12 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
     }
 
 
-def _base_url(settings: StackSettings) -> str:
-    """Where clients on this machine reach the gateway."""
-    everywhere = settings.http_host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
-    host = "127.0.0.1" if everywhere else settings.http_host
-    return f"http://{host}:{settings.http_port}"
-
-
 def _welcome(settings: StackSettings, values: Mapping[str, str], *, seconds: float) -> str:
     base_url, api_key = values["BASE_URL"], values["API_KEY"]
     ports = " ".join(f"{name}={port}" for name, port in settings.run_ports.items())
     return f"""
 Ready after {seconds:.0f} s: {base_url} (its documentation: {base_url}/docs)
+The portal, in a browser: {values["PORTAL_URL"]} (sign in with the key)
 An API key with every scope: {api_key}
 PORT_OFFSET={settings.port_offset}: {ports}
 
@@ -118,6 +114,9 @@ PORT_OFFSET={settings.port_offset}: {ports}
   curl -G '{base_url}/api/name' -d country=dk --data-urlencode 'q=prøvefabriken'
   curl -G '{base_url}/api/address' -d country=no --data-urlencode 'q=Prøveveien 12, Oslo' \\
        -d include=owners,production_units -d format=xml -H 'Authorization: Bearer {api_key}'
+
+  . .venv/bin/activate; . {settings.run_dir}/env
+  company-registry lookup dk 12345674
 
 Every few seconds something changes in the registers ({settings.run_dir}/logs/registers.log).
 To receive these changes with a webhook: README.md, "Subscribe to changes".

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from local_stack.certificates import Certificates, certificates
-from local_stack.sealing import sealing_key
+from local_stack.sealing import sealing_key, session_key
 from local_stack.settings import StackSettings
 
 
@@ -16,9 +16,9 @@ class Service:
     module: str
     #: The setting that says where its operational port is.
     admin_port: str
-    #: What it needs beside the servers' URLs.
+    #: Settings in addition to the servers' URLs.
     environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
-    #: Whether its command `indexes` prepares the database; the dispatcher's is the registry's.
+    #: True if its command `indexes` prepares the database; the dispatcher's is the registry's.
     has_indexes: bool = True
     command: tuple[str, ...] = ("serve",)
 
@@ -40,7 +40,7 @@ class Service:
 
 
 def receiver_certificates(settings: StackSettings) -> Certificates:
-    """For a receiver on this machine, which the dispatcher believes."""
+    """For a receiver on this machine, which the dispatcher may call and trusts."""
     return certificates(settings.run_dir / "receiver")
 
 
@@ -53,16 +53,16 @@ def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
 
 
 def _for_sync(settings: StackSettings) -> Mapping[str, str]:
-    """The built-in registers let anybody in and may be asked as often as one likes."""
+    """The built-in registers accept any credentials and any rate of requests."""
     return {
         "CVR_USER": "sample",
         "CVR_PASSWORD": "sample",
         "CVR_ALLOW_PLAINTEXT": "true",
         "SYNC_INTERVAL": "PT2S",
-        # What changes there is told at once; a longer overlap would be read again every time.
+        # Changes there are listed immediately; a longer overlap would be read again every time.
         "CVR_OVERLAP": "PT1M",
         "PEPPOL_INTERVAL": "PT10S",
-        "PEPPOL_DOWNLOADS_A_DAY": str(DOWNLOADS_A_DAY),
+        "PEPPOL_MAX_DOWNLOADS_PER_DAY": str(DOWNLOADS_A_DAY),
         "DOWNLOAD_DIR": str(settings.run_dir.absolute()),
     }
 
@@ -77,7 +77,18 @@ def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
     }
 
 
-#: How often the built-in Peppol Directory lets its export be downloaded.
+def _for_portal(settings: StackSettings) -> Mapping[str, str]:
+    return {
+        "REGISTRY_URL": settings.base_url,
+        "SESSION_KEY": session_key(settings.run_dir),
+        "HTTP_HOST": settings.http_host,
+        "HTTP_PORT": str(settings.portal_port),
+        # There is no certificate on this machine.
+        "SECURE_COOKIES": "false",
+    }
+
+
+#: Downloads of its export that the built-in Peppol Directory allows.
 DOWNLOADS_A_DAY = 100_000
 
 SERVICES = (
@@ -96,11 +107,14 @@ SYNC = Service(
     command=("sync", "all", "--follow"),
 )
 
+#: The pages of the API, which it calls as any client does.
+PORTAL = Service("portal", "portal_admin_port", _for_portal, has_indexes=False)
+
 
 def is_ready(port: int) -> bool:
-    """Whether the service with that operational port can do all of its work.
+    """True if the service with that operational port is ready and passes every check.
 
-    The gateway calls itself ready whatever is away, so each of the checks has to be well too.
+    The gateway is ready without its dependencies, so each of its checks has to pass too.
     """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
     try:

@@ -57,6 +57,7 @@ class StackSettings(BaseSettings):
         default=0, ge=0, le=_LAST_PORT - _MONGO_PORT, description="added to every port below"
     )
     http_port: int = _port(8080, "public port")
+    portal_port: int = _port(8085, "the portal's pages")
     registers_port: int = _port(8090, "the built-in registers")
     receiver_port: int = _port(8443, "`python -m local_stack receiver`")
     gateway_admin_port: int = _port(9101, "the gateway's operational port")
@@ -64,6 +65,7 @@ class StackSettings(BaseSettings):
     registry_admin_port: int = _port(9103, "the webhook registry's operational port")
     dispatcher_admin_port: int = _port(9104, "the dispatcher's operational port")
     sync_admin_port: int = _port(9105, "the operational port of `lookup sync`")
+    portal_admin_port: int = _port(9106, "the portal's operational port")
     amqp_mapper_port: int = _port(4379, "Erlang's port mapper")
     amqp_port: int = _port(5682, "RabbitMQ")
     amqp_management_port: int = _port(15682, "RabbitMQ's management API")
@@ -81,6 +83,20 @@ class StackSettings(BaseSettings):
         own = info.data.get("amqp_port" if info.field_name == "amqp_url" else "mongo_port")
         place = urlsplit(url.get_secret_value()).netloc.rpartition("@")[2] if url else None
         return None if place == f"127.0.0.1:{own}" else url
+
+    @property
+    def base_url(self) -> str:
+        """The gateway's address for clients on this machine."""
+        return f"http://{self._local_host}:{self.http_port}"
+
+    @property
+    def portal_url(self) -> str:
+        return f"http://{self._local_host}:{self.portal_port}"
+
+    @property
+    def _local_host(self) -> str:
+        everywhere = self.http_host in {"0.0.0.0", "::"}  # noqa: S104 (compared, not bound)
+        return "127.0.0.1" if everywhere else self.http_host
 
     @property
     def run_ports(self) -> dict[str, int]:

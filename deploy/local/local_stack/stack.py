@@ -1,4 +1,4 @@
-"""Everything of `make run`, in the order in which it starts; the exit stack is the way back."""
+"""The parts of `make run` in the order of their start; the exit stack reverses it."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,14 +19,18 @@ from local_stack.settings import StackSettings
 from local_stack.watch import Watch
 
 #: Seconds for a service to be ready; one that builds a search index takes longest.
-_READY_LIMIT = 120.0
-_COMMAND_LIMIT = 60.0
+_READY_TIMEOUT = 120.0
+_COMMAND_TIMEOUT = 60.0
+
+
+#: Settings of the ports that listen on HTTP_HOST.
+_PUBLIC_PORTS = ("HTTP_PORT", "PORTAL_PORT")
 
 
 def check(settings: StackSettings) -> None:
     """SetupError when a port is taken or a server is missing and cannot be installed."""
     for name, port in settings.run_ports.items():
-        host = settings.http_host if name == "HTTP_PORT" else ports.HOST
+        host = settings.http_host if name in _PUBLIC_PORTS else ports.HOST
         ports.require_free({name: port}, host)
     if settings.mongo_url is None:
         mongodb.ensure_runs()
@@ -78,7 +82,7 @@ def make_indexes(urls: Mapping[str, str]) -> None:
 def prepare(settings: StackSettings, urls: Mapping[str, str], samples: Mapping[str, Path]) -> str:
     """Sees to a key with every scope and to the sample registers; answers the key.
 
-    What the run before has done to the same database is not done again.
+    Steps that an earlier run completed for the same database are skipped.
     """
     kept = settings.run_dir / "state.json"
     known = state.read(kept, database=urls["MONGO_URL"])
@@ -96,7 +100,7 @@ def begin_registers(
 ) -> Callable[[], dict[str, str]]:
     """Registers that change by themselves; does not wait for them.
 
-    What it answers does, and gives their addresses by the names of the sync's settings.
+    The returned function does, and gives their addresses by the names of the sync's settings.
     """
     options = {
         "--port": settings.registers_port,
@@ -112,7 +116,7 @@ def begin_registers(
     watch.add(registers)
 
     def addresses() -> dict[str, str]:
-        registers.wait_until(lambda: "PEPPOL_URL" in _addresses_in(log), seconds=_READY_LIMIT)
+        registers.wait_until(lambda: "PEPPOL_URL" in _addresses_in(log), seconds=_READY_TIMEOUT)
         return _addresses_in(log)
 
     return addresses
@@ -133,7 +137,7 @@ def start_services(
         watch.add(process)
         started.append((service, process))
     for service, process in started:
-        process.wait_until(partial(is_ready, service.port(settings)), seconds=_READY_LIMIT)
+        process.wait_until(partial(is_ready, service.port(settings)), seconds=_READY_TIMEOUT)
 
 
 def _program(service: Service, settings: StackSettings, urls: Mapping[str, str]) -> Program:
@@ -148,13 +152,13 @@ def _program(service: Service, settings: StackSettings, urls: Mapping[str, str])
 
 def _new_log(settings: StackSettings, name: str) -> Path:
     log = settings.run_dir / "logs" / f"{name}.log"
-    # What was said in an earlier run would only mislead the reader of this one.
+    # Messages of an earlier run would mislead the reader of this one.
     log.unlink(missing_ok=True)
     return log
 
 
 def _addresses_in(log: Path) -> dict[str, str]:
-    """What the registers print when they can be asked: a line such as `BRREG_URL=http://…` each."""
+    """The registers print a line such as `BRREG_URL=http://…` for each interface that is ready."""
     lines = (line.partition("=") for line in log.read_text().splitlines())
     return {name: value for name, _, value in lines if name.endswith("_URL")}
 
@@ -173,11 +177,11 @@ def _rabbit_ports(settings: StackSettings) -> RabbitPorts:
 
 
 def _issued_key(urls: Mapping[str, str]) -> str:
-    scopes = ("--scope", "lookup", "--scope", "webhooks")
+    scopes = [part for scope in ("lookup", "webhooks", "events") for part in ("--scope", scope)]
     return _command(
         "gateway", "keys", "issue", "--owner", "local", "--name", "make run", *scopes, urls=urls
     ).strip()
 
 
 def _command(module: str, *arguments: str, urls: Mapping[str, str]) -> str:
-    return complete([sys.executable, "-m", module, *arguments], urls, seconds=_COMMAND_LIMIT)
+    return complete([sys.executable, "-m", module, *arguments], urls, seconds=_COMMAND_TIMEOUT)

@@ -1,4 +1,4 @@
-"""What a run leaves for the next one, so that it need not be done twice."""
+"""State of a run that spares the next one repeated work."""
 
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +24,7 @@ class State:
 
 
 def read(path: Path, *, database: str) -> State:
-    """What is known of that database."""
+    """The steps completed for a database."""
     try:
         known = State(**json.loads(path.read_text()))
     except (FileNotFoundError, ValueError, TypeError):

@@ -12,7 +12,7 @@ from local_stack import ports
 from local_stack.processes import Process, Program
 
 #: Seconds for a process to be ready or to end on this machine.
-SOON = 30.0
+SOON = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class System:
     mongo_url: str
     #: Further settings of every service, such as the names of the databases.
     environment: Mapping[str, str]
+    #: Settings of single services by module, such as a user of its own on a server.
+    own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     base_port: int = field(default_factory=lambda: ports.free_ports(1)[0])
 
@@ -67,7 +69,7 @@ class System:
             name or module,
             [sys.executable, "-m", module, *command],
             self.folder / f"{name or module}.log",
-            {**self._shared(), "ADMIN_PORT": str(admin_port), **given},
+            {**self._told(module), "ADMIN_PORT": str(admin_port), **given},
         )
         service = Service(Process(program), admin_port)
         self.services[name or module] = service
@@ -77,7 +79,7 @@ class System:
         """Runs one of a service's commands to its end: exit status, standard output and error."""
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
-            env=self.full_environment(),
+            env={**os.environ, **self._told(module)},
             capture_output=True,
             text=True,
             timeout=120,
@@ -97,6 +99,9 @@ class System:
             service.process.terminate()
         for service in reversed(self.services.values()):
             service.process.stop()
+
+    def _told(self, module: str) -> dict[str, str]:
+        return {**self._shared(), **self.own.get(module, {})}
 
     def _shared(self) -> dict[str, str]:
         return {

@@ -12,7 +12,7 @@ _PAUSE = 0.5
 
 
 class Watch:
-    """Knows every process of a run."""
+    """Tracks every process of a run."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,13 +1,14 @@
-"""The metrics that the code has, and those that an alert's expression asks for."""
+"""The metrics of the code, and those of an alert's expression."""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from tests.contract.manifests.reading import ROOT
 
-#: What a metric of each class is exposed as, beside its own name.
+#: The series of each metric class, besides its own name.
 _SUFFIXES = {
     "Counter": ("",),
     "Gauge": ("",),
@@ -25,6 +26,7 @@ _DURATION = re.compile(r"\[[^\]]*\]|\b\d+[smhd]\b")
 _OPERATORS = frozenset({"and", "or", "unless", "bool", "offset"})
 
 
+@cache
 def exposed_metrics() -> dict[str, frozenset[str]]:
     """Every series of libs/ and services/ with its labels.
 
@@ -51,6 +53,20 @@ def asked_for(expression: str) -> dict[str, frozenset[str]]:
     bare = _DURATION.sub("", _GROUPING.sub("", _MATCHERS.sub("", bare)))
     series = {word for word in _WORD.findall(bare) if word not in _OPERATORS}
     return {name: frozenset(labels) for name in series}
+
+
+def unfiltered_in(expression: str, matcher: str) -> list[str]:
+    """Series of an expression, recorded ones apart, that are selected without the matcher."""
+    return [
+        name
+        for name in asked_for(expression)
+        if "_" in name or name in ("up", "webhooks")
+        if ":" not in name
+        for selected in re.findall(
+            rf"(?<![\w:]){name}(?![\w(])(\{{[^}}]*\}})?", _GROUPING.sub("", expression)
+        )
+        if matcher not in selected
+    ]
 
 
 def unknown_in(expression: str, exposed: Mapping[str, frozenset[str]]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The Kubernetes manifests as Python sees them: the files of the base, or what kubectl makes."""
+"""The Kubernetes manifests as Python objects: the files of the base, or kubectl's rendering."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ def base_files() -> list[Document]:
 
 
 def rendered(folder: str) -> list[Document]:
-    """What `kubectl apply --kustomize` would send of a folder under deploy/k8s.
+    """The documents that `kubectl apply --kustomize` would send of a folder under deploy/k8s.
 
     A component is rendered as the base has it added.
     """
@@ -42,6 +42,12 @@ def rendered(folder: str) -> list[Document]:
         kustomization = {"resources": [base], "components": [component]}
         (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         return _kustomized(Path(name))
+
+
+def is_kubernetes_own(document: Document) -> bool:
+    """True if it belongs to an API of Kubernetes itself, not to a custom resource."""
+    group, slash, _ = document["apiVersion"].partition("/")
+    return not slash or "." not in group or (group.endswith(".k8s.io") and "gateway" not in group)
 
 
 def of_kind(documents: Sequence[Document], *kinds: str) -> list[Document]:
@@ -60,7 +66,7 @@ class Workload:
 
     @property
     def serves(self) -> bool:
-        """Whether it runs until it is stopped, unlike a Job."""
+        """True if it runs until it is stopped, unlike a Job."""
         return bool(self.document["kind"] != "Job")
 
     @property
@@ -69,9 +75,17 @@ class Workload:
         return list(self.container.get("args", []))
 
     @property
-    def is_indexes(self) -> bool:
-        """Whether it makes the indexes of a service's collections."""
-        return self.args == ["indexes"]
+    def indexes_image(self) -> str | None:
+        """The image whose `indexes` command runs before the container, without registry and tag."""
+        [container] = self.pod.get("initContainers", [{}])
+        if container.get("args") != ["indexes"]:
+            return None
+        return str(container["image"]).removeprefix("company-registry/").partition(":")[0]
+
+    @property
+    def containers(self) -> list[Mapping[str, Any]]:
+        """All containers, init containers included."""
+        return [*self.pod.get("initContainers", []), self.container]
 
     @property
     def template(self) -> Mapping[str, Any]:
@@ -105,7 +119,7 @@ def workloads(documents: Sequence[Document]) -> list[Workload]:
 
 
 def ours(documents: Sequence[Document]) -> list[Workload]:
-    """Those that run an image of this repository."""
+    """The containers that run an image of this repository."""
     return [each for each in workloads(documents) if each.image.startswith("company-registry/")]
 
 
@@ -144,9 +158,15 @@ def _kustomized(folder: Path) -> list[Document]:
 
 
 def _documents(text: str) -> list[Document]:
-    return [document for document in yaml.safe_load_all(text) if document is not None]
+    documents = yaml.load_all(text, Loader=yaml.CSafeLoader)
+    return [document for document in documents if document is not None]
 
 
 def _config_map(entry: Mapping[str, Any]) -> Document:
     data = dict(literal.split("=", 1) for literal in entry["literals"])
-    return {"kind": "ConfigMap", "metadata": {"name": entry["name"]}, "data": data}
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": entry["name"]},
+        "data": data,
+    }

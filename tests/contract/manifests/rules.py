@@ -1,4 +1,4 @@
-"""What every manifest must keep to. Each rule answers its faults as sentences; none is none."""
+"""Rules of every manifest. Each returns its faults as sentences."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -14,6 +14,9 @@ from tests.contract.manifests.reading import (
     workloads,
 )
 from tests.contract.manifests.services import service_of, tag_of
+
+#: The services with a public port.
+PUBLIC = ("gateway", "portal")
 
 Rule = Callable[[Sequence[Document]], list[str]]
 
@@ -79,15 +82,16 @@ def pods_are_restricted(documents: Sequence[Document]) -> list[str]:
 
 
 def memory_is_limited(documents: Sequence[Document]) -> list[str]:
-    """Memory is asked for in full; processors are asked for and not limited (see README.md)."""
+    """Memory is requested in full; processors are requested and not limited (see README.md)."""
     faults = []
     for workload in workloads(documents):
-        resources = workload.container.get("resources", {})
-        requests, limits = resources.get("requests", {}), resources.get("limits", {})
-        if "cpu" not in requests:
-            faults.append(f"{workload.name} asks for no processor time")
-        if limits.get("memory") is None or limits["memory"] != requests.get("memory"):
-            faults.append(f"{workload.name} is not limited to the memory that it asks for")
+        for container in workload.containers:
+            resources = container.get("resources", {})
+            requests, limits = resources.get("requests", {}), resources.get("limits", {})
+            if "cpu" not in requests:
+                faults.append(f"{workload.name} asks for no processor time")
+            if limits.get("memory") is None or limits["memory"] != requests.get("memory"):
+                faults.append(f"{workload.name} is not limited to the memory that it asks for")
     return faults
 
 
@@ -95,8 +99,11 @@ def images_are_of_this_version(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in ours(documents):
         service = service_of(workload.image, workload.args)
-        if tag_of(workload.image) != service.version:
-            faults.append(f"{workload.name} runs {workload.image}, the code is {service.version}")
+        faults += [
+            f"{workload.name} runs {container['image']}, the code is {service.version}"
+            for container in workload.containers
+            if tag_of(container["image"]) != service.version
+        ]
         if not service.is_runnable:
             faults.append(f"{workload.name} has no module {service.module} to run")
     return faults
@@ -134,19 +141,19 @@ def admin_ports_are_not_published(documents: Sequence[Document]) -> list[str]:
     for ingress in of_kind(documents, "Ingress"):
         for rule in ingress["spec"]["rules"]:
             backends = [path["backend"]["service"] for path in rule["http"]["paths"]]
-            if backends != [{"name": "gateway", "port": {"name": "http"}}]:
+            if backends not in [[{"name": name, "port": {"name": "http"}}] for name in PUBLIC]:
                 faults.append(f"Ingress {ingress['metadata']['name']} publishes {backends}")
     return faults
 
 
 def only_two_call_the_internet(documents: Sequence[Document]) -> list[str]:
-    """All traffic is denied but what is listed, and addresses for the two that call outside."""
+    """All unlisted traffic is denied; only two services may call outside addresses."""
     policies = {
         document["metadata"]["name"]: document["spec"]
         for document in of_kind(documents, "NetworkPolicy")
     }
     deny = {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    faults = [] if policies.get("default-deny") == deny else ["what is not listed is let through"]
+    faults = [] if policies.get("default-deny") == deny else ["unlisted traffic is allowed"]
     callers = ["dispatcher", "lookup-sync"]
     chosen = {"key": "app.kubernetes.io/name", "operator": "In", "values": callers}
     faults += [
@@ -158,20 +165,6 @@ def only_two_call_the_internet(documents: Sequence[Document]) -> list[str]:
     return faults
 
 
-def rates_are_shared_by_the_replicas(documents: Sequence[Document]) -> list[str]:
-    """GATEWAY_REPLICAS is the number of gateways, or the least number of an autoscaler."""
-    [gateway] = [each for each in _servers(documents) if each.name == "gateway"]
-    scalers = of_kind(documents, "HorizontalPodAutoscaler")
-    least = [
-        scaler["spec"]["minReplicas"]
-        for scaler in scalers
-        if scaler["spec"]["scaleTargetRef"]["name"] == "gateway"
-    ]
-    [replicas] = least or [gateway.document["spec"]["replicas"]]
-    shared = environment(gateway, documents).get("GATEWAY_REPLICAS")
-    return [] if shared == str(replicas) else [f"{replicas} gateways share the rate as {shared}"]
-
-
 def every_server_may_be_drained(documents: Sequence[Document]) -> list[str]:
     """One pod at a time may be taken away, and replicas are spread over zones and nodes."""
     budgets = {
@@ -180,8 +173,11 @@ def every_server_may_be_drained(documents: Sequence[Document]) -> list[str]:
     }
     faults = []
     for workload in _servers(documents):
-        if budgets.get(workload.name, {}).get("maxUnavailable") != 1:
+        budget = budgets.get(workload.name, {})
+        if budget.get("maxUnavailable") != 1:
             faults.append(f"{workload.name} has no disruption budget of one pod")
+        if budget.get("unhealthyPodEvictionPolicy") != "AlwaysAllow":
+            faults.append(f"{workload.name} may block a drain with a pod that is not ready")
         spread = workload.pod.get("topologySpreadConstraints", [])
         if len({constraint["topologyKey"] for constraint in spread}) != 2:
             faults.append(f"{workload.name} is not spread over zones and nodes")
@@ -211,7 +207,6 @@ RULES: tuple[Rule, ...] = (
     selectors_find_their_pods,
     admin_ports_are_not_published,
     only_two_call_the_internet,
-    rates_are_shared_by_the_replicas,
     every_server_may_be_drained,
     secrets_are_made_or_documented,
 )
@@ -222,7 +217,7 @@ def _servers(documents: Sequence[Document]) -> list[Workload]:
 
 
 def _addresses(egress: Sequence[Document]) -> bool:
-    """Whether an egress rule names addresses, or by naming nobody lets everybody be called."""
+    """True if an egress rule names addresses, or names no destination and so allows all."""
     return any(not rule.get("to") or any("ipBlock" in to for to in rule["to"]) for rule in egress)
 
 
@@ -232,18 +227,21 @@ def _pre_stop(workload: Workload) -> timedelta:
 
 
 def _unrestricted(workload: Workload) -> Iterator[str]:
-    pod, container = workload.pod, workload.container
-    identity, rights = pod.get("securityContext", {}), container.get("securityContext", {})
+    pod = workload.pod
+    identity = pod.get("securityContext", {})
     if not identity.get("runAsNonRoot") or not identity.get("runAsUser"):
         yield "may run as root"
     if identity.get("seccompProfile") != {"type": "RuntimeDefault"}:
         yield "may use any system call"
-    if rights.get("allowPrivilegeEscalation") is not False:
-        yield "may gain privileges"
-    if rights.get("capabilities") != {"drop": ["ALL"]}:
-        yield "keeps capabilities"
-    if workload.image.startswith("company-registry/") and not rights.get("readOnlyRootFilesystem"):
-        yield "may write to its image"
+    for container in workload.containers:
+        rights = container.get("securityContext", {})
+        if rights.get("allowPrivilegeEscalation") is not False:
+            yield "may gain privileges"
+        if rights.get("capabilities") != {"drop": ["ALL"]}:
+            yield "keeps capabilities"
+        ours = container["image"].startswith("company-registry/")
+        if ours and not rights.get("readOnlyRootFilesystem"):
+            yield "may write to its image"
     if pod.get("automountServiceAccountToken") is not False:
         yield "holds a token of the cluster"
     if pod.get("enableServiceLinks") is not False:

@@ -1,4 +1,4 @@
-"""What the code says about the services that the manifests, images and compose file run."""
+"""The services that manifests, images and the compose file run, as the code defines them."""
 
 import importlib.util
 import re
@@ -16,16 +16,21 @@ from pydantic_settings import BaseSettings
 import dispatcher.settings
 import gateway.settings
 import lookup.settings
+import portal.settings
 import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
 from common.runtime.settings import ProcessSettings
+from lookup.registers.brreg.settings import BrregSettings
+from lookup.registers.cvr.settings import CvrSettings
+from lookup.registers.peppol.settings import PeppolSettings
 from tests.contract.manifests.reading import ROOT
 
-#: Stands for what a Secret holds when settings are made from a manifest's variables.
+#: Stands for a Secret's value when settings are made from a manifest's variables.
 EXAMPLES = {
     "AMQP_URL": "amqps://user:password@rabbitmq.example:5671/",
     "MONGO_URL": "mongodb://mongodb.example:27017/?replicaSet=rs0",
+    "SESSION_KEY": "dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
     "CVR_USER": "example",
     "CVR_PASSWORD": "example",
     "WEBHOOK_SECRET_KEYS": "example:dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
@@ -42,7 +47,7 @@ class Service:
 
     name: str
     settings: type[ProcessSettings]
-    #: What its commands read.
+    #: The settings of its commands.
     command_settings: type[BaseSettings]
 
     @property
@@ -55,7 +60,7 @@ class Service:
 
     @property
     def is_runnable(self) -> bool:
-        """Whether `python -m <module>` exists."""
+        """True if `python -m <module>` exists."""
         return importlib.util.find_spec(f"{self.module}.__main__") is not None
 
     @cached_property
@@ -73,16 +78,16 @@ class Service:
         names = {"http": "http_port", "admin": "admin_port"}
         return {name: fields[field].default for name, field in names.items() if field in fields}
 
-    def stop_limit(self, values: Mapping[str, str | None]) -> timedelta:
-        """How long it may take to stop with these variables."""
-        # A process without that setting ends at once, whatever it was doing.
-        limit: timedelta = getattr(self.configured(values), "stop_limit", timedelta())
+    def shutdown_grace(self, values: Mapping[str, str | None]) -> timedelta:
+        """The maximum time to stop with these variables."""
+        # A process without that setting ends at once.
+        limit: timedelta = getattr(self.configured(values), "shutdown_grace", timedelta())
         return limit
 
     def longest_stop(self, values: Mapping[str, str | None]) -> timedelta:
-        """How long it may take where the broker answers nothing and all that runs takes long."""
+        """The maximum time where the broker does not respond and all work in flight takes long."""
         configured = self.configured(values)
-        limit = self.stop_limit(values)
+        limit = self.shutdown_grace(values)
         if isinstance(configured, lookup.settings.Settings):
             queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
             return queues * (timedelta(seconds=CONNECT_TIMEOUT) + limit)
@@ -97,7 +102,7 @@ class Service:
         return self.settings(**given)
 
     def faults(self, values: Mapping[str, str | None], *, command: bool) -> list[str]:
-        """What is wrong with variables: unknown, missing or bad ones."""
+        """Faults of variables: unknown, missing or invalid ones."""
         wanted = self.command_settings if command else self.settings
         known = {name.upper() for name in self.settings.model_fields}
         required = {
@@ -124,11 +129,17 @@ SERVICES = {
             webhook_registry.settings.StoreSettings,
         ),
         Service("dispatcher", dispatcher.settings.Settings, dispatcher.settings.BrokerSettings),
+        Service("portal", portal.settings.Settings, portal.settings.Settings),
     )
 }
 
+
 #: The commands that serve, as processes of their own: by the service and the command's name.
-SYNC = Service("lookup", lookup.settings.SyncSettings, lookup.settings.StoreSettings)
+class _SyncSettings(lookup.settings.SyncSettings, BrregSettings, CvrSettings, PeppolSettings):
+    """The settings of `sync all`."""
+
+
+SYNC = Service("lookup", _SyncSettings, lookup.settings.StoreSettings)
 COMMANDS: Mapping[tuple[str, ...], Service] = {("lookup", "sync"): SYNC}
 
 _IMAGE = re.compile(r"company-registry/(?P<name>[a-z-]+?)(?P<samples>-samples)?:(?P<tag>[^:]+)")

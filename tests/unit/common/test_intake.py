@@ -29,11 +29,11 @@ async def work(_message: AbstractIncomingMessage) -> None:
 
 
 async def test_a_connection_restored_during_drain_delivers_no_messages() -> None:
-    intake, first, again = InFlightHandlers(work), FakeQueue(), FakeQueue()
-    await intake.begin(cast(AbstractQueue, first))
+    intake, first, again = InFlightHandlers(), FakeQueue(), FakeQueue()
+    await intake.begin(cast(AbstractQueue, first), work)
     await intake.drain(1)
     intake.forget()
 
-    await intake.begin(cast(AbstractQueue, again))
+    await intake.begin(cast(AbstractQueue, again), work)
 
     assert (first.consumers, again.consumers) == (0, 0)

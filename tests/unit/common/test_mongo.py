@@ -21,6 +21,8 @@ UNKNOWN_MODE = 79
     [
         AutoReconnect("gone"),
         OperationFailure("too slow", code=50),
+        OperationFailure("Authentication failed.", code=18),
+        OperationFailure("not authorized", code=13),
         WTimeoutError("too slow", code=64),
         *(
             WriteConcernError("no majority", code=code)

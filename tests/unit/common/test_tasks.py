@@ -7,29 +7,38 @@ import pytest
 from common.runtime.tasks import beside
 
 
-async def for_ever() -> None:
-    await asyncio.Event().wait()
+async def for_ever(ended: asyncio.Event | None = None) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        if ended is not None:
+            ended.set()
 
 
-async def deaf(begun: asyncio.Event) -> None:
+async def deaf(begun: asyncio.Event, ended: asyncio.Event) -> None:
     """Continues after a cancellation, as a task does when `asyncio.wait_for` loses it."""
     try:
         begun.set()
         await for_ever()
     except asyncio.CancelledError:
-        await for_ever()
+        await for_ever(ended)
 
 
 async def test_a_background_task_ends_with_the_body() -> None:
-    async with asyncio.timeout(5), beside(for_ever(), for_ever()):
-        pass
+    ended = [asyncio.Event(), asyncio.Event()]
+    async with asyncio.timeout(5), beside(*map(for_ever, ended)):
+        await asyncio.sleep(0)
+
+    assert all(each.is_set() for each in ended)
 
 
 async def test_a_task_that_lost_its_cancellation_is_cancelled_again() -> None:
-    begun = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
-    async with asyncio.timeout(5), beside(deaf(begun), patience=0.01):
+    async with asyncio.timeout(5), beside(deaf(begun, ended), patience=0.01):
         await begun.wait()
+
+    assert ended.is_set()
 
 
 async def test_a_failure_ends_the_body() -> None:

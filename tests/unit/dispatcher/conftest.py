@@ -15,6 +15,7 @@ from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from tests.fakes.dispatcher import (
     FakeDeliveryQueue,
     FakeEvents,
+    FakeNotices,
     FakeRows,
     FakeSender,
     FakeTelemetry,
@@ -31,12 +32,13 @@ POST_TIMEOUT = timedelta(seconds=10)
 class Dispatching:
     """Use cases of delivery over fakes."""
 
-    caps: ConcurrencyLimits = field(default_factory=ConcurrencyLimits)
+    limits: ConcurrencyLimits = field(default_factory=ConcurrencyLimits)
     time: Time = field(default_factory=Time)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     sender: FakeSender = field(default_factory=FakeSender)
     delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
+    notices: FakeNotices = field(default_factory=FakeNotices)
     telemetry: FakeTelemetry = field(default_factory=FakeTelemetry)
 
     def __post_init__(self) -> None:
@@ -46,12 +48,13 @@ class Dispatching:
             rows=self.rows,
             sender=self.sender,
             delivery_queue=self.delivery_queue,
+            notices=self.notices,
             telemetry=self.telemetry,
             delays=DELAYS,
             post_timeout=POST_TIMEOUT,
             now=self.time.now,
         )
-        slots = Slots(self.caps, post_timeout=POST_TIMEOUT)
+        slots = Slots(self.limits, post_timeout=POST_TIMEOUT)
         self.throttled = ThrottledWebhooks(
             webhooks=self.webhooks,
             rows=self.rows,

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason, WebhookId
-from common.runtime.outage import Unavailable
 from dispatcher.domain.concurrency import ConcurrencyLimits
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
 from dispatcher.ports import DeferReason
@@ -90,7 +90,7 @@ async def test_a_hanging_receiver_holds_no_message() -> None:
 
 
 async def test_a_message_without_a_claim_releases_its_slot() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.wake_and_finish(a_task(7))
     await dispatching.keep(a_new_delivery())
 
@@ -100,7 +100,7 @@ async def test_a_message_without_a_claim_releases_its_slot() -> None:
 
 
 async def test_a_failed_claim_releases_its_slot_and_fails_the_message() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery())
     dispatching.rows.crashing.add(ROW)
     with pytest.raises(ValueError, match="crashed"):
@@ -214,7 +214,7 @@ async def test_a_failed_claim_does_not_cancel_others_of_its_message() -> None:
     dispatching = await a_dispatching()
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(2, webhook_id=other))
-    dispatching.rows.rows[a_delivery_id(2)].claim = "somebody's"
+    dispatching.rows.rows[a_delivery_id(2)].claim = "another-claim"
     dispatching.sender.outcomes.append(Unavailable("only this one"))
 
     await dispatching.wake_and_finish(a_task(), a_task(2, webhook_id=other))
@@ -222,7 +222,7 @@ async def test_a_failed_claim_does_not_cancel_others_of_its_message() -> None:
     assert dispatching.rows.rows[a_delivery_id(2)].state is DeliveryState.SUCCEEDED
 
 
-async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_sweeper() -> None:
+async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Answered(500))
     dispatching.delivery_queue.broker.away = True
@@ -240,7 +240,7 @@ async def test_a_result_after_the_lease_is_ignored() -> None:
 
     async def lose_the_claim() -> None:
         await until(lambda: dispatching.sender.in_flight == 1)
-        dispatching.rows.rows[ROW].claim = "somebody else's"
+        dispatching.rows.rows[ROW].claim = "another-claim"
         dispatching.sender.gate.set()
 
     await asyncio.gather(dispatching.wake_and_finish(a_task()), lose_the_claim())

@@ -5,8 +5,8 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId, encode_for
-from common.runtime.outage import Unavailable
 from dispatcher.usecases.fan_out import FanOut, NotAnEvent
 from tests.builders.deliveries import VAT, a_match, an_event
 from tests.fakes.dispatcher import (
@@ -23,7 +23,7 @@ WH1, WH2 = WebhookId("wh_1"), WebhookId("wh_2")
 
 
 class Fanning:
-    """The use case over fakes; two webhooks match whatever happens."""
+    """The use case over fakes; two webhooks match every event."""
 
     def __init__(self) -> None:
         self.matches = FakeMatches([a_match(WH1), a_match(WH2)])

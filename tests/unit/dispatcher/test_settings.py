@@ -36,14 +36,14 @@ def test_networks_are_a_list() -> None:
     "name,value,words",
     [
         ("webhook_lease", "PT10S", "WEBHOOK_LEASE must be a second longer"),
-        ("webhook_post_limit", "PT30S", "WEBHOOK_LEASE must be a second longer"),
+        ("webhook_post_timeout", "PT30S", "WEBHOOK_LEASE must be a second longer"),
         ("broker_consumer_timeout", "PT30S", "WEBHOOK_LEASE must be shorter"),
         ("webhook_retry_delays", "1m", "ISO 8601"),
         ("webhook_retry_delays", "60", "ISO 8601"),
         ("webhook_retry_delays", "PT0S", "at least a millisecond"),
         ("webhook_secret_keys", "k1:short", "base64"),
         ("webhook_extra_allowed_networks", "everything", "everything"),
-        ("webhook_posts_per_webhook", "0", "greater than or equal to 1"),
+        ("webhook_max_posts_per_webhook", "0", "greater than or equal to 1"),
     ],
 )
 def test_a_bad_value_is_refused_with_a_sentence(name: str, value: str, words: str) -> None:

@@ -26,7 +26,7 @@ def done(dispatching: Dispatching) -> int:
 
 
 def crowd(dispatching: Dispatching, *tasks: DeliveryTask) -> None:
-    """Over the cap, all of them."""
+    """Over the limit, all of them."""
     for task in tasks:
         dispatching.throttled.add(LIMIT_KEY, task)
 
@@ -46,20 +46,20 @@ async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> No
 
 
 async def test_a_message_over_the_limit_is_acked_before_its_delivery() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         await dispatching.wake(a_task(1))
         await dispatching.wake(a_task(2))
 
-        assert dispatching.telemetry.deferrals == [(a_delivery_id(2), DeferReason.CAP)]
+        assert dispatching.telemetry.deferrals == [(a_delivery_id(2), DeferReason.THROTTLED)]
         assert dispatching.rows.rows[a_delivery_id(2)].claim is None
         dispatching.sender.gate.set()
 
 
 async def test_a_full_backlog_loses_nothing_and_keeps_first_attempts_first() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     many = range(2 * MAX_BUFFERED + 1)
     await dispatching.keep(*(a_new_delivery(number) for number in many))
     retry = a_delivery_id(0)
@@ -81,7 +81,7 @@ async def test_deliveries_without_messages_are_read_when_a_message_says_so() -> 
 
 
 async def test_a_rescan_finds_deliveries_without_messages() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.sender.gate.clear()
     async with dispatching.working():
@@ -96,7 +96,7 @@ async def test_a_rescan_finds_deliveries_without_messages() -> None:
 
 
 async def test_a_slot_is_released_before_its_post_is_recorded() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
     dispatching.rows.writing.clear()
     async with dispatching.working():
@@ -110,7 +110,7 @@ async def test_a_slot_is_released_before_its_post_is_recorded() -> None:
 
 
 async def test_posts_wait_for_a_slow_database() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     many = MAX_RECORDING + 10
     await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
     dispatching.rows.writing.clear()
@@ -127,7 +127,7 @@ async def test_posts_wait_for_a_slow_database() -> None:
 
 
 async def test_simultaneous_timeouts_do_not_start_as_many_posts_at_once() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(owner=2))
+    dispatching = Dispatching(limits=ConcurrencyLimits(owner=2))
     await dispatching.keep(*(a_new_delivery(number) for number in range(4)))
     dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
     async with dispatching.working():
@@ -158,7 +158,7 @@ async def test_a_hanging_webhook_delays_no_other() -> None:
 
 
 async def test_first_attempts_go_before_retries() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.rows.rows[a_delivery_id(2)].retries = 1
     dispatching.rows.rows[a_delivery_id(2)].attempts = 1
@@ -184,7 +184,7 @@ async def test_a_delivery_added_while_a_backlog_ends_is_not_lost() -> None:
 
 
 async def test_a_backlog_survives_a_crashed_attempt() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.outcomes.append(Answered(204))
     # An id of a wrong width cannot be signed: an internal error.
@@ -200,7 +200,7 @@ async def test_a_backlog_survives_a_crashed_attempt() -> None:
 
 
 async def test_a_backlog_survives_a_crashed_claim() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.rows.crashing.add(a_delivery_id(1))
     async with dispatching.working():
@@ -211,7 +211,7 @@ async def test_a_backlog_survives_a_crashed_claim() -> None:
 
 
 async def test_a_crashed_backlog_does_not_affect_others() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     other = WebhookId("wh_2")
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
     dispatching.rows.crashing_backlogs.add(WEBHOOK)
@@ -246,7 +246,7 @@ async def test_a_backlog_of_a_disabled_webhook_cancels_its_deliveries() -> None:
 
 
 async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
-    dispatching = Dispatching(caps=ConcurrencyLimits(webhook=1))
+    dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
@@ -261,7 +261,7 @@ async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_an_outage_leaves_a_backlogs_delivery_to_the_sweeper() -> None:
+async def test_an_outage_leaves_a_backlogs_delivery_to_the_requeue_job() -> None:
     dispatching = Dispatching()
     await dispatching.keep(a_new_delivery(1))
     dispatching.webhooks.database.away = True
@@ -283,7 +283,7 @@ async def test_a_drain_is_bounded() -> None:
 
         await dispatching.throttled.drain(0)
 
-    # Neither what was in flight nor what waited for a slot is lost: both are still waiting rows.
+    # Deliveries in flight and those waiting for a slot are not lost: both are still waiting rows.
     assert dispatching.sender.in_flight == 0
     assert all(row.state is DeliveryState.WAITING for row in dispatching.rows.rows.values())
 

@@ -26,7 +26,7 @@ async def test_a_body_that_does_not_arrive_times_out() -> None:
     body.feed_data(b"{")
 
     with pytest.raises(InvalidBody, match=r"within 0\.01 s"):
-        await body_of(request, limit=0.01)
+        await body_of(request, timeout=0.01)
 
 
 @pytest.mark.parametrize("error", [web.RequestPayloadError(), ConnectionResetError()])

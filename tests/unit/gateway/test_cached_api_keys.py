@@ -9,7 +9,7 @@ from gateway.adapters.cached_api_keys import CachedApiKeys
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import ServiceUnavailable
 from tests.builders.keys import NOON, an_api_key
-from tests.fakes.gateway import FakeKeyStore, ManualClock, database_away
+from tests.fakes.gateway import FakeKeyStore, ManualClock, database_unavailable
 
 KEY = an_api_key()
 
@@ -56,7 +56,7 @@ async def test_an_unknown_key_is_cached_too() -> None:
 
 async def test_made_up_keys_do_not_evict_valid_ones() -> None:
     store = a_store(KEY)
-    known = CachedApiKeys(store, clock=ManualClock(), most=2)
+    known = CachedApiKeys(store, clock=ManualClock(), max_keys=2)
     await known.find(KEY.id)
 
     for number in range(10):
@@ -69,7 +69,7 @@ async def test_made_up_keys_do_not_evict_valid_ones() -> None:
 async def test_the_number_of_cached_keys_is_bounded() -> None:
     keys = [an_api_key(id=f"{number}") for number in range(3)]
     store = a_store(*keys)
-    known = CachedApiKeys(store, clock=ManualClock(), most=2)
+    known = CachedApiKeys(store, clock=ManualClock(), max_keys=2)
 
     for key in [*keys, keys[2], keys[0]]:
         await known.find(key.id)
@@ -82,7 +82,7 @@ async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
     known = CachedApiKeys(store, clock=clock)
     await known.find(KEY.id)
 
-    store.fault = database_away()
+    store.fault = database_unavailable()
     clock.now += 4.9
 
     assert await known.find(KEY.id) == KEY
@@ -118,7 +118,7 @@ async def test_concurrent_requests_with_the_same_key_share_one_read() -> None:
 
 
 async def test_all_waiting_requests_fail_when_the_database_is_unavailable() -> None:
-    store = SlowStore({KEY.id: KEY}, fault=database_away())
+    store = SlowStore({KEY.id: KEY}, fault=database_unavailable())
     known = CachedApiKeys(store, clock=ManualClock())
     finds = [asyncio.ensure_future(known.find(KEY.id)) for _ in range(3)]
     await store.asked.wait()

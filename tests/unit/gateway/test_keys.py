@@ -1,5 +1,7 @@
 """Form and verification of API keys."""
 
+from datetime import timedelta
+
 import pytest
 
 from gateway.domain.keys import PresentedKey, parse_key, write_key
@@ -34,17 +36,17 @@ def test_a_malformed_key_is_rejected_without_a_read(text: str) -> None:
 def test_the_secret_of_a_key_is_accepted() -> None:
     key = a_presented_key()
 
-    assert an_api_key(key).accepts(key)
+    assert an_api_key(key).accepts(key, at=NOON)
 
 
 def test_another_secret_is_rejected() -> None:
-    assert not an_api_key().accepts(a_presented_key(secret="t" * 43))
+    assert not an_api_key().accepts(a_presented_key(secret="t" * 43), at=NOON)
 
 
 def test_a_revoked_key_is_rejected() -> None:
     key = a_presented_key()
 
-    assert not an_api_key(key, revoked_at=NOON).accepts(key)
+    assert not an_api_key(key, revoked_at=NOON).accepts(key, at=NOON)
 
 
 def test_neither_form_of_a_key_shows_its_secret() -> None:
@@ -53,3 +55,11 @@ def test_neither_form_of_a_key_shows_its_secret() -> None:
     shown = repr(presented) + repr(an_api_key(presented))
 
     assert "secret-" not in shown
+
+
+@pytest.mark.parametrize("seconds, accepted", [(-1, True), (0, False)])
+def test_a_key_is_accepted_until_it_expires(seconds: int, *, accepted: bool) -> None:
+    key = a_presented_key()
+    stored = an_api_key(key, expires_at=NOON)
+
+    assert stored.accepts(key, at=NOON + timedelta(seconds=seconds)) is accepted

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from gateway.domain.problems import CompanyNotFound, InvalidParameter, LookupTimeout, Problem
-from gateway.usecases import SEARCHES_AT_ONCE, LookUpAll
+from gateway.usecases.batches import SEARCHES_AT_ONCE, LookUpAll
 
 
 def asking(term: str, kind: SearchType = SearchType.VAT) -> LookupRequest:
@@ -15,7 +15,7 @@ def asking(term: str, kind: SearchType = SearchType.VAT) -> LookupRequest:
 
 @dataclass
 class Echo:
-    """`Lookups` that answers with the term; `nobody` is not found, and `never` not answered."""
+    """`Lookups` that answers with the term; `unknown` is not found, and `never` not answered."""
 
     under_way: int = 0
     most_under_way: int = 0
@@ -32,8 +32,8 @@ class Echo:
 
     async def _answer(self, term: str) -> LookupReply:
         await asyncio.sleep(0)
-        if term == "nobody":
-            raise CompanyNotFound("nobody")
+        if term == "unknown":
+            raise CompanyNotFound("unknown")
         if term == "never":
             await asyncio.Event().wait()
         return LookupReply(body=term.encode(), tag=term)
@@ -57,14 +57,14 @@ async def test_results_come_in_the_order_of_the_lookups() -> None:
 async def test_a_failed_lookup_does_not_affect_the_others() -> None:
     faulty = InvalidParameter("vat: must not be empty")
 
-    results = await LookUpAll(Echo())([asking("1"), faulty, asking("nobody")], request_id="r")
+    results = await LookUpAll(Echo())([asking("1"), faulty, asking("unknown")], request_id="r")
 
     assert shown(results) == ["1", "invalid_parameter", "company_not_found"]
     assert results[1] is faulty
 
 
 async def test_a_slow_lookup_times_out_and_the_others_are_answered() -> None:
-    look_up_all = LookUpAll(Echo(), limit=0.05)
+    look_up_all = LookUpAll(Echo(), timeout=0.05)
 
     results = await look_up_all([asking("1"), asking("never"), asking("2")], request_id="r")
 
@@ -86,7 +86,7 @@ async def test_searches_of_a_batch_are_bounded_and_do_not_delay_numbers() -> Non
 async def test_a_search_still_queued_at_the_deadline_times_out() -> None:
     stuck = [asking("never", SearchType.NAME)] * SEARCHES_AT_ONCE
 
-    results = await LookUpAll(Echo(), limit=0.05)(
+    results = await LookUpAll(Echo(), timeout=0.05)(
         [*stuck, asking("n", SearchType.NAME)], request_id="r"
     )
 

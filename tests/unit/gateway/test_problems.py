@@ -4,11 +4,11 @@ import pytest
 from aiohttp import web
 
 from common.contracts.failures import Failure, FailureCode, FieldError
-from gateway.adapters.http.errors import STATUS, problem_of_aiohttp
+from gateway.adapters.http.errors import problem_of_aiohttp
 from gateway.domain import problems
-from gateway.domain.problems import KINDS, problem_of
+from gateway.domain.problems import KINDS, PUBLIC_ERRORS, problem_of
 
-#: The table of spec/decisions.md section 1.
+#: The table of spec/decisions.md section 1, and the problems of the event feed.
 DECIDED = {
     "missing_parameter": 400,
     "invalid_parameter": 400,
@@ -19,6 +19,8 @@ DECIDED = {
     "company_not_found": 404,
     "webhook_not_found": 404,
     "delivery_not_found": 404,
+    "event_not_found": 404,
+    "cursor_expired": 410,
     "not_found": 404,
     "method_not_allowed": 405,
     "webhook_disabled": 409,
@@ -35,19 +37,43 @@ DECIDED = {
 
 
 def test_codes_and_statuses_are_those_decided() -> None:
-    assert {kind.code: status.value for kind, status in STATUS.items()} == DECIDED
+    assert {code: public.status.value for code, public in PUBLIC_ERRORS.items()} == DECIDED
 
 
-def test_every_problem_has_a_status() -> None:
-    assert STATUS.keys() == set(KINDS)
+def test_every_code_is_that_of_one_problem() -> None:
+    assert sorted(PUBLIC_ERRORS) == sorted(kind.code for kind in KINDS)
 
 
-@pytest.mark.parametrize("code", FailureCode)
-def test_every_failure_of_another_service_is_a_problem_of_the_same_code(code: FailureCode) -> None:
+#: Failures that name no cause in the domain: the gateway supplies code and text.
+NEUTRAL = {
+    FailureCode.DEADLINE_EXCEEDED: problems.LookupTimeout,
+    FailureCode.UNAVAILABLE: problems.ServiceUnavailable,
+    FailureCode.INTERNAL: problems.InternalError,
+}
+
+
+@pytest.mark.parametrize("code", sorted(set(FailureCode) - set(NEUTRAL)))
+def test_a_failure_of_the_domain_is_a_problem_of_the_same_code(code: FailureCode) -> None:
     problem = problem_of(Failure(code=code, detail="what happened"))
 
     assert problem.code == code
     assert problem.detail == "what happened"
+
+
+@pytest.mark.parametrize("code", NEUTRAL)
+def test_a_neutral_failure_is_a_problem_with_a_text_of_the_gateway(code: FailureCode) -> None:
+    problem = problem_of(Failure(code=code))
+
+    assert type(problem) is NEUTRAL[code]
+    assert problem.detail == PUBLIC_ERRORS[problem.code].text != ""
+
+
+def test_an_operation_that_may_have_been_carried_out_is_no_timeout_of_a_lookup() -> None:
+    late = Failure(code=FailureCode.DEADLINE_EXCEEDED)
+
+    problem = problem_of(late, deadline=problems.ServiceUnavailable)
+
+    assert type(problem) is problems.ServiceUnavailable
 
 
 def test_a_failures_errors_reach_the_client() -> None:

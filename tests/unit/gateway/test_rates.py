@@ -25,13 +25,5 @@ def test_anything_else_is_refused(text: str) -> None:
         parse_rate(text)
 
 
-def test_processes_share_a_rate_equally() -> None:
-    assert Rate(1200, 60).share(4) == Rate(300, 60)
-
-
-def test_a_share_is_at_least_one() -> None:
-    assert Rate(2, 60).share(5) == Rate(1, 60)
-
-
 def test_a_rate_is_logged_in_words() -> None:
     assert str(Rate(60, 60)) == "60 in 60 s"

@@ -1,4 +1,4 @@
-"""XML: the tree that was decided, and well-formed whatever a text holds."""
+"""XML: the specified tree, well-formed with any text."""
 
 import types
 from typing import Any, get_args, get_origin
@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from common.contracts.company import CompanyAnswer
 from common.contracts.contract import Contract
-from gateway.adapters.http.openapi.examples import COMPANY, WITH_EVERYTHING
 from gateway.adapters.http.rendering import SINGULAR, company_xml, xml_document
+from tests.builders.openapi import example
+
+COMPANY, WITH_EVERYTHING = example("Company"), example("CompanyWithEverything")
 
 
 def tree(document: bytes) -> ElementTree.Element:
@@ -94,7 +96,7 @@ def test_no_text_can_pass_for_markup(text: str) -> None:
     assert found[0].attrib == {}
 
 
-def test_xml_holds_what_json_holds() -> None:
+def test_xml_and_json_have_the_same_content() -> None:
     found = tree(company_xml(orjson.dumps(WITH_EVERYTHING)))
 
     assert as_json(found, like=WITH_EVERYTHING) == WITH_EVERYTHING

@@ -22,7 +22,6 @@ def test_the_defaults_are_those_decided() -> None:
 
     assert settings.anonymous_rate == Rate(60, 60)
     assert settings.key_rate == Rate(1200, 60)
-    assert settings.gateway_replicas == 1
     assert settings.anonymous_lookups
     assert settings.trusted_proxies == ()
 
@@ -42,7 +41,6 @@ def test_rates_and_networks_are_read_from_the_environment(monkeypatch: pytest.Mo
     [
         ("ANONYMOUS_RATE", "60"),
         ("TRUSTED_PROXIES", "10.0.0.1/8"),
-        ("GATEWAY_REPLICAS", "0"),
         ("HTTP_PORT", "65536"),
         ("AMQP_URL", ""),
         ("AMQP_URL", "http://localhost"),

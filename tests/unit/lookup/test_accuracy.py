@@ -1,4 +1,4 @@
-"""The index finds what a scan of every name finds; a small form of `make bench`'s measurement."""
+"""The index finds the same companies as a scan of every name; a small form of the benchmark."""
 
 from pathlib import Path
 from random import Random

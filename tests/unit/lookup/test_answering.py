@@ -1,11 +1,11 @@
-"""The company that answers a lookup, and its alternatives."""
+"""Lookups: the matching company and its alternatives."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
 
-from common.contracts.company import Alternative, CompanyKey, Country, Include, company_key
+from common.contracts.company import Alternative, CompanyKey, Country, Include
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from lookup.query.lookups import AnswerLookups
@@ -19,7 +19,7 @@ DK = Country.DK
 
 
 def key(number: int) -> CompanyKey:
-    return company_key(DK, f"{number:08}")
+    return CompanyKey(DK, f"{number:08}")
 
 
 def rows(*numbers: int) -> dict[CompanyKey, CompanyRow]:
@@ -57,7 +57,7 @@ def numbers(body: Mapping[str, Any]) -> list[str]:
     return [alternative["vat"] for alternative in body["alternatives"]]
 
 
-async def test_alternatives_are_the_next_best_five_without_the_one_that_answers() -> None:
+async def test_alternatives_are_the_next_five_matches() -> None:
     found = hits(*((number, 90.0 - number) for number in range(8)))
     register, searches = FakeRegister(rows(*range(8))), FakeSearches({"prøven": found})
 
@@ -71,7 +71,7 @@ async def test_alternatives_are_the_next_best_five_without_the_one_that_answers(
     assert (first.name, first.city, first.score) == (body["name"], body["address"]["city"], 89)
 
 
-async def test_without_the_include_there_are_no_alternatives() -> None:
+async def test_alternatives_are_absent_unless_included() -> None:
     register, searches = FakeRegister(rows(1, 2)), FakeSearches({"prøven": hits((1, 90), (2, 80))})
 
     body = await answered(asking((SearchType.NAME, "prøven")), register, searches)
@@ -79,7 +79,7 @@ async def test_without_the_include_there_are_no_alternatives() -> None:
     assert "alternatives" not in body
 
 
-async def test_a_company_that_has_left_the_register_is_no_answer_and_no_alternative() -> None:
+async def test_a_removed_company_is_neither_match_nor_alternative() -> None:
     searches = FakeSearches(addresses={"prøvevej 1": hits((1, 90), (2, 80), (3, 79), (4, 78))})
 
     body = await answered(
@@ -91,7 +91,7 @@ async def test_a_company_that_has_left_the_register_is_no_answer_and_no_alternat
     assert (body["vat"], numbers(body)) == ("00000002", ["00000004"])
 
 
-async def test_the_others_with_a_phone_number_are_alternatives() -> None:
+async def test_other_companies_with_the_phone_number_are_alternatives() -> None:
     register = FakeRegister(rows(1, 2), {"dk:33369696": [key(1), key(2)]})
 
     body = await answered(
@@ -125,7 +125,7 @@ async def test_an_inferred_registration_number_may_also_be_the_phone_number_of_o
     assert numbers(body) == ["00000002"]
 
 
-async def test_a_later_question_answers_when_the_first_finds_nothing() -> None:
+async def test_the_next_inferred_type_is_tried_when_the_first_finds_nothing() -> None:
     request = asking(
         (SearchType.ADDRESS, "prøvevej 1, 5000"), (SearchType.NAME, "prøvevej 1, 5000")
     )
@@ -136,7 +136,7 @@ async def test_a_later_question_answers_when_the_first_finds_nothing() -> None:
     assert body["match"] == {"type": "name", "score": 95, "matched_name": None}
 
 
-async def test_the_trade_or_former_name_that_matched_is_named() -> None:
+async def test_the_matched_trade_or_former_name_is_returned() -> None:
     hit = SearchHit(key(1), 98.0, matched_name="Prøven")
 
     body = await answered(
@@ -155,7 +155,7 @@ async def detail_of(request: LookupRequest) -> str:
     return failure.detail
 
 
-async def test_an_inferred_type_is_named_when_nothing_is_found() -> None:
+async def test_not_found_names_the_inferred_types() -> None:
     by_name = asking((SearchType.NAME, "prøven"), inferred=True)
     by_number = asking((SearchType.VAT, "12345674"), (SearchType.PHONE, "12345674"), inferred=True)
 
@@ -165,11 +165,11 @@ async def test_an_inferred_type_is_named_when_nothing_is_found() -> None:
     )
 
 
-async def test_a_named_type_is_not_repeated_when_nothing_is_found() -> None:
+async def test_not_found_omits_a_requested_type() -> None:
     assert "searched" not in await detail_of(asking((SearchType.NAME, "prøven")))
 
 
-async def test_requests_of_one_message_are_answered_each_with_its_own_alternatives() -> None:
+async def test_each_request_of_a_batch_has_its_own_alternatives() -> None:
     searches = FakeSearches({"prøven": hits((1, 90), (2, 80))})
     plain = asking((SearchType.NAME, "prøven"))
     with_others = asking((SearchType.NAME, "prøven"), include=[Include.ALTERNATIVES])

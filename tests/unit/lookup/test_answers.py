@@ -1,4 +1,4 @@
-"""A found company as the JSON that the client gets."""
+"""The JSON of a company, as the client receives it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -37,7 +37,7 @@ def test_the_body_is_the_company_with_revision_match_and_source() -> None:
     assert body["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
 
 
-def test_the_body_is_what_the_contract_says() -> None:
+def test_the_body_matches_the_contract() -> None:
     body = orjson.loads(answer(a_found_company(), tuple(Include), Extras()).body)
 
     parsed = CompanyAnswer.model_validate(body)
@@ -55,7 +55,7 @@ def test_without_an_include_its_key_is_absent() -> None:
     assert full["roles"][0]["role"] == "director"
 
 
-def test_lists_that_the_register_does_not_keep_are_null() -> None:
+def test_lists_that_the_register_lacks_are_null() -> None:
     found = a_found_company(owners=b"null", roles=b"null")
 
     full = orjson.loads(answer(found, tuple(Include), Extras()).body)
@@ -63,7 +63,7 @@ def test_lists_that_the_register_does_not_keep_are_null() -> None:
     assert (full["owners"], full["roles"]) == (None, None)
 
 
-def test_what_an_earlier_release_stored_is_answered_with_every_field() -> None:
+def test_companies_of_an_earlier_release_have_every_field() -> None:
     core = orjson.loads(dump(a_company()))
     del core["registered"], core["parent"]
     old = {"name": "Prøveholding A/S", "type": "company", "vat": None, "role": "EJERREGISTER"}
@@ -101,7 +101,7 @@ def test_the_tag_changes_with_the_alternatives() -> None:
     assert len(tags) == 4
 
 
-def test_the_registers_own_time_is_no_change_of_the_tag() -> None:
+def test_the_tag_ignores_the_registers_time() -> None:
     earlier = answer(a_found_company(), (), Extras())
     later = answer(a_found_company(updated_at=datetime(2020, 1, 1, tzinfo=UTC)), (), Extras())
 
@@ -123,7 +123,7 @@ def test_the_main_unit_is_the_one_at_the_companys_own_address_and_comes_first() 
     ]
 
 
-def test_without_a_unit_at_home_the_oldest_active_one_is_the_main_one() -> None:
+def test_without_a_unit_at_the_companys_address_the_oldest_active_one_is_main() -> None:
     ended = a_unit(number="1000000001", started="1990-01-01", status=Status.ENDED)
     young = a_unit(number="1000000002", started="2010-01-01")
     old = a_unit(number="1000000003", started="2000-01-01")

@@ -1,4 +1,4 @@
-"""What a document of the Norwegian register says."""
+"""Parsing of documents of the Norwegian register."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ def test_an_entity_is_a_company_without_owners_or_version() -> None:
     assert record.company.registered == "2003-04-14"
 
 
-def test_the_shape_of_2022_says_the_same() -> None:
+def test_the_format_of_2022_gives_the_same_record() -> None:
     form = {"kode": "AS", "beskrivelse": "Aksjeselskap", "links": []}
     older = an_entity(organisasjonsform=form, links=[])
     del older["_links"]
@@ -91,7 +91,7 @@ def test_the_shape_of_2022_says_the_same() -> None:
     assert parse(NO_ENTITIES.parse, older) == company_record()
 
 
-def test_a_csv_row_says_the_same() -> None:
+def test_a_csv_row_gives_the_same_record() -> None:
     row = {
         "organisasjonsnummer": "310345679",
         "navn": "PRØVEFABRIKKEN NORGE AS",
@@ -161,7 +161,7 @@ def test_a_deleted_entity_ends_on_its_day() -> None:
     assert company(slettedato="2026-01-01").ended == "2026-01-01"
 
 
-def test_the_registration_is_not_taken_for_the_founding() -> None:
+def test_the_date_of_registration_is_not_the_date_of_foundation() -> None:
     founded = company(stiftelsesdato="1999-01-02")
     unknown = company(stiftelsesdato=None)
 
@@ -169,7 +169,7 @@ def test_the_registration_is_not_taken_for_the_founding() -> None:
     assert (unknown.founded, unknown.registered) == (None, "2003-04-14")
 
 
-def test_the_register_does_not_say_who_is_protected_from_advertising() -> None:
+def test_advertising_protection_is_unknown() -> None:
     assert company().advertising_protected is None
 
 
@@ -200,7 +200,7 @@ def test_a_withheld_number_of_employees_is_one_to_four(
     assert company(**fields).employees == employees
 
 
-def test_an_address_stands_on_one_line_and_in_parts() -> None:
+def test_an_address_has_a_text_and_parts() -> None:
     assert address("Prøveveien 12", "Bygg B") == Address(
         street="Prøveveien 12, Bygg B",
         postal_code="0159",
@@ -225,7 +225,7 @@ def test_an_address_stands_on_one_line_and_in_parts() -> None:
         (("Coveien 1",), None, "Coveien 1"),
     ],
 )
-def test_care_of_is_taken_out_of_the_street(
+def test_care_of_is_separated_from_the_street(
     lines: tuple[str, ...], co: str | None, street: str | None
 ) -> None:
     read = address(*lines)
@@ -271,7 +271,7 @@ def test_an_address_abroad_names_its_country() -> None:
         ("GB", "A " * 80, None, ("A " * 80).strip()),
     ],
 )
-def test_the_town_line_of_a_foreign_address_is_taken_apart(
+def test_the_town_line_of_a_foreign_address_is_split(
     country: str, line: str, postal_code: str | None, city: str | None
 ) -> None:
     read = company(forretningsadresse={"landkode": country, "poststed": line}).address
@@ -281,7 +281,7 @@ def test_the_town_line_of_a_foreign_address_is_taken_apart(
     assert read.text == line.strip()
 
 
-def test_an_address_without_anything_is_none() -> None:
+def test_an_empty_address_is_none() -> None:
     assert company(forretningsadresse={"adresse": [], "landkode": "NO"}).address is None
     assert company(forretningsadresse=None).address is None
 
@@ -299,7 +299,7 @@ def test_a_foreign_number_is_shown_but_not_searched() -> None:
     assert (record.company.phone, record.phones) == ("+468123456", ())
 
 
-def test_former_names_come_newest_first_and_once() -> None:
+def test_former_names_are_distinct_and_newest_first() -> None:
     former = [
         {"navn": "FJORDPRØVEN AS", "fraDato": "1990-01-01", "tilDato": "1995-01-01"},
         {"navn": "PRØVEFABRIKKEN NORGE AS", "fraDato": "1995-01-01", "tilDato": "1996-01-01"},
@@ -342,47 +342,47 @@ def test_website_and_email_are_kept() -> None:
     assert (read.website, read.email) == ("www.proeven.example", "post@proeven.example")
 
 
-def test_texts_are_made_safe_and_empty_ones_are_none() -> None:
+def test_control_characters_are_removed_and_empty_texts_are_none() -> None:
     read = company(navn="  PRØVE\x00N\ud800 \r\n\tAS\ufffe ", hjemmeside=" \x07 ")
 
     assert (read.name, read.website) == ("PRØVEN  AS", None)
 
 
-def test_a_number_may_have_lost_its_form_but_not_its_digits() -> None:
+def test_a_number_may_be_formatted_but_needs_all_digits() -> None:
     assert company(organisasjonsnummer=310345679).vat == "310345679"
     assert company(organisasjonsnummer="310 345 679").vat == "310345679"
 
 
-def test_a_wrong_check_digit_is_no_reason_to_refuse() -> None:
+def test_a_wrong_check_digit_is_accepted() -> None:
     assert company(organisasjonsnummer="310345670").vat == "310345670"
 
 
 @pytest.mark.parametrize(
     "fields,reason",
     [
-        ({"navn": None}, "navn: it is missing"),
+        ({"navn": None}, "navn: missing"),
         ({"navn": 7}, "navn: Input should be a valid string"),
-        ({"organisasjonsnummer": "12"}, "organisasjonsnummer: it is not a number of 9 digits"),
-        ({"organisasjonsnummer": True}, "organisasjonsnummer: it is not a number of 9 digits"),
-        ({"organisasjonsnummer": None}, "organisasjonsnummer: it is not a number of 9 digits"),
-        ({"stiftelsesdato": "2024-02-30"}, "stiftelsesdato: it is not a date"),
+        ({"organisasjonsnummer": "12"}, "organisasjonsnummer: not a number of 9 digits"),
+        ({"organisasjonsnummer": True}, "organisasjonsnummer: not a number of 9 digits"),
+        ({"organisasjonsnummer": None}, "organisasjonsnummer: not a number of 9 digits"),
+        ({"stiftelsesdato": "2024-02-30"}, "stiftelsesdato: not a date"),
         ({"stiftelsesdato": 20240201}, "stiftelsesdato: Input should be a valid string"),
-        ({"kapital": {"belop": "mye"}}, "kapital.belop: it is not an amount of money"),
-        ({"kapital": {"belop": "NaN"}}, "kapital.belop: it is not an amount of money"),
+        ({"kapital": {"belop": "mye"}}, "kapital.belop: not an amount of money"),
+        ({"kapital": {"belop": "NaN"}}, "kapital.belop: not an amount of money"),
         ({"forretningsadresse": {"adresse": [1]}}, "forretningsadresse.adresse[0]: "),
         ({"forretningsadresse": []}, "forretningsadresse: "),
         ({"organisasjonsform": {"kode": "BEDR"}}, "organisasjonsform.kode: BEDR is a unit's"),
     ],
 )
-def test_a_wrong_field_is_named(fields: dict[str, Any], reason: str) -> None:
+def test_a_refusal_names_the_invalid_field(fields: dict[str, Any], reason: str) -> None:
     assert refusal(NO_ENTITIES, an_entity(**fields)).startswith(reason)
 
 
 def test_an_entity_without_a_number_is_refused() -> None:
-    assert refusal(NO_ENTITIES, {"navn": "A"}) == "organisasjonsnummer: it is missing"
+    assert refusal(NO_ENTITIES, {"navn": "A"}) == "organisasjonsnummer: missing"
 
 
-def test_a_unit_belongs_to_the_entity_above_it() -> None:
+def test_a_unit_belongs_to_its_parent_entity() -> None:
     record = unit_record(
         telefon="55 66 77 88",
         oppstartsdato="2010-01-01",
@@ -412,11 +412,11 @@ def test_a_closed_unit_has_ended(field: str) -> None:
     assert (unit.status, unit.ended) == (Status.ENDED, "2026-01-01")
 
 
-def test_a_unit_may_belong_to_nobody() -> None:
+def test_a_unit_without_a_parent_has_no_company() -> None:
     assert unit_record(overordnetEnhet=None).company is None
 
 
-def test_an_entity_is_no_unit() -> None:
+def test_an_entity_is_refused_as_a_unit() -> None:
     reason = refusal(NO_UNITS, an_entity())
 
     assert reason == "organisasjonsform.kode: AS is an entity's, not a unit's"
@@ -474,11 +474,11 @@ def test_the_name_of_an_entity_may_be_one_text() -> None:
         {"type": None},
     ],
 )
-def test_other_roles_past_ones_and_nameless_holders_make_no_owner(role: Any) -> None:
+def test_other_or_past_roles_and_nameless_holders_make_no_owner(role: Any) -> None:
     assert owners(role) is None
 
 
-def test_the_kind_of_a_role_may_be_told_by_its_group_and_owners_are_listed_once() -> None:
+def test_a_role_without_a_type_has_that_of_its_group() -> None:
     twice = [{**a_role(), "type": None}, {**a_role(), "type": None}]
     group = {"type": {"kode": "INNH", "beskrivelse": "Innehaver"}, "roller": twice}
 
@@ -492,7 +492,7 @@ def test_the_kind_of_a_role_may_be_told_by_its_group_and_owners_are_listed_once(
     )
 
 
-def test_the_number_of_a_single_answer_is_in_its_own_address() -> None:
+def test_the_number_of_a_single_response_is_read_from_its_link() -> None:
     answer = roles(a_role())
     del answer["organisasjonsnummer"]
     address = "https://register.example/enheter/310345679/roller"
@@ -503,9 +503,9 @@ def test_the_number_of_a_single_answer_is_in_its_own_address() -> None:
     assert record.key == "no:310345679"
 
 
-def test_roles_of_nobody_are_refused() -> None:
-    assert refusal(NO_ROLES, {"rollegrupper": []}) == "organisasjonsnummer: it is missing"
-    assert refusal(NO_ROLES, an_entity()) == "rollegrupper: it is missing"
+def test_roles_without_an_entity_are_refused() -> None:
+    assert refusal(NO_ROLES, {"rollegrupper": []}) == "organisasjonsnummer: missing"
+    assert refusal(NO_ROLES, an_entity()) == "rollegrupper: missing"
 
 
 @pytest.mark.parametrize(
@@ -519,13 +519,13 @@ def test_roles_of_nobody_are_refused() -> None:
         ("EIKM", "owner"),
     ],
 )
-def test_a_role_that_makes_an_owner_has_a_code_beside_its_word(code: str, role: str) -> None:
+def test_an_owners_role_has_a_code_and_the_registers_word(code: str, role: str) -> None:
     (owner,) = owners(a_role(code, "Ord")) or ()
 
     assert (owner.role, owner.role_text) == (role, "Ord")
 
 
-def test_the_direction_the_board_the_auditor_and_the_accountant_are_roles() -> None:
+def test_directors_board_members_auditor_and_accountant_are_roles() -> None:
     auditor = {"organisasjonsnummer": "310345687", "navn": ["PRØVEREVISJON AS"]}
     board = [a_role("MEDL", "Styremedlem"), a_role("LEDE", "Styrets leder"), a_role("VARA", "V")]
     groups = [
@@ -567,7 +567,7 @@ def test_the_order_of_roles_does_not_depend_on_the_document() -> None:
     assert owners_record(*reversed(members)).role_list == read.role_list
 
 
-def test_no_birth_date_is_kept() -> None:
+def test_birth_dates_are_not_stored() -> None:
     record = owners_record(a_role(), a_role("LEDE"), a_role("DAGL"), a_role("REVI"))
 
     assert len(record.owners or ()) == 1

@@ -1,4 +1,4 @@
-"""What differs between two versions, and which events tell of it."""
+"""Differences between two versions, and the events that describe them."""
 
 import copy
 from collections.abc import Iterable
@@ -28,18 +28,18 @@ from lookup.ingest.changes import (
     PlacedUnit,
     company_events,
     diff,
-    einvoicing_occurrences,
+    einvoicing_events,
     owners_events,
     removal,
     roles_changes,
-    unit_occurrences,
+    unit_events,
 )
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.upgrading import completed, is_outdated
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
-HOME = CompanyKey("dk:12345674")
-ELSEWHERE = CompanyKey("dk:87654321")
+HOME = CompanyKey.parse("dk:12345674")
+ELSEWHERE = CompanyKey.parse("dk:87654321")
 
 texts = st.sampled_from(["A", "B", "æ"])
 maybe = st.none() | texts
@@ -98,7 +98,7 @@ def tree(version: Company | ProductionUnit) -> dict[str, Any]:
 
 
 def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any]:
-    """What a receiver has who follows the changes."""
+    """The company as a receiver of the changes has it."""
     result = copy.deepcopy(version)
     for change in changes:
         *path, name = change.field.split(".")
@@ -111,10 +111,10 @@ def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any
 
 
 def types(pending_events: Iterable[PendingEvent]) -> list[EventType]:
-    return [occurrence.type for occurrence in pending_events]
+    return [pending_event.type for pending_event in pending_events]
 
 
-def test_every_field_that_may_change_is_varied_below() -> None:
+def test_the_strategy_varies_every_field() -> None:
     assert COMPANY_FIELDS.keys() == Company.model_fields.keys() - {"country", "vat"}
     assert UNIT_FIELDS.keys() == ProductionUnit.model_fields.keys() - {"number"}
 
@@ -124,8 +124,8 @@ def test_following_all_events_of_a_company_gives_its_last_version(versions: list
     seen = tree(versions[0])
 
     for old, new in pairwise(versions):
-        for occurrence in company_events(old, new):
-            seen = applied(occurrence.changes, seen)
+        for pending_event in company_events(old, new):
+            seen = applied(pending_event.changes, seen)
 
     assert seen == tree(versions[-1])
 
@@ -135,25 +135,25 @@ def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[Pl
     seen = tree(versions[0].unit)
 
     for old, new in pairwise(versions):
-        for company, occurrence in unit_occurrences(old, new):
-            assert (company, occurrence.unit) == (HOME, new.unit)
-            seen = applied(occurrence.changes, seen)
+        for company, pending_event in unit_events(old, new):
+            assert (company, pending_event.unit) == (HOME, new.unit)
+            seen = applied(pending_event.changes, seen)
 
     assert seen == tree(versions[-1].unit)
 
 
 @given(companies, companies)
-def test_each_change_is_told_once_and_only_changes_are_told(old: Company, new: Company) -> None:
+def test_events_contain_each_change_once_and_nothing_else(old: Company, new: Company) -> None:
     pending_events = company_events(old, new)
 
-    told = [change for occurrence in pending_events for change in occurrence.changes]
+    told = [change for pending_event in pending_events for change in pending_event.changes]
     assert sorted(change.field for change in told) == sorted(c.field for c in diff(old, new))
     assert all(change.old != change.new for change in told)
-    assert all(occurrence.changes for occurrence in pending_events)
+    assert all(pending_event.changes for pending_event in pending_events)
 
 
 @given(companies, companies)
-def test_stored_json_is_compared_like_the_models(old: Company, new: Company) -> None:
+def test_stored_json_and_models_compare_equal(old: Company, new: Company) -> None:
     stored = orjson.dumps(tree(old) | {"revision": 7, "source": {"register": "cvr"}})
     answer = orjson.dumps(tree(new) | {"revision": 8, "match": None})
 
@@ -174,7 +174,7 @@ def test_a_field_inside_an_object_has_a_dotted_path() -> None:
     )
 
 
-def test_an_object_that_comes_or_goes_is_given_whole() -> None:
+def test_an_object_that_appears_or_disappears_is_given_whole() -> None:
     without, having = a_company(), a_company(employees=Employees(min=2, max=4))
     whole = {"min": 2, "max": 4, "exact": None}
 
@@ -213,7 +213,7 @@ def read_now(**fields: Any) -> Company:
     return a_company(country="no", vat="310345679", advertising_protected=None, **given)
 
 
-def test_a_value_that_an_earlier_release_read_otherwise_is_no_change() -> None:
+def test_a_value_that_an_earlier_release_read_differently_is_no_change() -> None:
     stored = stored_by_an_earlier_release(founded="2003-04-14")
 
     assert diff(stored, read_now(founded=None)) == ()
@@ -223,7 +223,7 @@ def abroad(**fields: Any) -> Address:
     return Address(**{"country": "SE", "text": "Testgatan 1, SE-111 24 STAD, Sverige", **fields})
 
 
-def test_a_foreign_address_that_is_only_taken_apart_is_no_change() -> None:
+def test_a_foreign_address_that_is_only_split_is_no_change() -> None:
     stored = stored_by_an_earlier_release(address=abroad(city="SE-111 24 STAD"))
     moved = abroad(postal_code="111 24", city="STAD", text="Nygatan 2, SE-111 24 STAD, Sverige")
 
@@ -238,7 +238,7 @@ def test_a_foreign_address_that_is_only_taken_apart_is_no_change() -> None:
     ]
 
 
-def test_what_really_changed_is_reported_though_an_earlier_release_stored_it() -> None:
+def test_real_changes_of_a_company_of_an_earlier_release_are_published() -> None:
     stored = stored_by_an_earlier_release(founded="2003-04-14")
 
     changes = diff(stored, read_now(founded="1999-01-02", name="Prøvefabrikken AS"))
@@ -246,7 +246,7 @@ def test_what_really_changed_is_reported_though_an_earlier_release_stored_it() -
     assert [change.field for change in changes] == ["name", "founded"]
 
 
-def test_a_value_that_becomes_unknown_is_a_change_once_this_release_stored_it() -> None:
+def test_a_value_that_becomes_unknown_is_a_change_in_this_release() -> None:
     changes = diff(read_now(founded="2003-04-14"), read_now(founded=None))
 
     assert changes == (Change(field="founded", old="2003-04-14", new=None),)
@@ -261,15 +261,15 @@ def test_a_company_of_an_earlier_release_is_outdated_until_it_is_completed() -> 
     assert completed(dump(read_now())) == dump(read_now())
 
 
-def test_a_company_that_was_not_known_is_created() -> None:
+def test_a_new_company_is_created() -> None:
     assert company_events(None, a_company()) == (PendingEvent(EventType.COMPANY_CREATED),)
 
 
-def test_a_company_that_is_as_it_was_is_not_told_of() -> None:
+def test_an_unchanged_company_has_no_event() -> None:
     assert company_events(a_company(), a_company()) == ()
 
 
-def test_a_bankruptcy_is_a_changed_status_and_no_update() -> None:
+def test_a_bankruptcy_changes_the_status_without_an_update() -> None:
     old = a_company(status_text="NORMAL")
     new = a_company(status=Status.BANKRUPT, status_text="UNDER KONKURS")
 
@@ -284,7 +284,7 @@ def test_a_bankruptcy_is_a_changed_status_and_no_update() -> None:
     )
 
 
-def test_an_end_takes_its_day_along() -> None:
+def test_an_end_includes_its_date() -> None:
     new = a_company(status=Status.ENDED, ended="2026-03-01")
 
     (end,) = company_events(a_company(), new)
@@ -293,7 +293,7 @@ def test_an_end_takes_its_day_along() -> None:
     assert [change.field for change in end.changes] == ["status", "ended"]
 
 
-def test_what_changes_beside_the_status_is_an_update_of_its_own() -> None:
+def test_other_changes_beside_the_status_are_an_update() -> None:
     new = a_company(status=Status.BANKRUPT, name="Prøvefabrikken ApS under konkurs")
 
     turn, update = company_events(a_company(), new)
@@ -309,19 +309,19 @@ def test_another_word_for_the_same_status_is_an_update() -> None:
     assert types(company_events(old, new)) == [EventType.COMPANY_UPDATED]
 
 
-def test_owners_are_told_whole_when_they_change() -> None:
+def test_changed_owners_are_published_as_a_list() -> None:
     old = [an_owner()]
     new = [an_owner(share=Share(min="50", max="66.67"))]
 
-    (occurrence,) = owners_events(dump_all(old), dump_all(new))
+    (pending_event,) = owners_events(dump_all(old), dump_all(new))
 
-    (change,) = occurrence.changes
-    assert (occurrence.type, change.field) == (EventType.OWNERS_CHANGED, "owners")
+    (change,) = pending_event.changes
+    assert (pending_event.type, change.field) == (EventType.OWNERS_CHANGED, "owners")
     assert change.old == [one.model_dump(mode="json") for one in old]
     assert change.new == [one.model_dump(mode="json") for one in new]
 
 
-def test_unchanged_owners_are_not_told_of_and_unknown_ones_count_as_none() -> None:
+def test_unchanged_owners_have_no_event_and_unknown_ones_count_as_none() -> None:
     one = dump_all([an_owner()])
 
     assert owners_events(one, one) == ()
@@ -329,7 +329,7 @@ def test_unchanged_owners_are_not_told_of_and_unknown_ones_count_as_none() -> No
     assert types(owners_events(None, one)) == [EventType.OWNERS_CHANGED]
 
 
-def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
+def test_a_new_role_code_is_no_change_of_an_owner() -> None:
     new = an_owner(role=OwnerRole.OWNER, role_text="EJERREGISTER")
     old = new.model_dump(mode="json", exclude={"role_text"}) | {"role": "EJERREGISTER"}
     former = old | {"name": "Bo Prøvesen"}
@@ -340,7 +340,7 @@ def test_a_code_beside_the_registers_word_is_no_change_of_an_owner() -> None:
     ]
 
 
-def test_changed_roles_are_told_whole_with_what_else_changed_of_the_company() -> None:
+def test_changed_roles_are_published_as_a_list_with_the_companys_update() -> None:
     old, new = dump_all([a_held_role()]), dump_all([a_held_role(name="Bo Prøvesen")])
 
     (update,) = company_events(a_company(), a_company(phone="12345678"), roles_changes(old, new))
@@ -351,18 +351,18 @@ def test_changed_roles_are_told_whole_with_what_else_changed_of_the_company() ->
     assert roles_changes(old, old) == roles_changes(None, b"[]") == ()
 
 
-def test_einvoicing_is_told_whole_when_it_changes() -> None:
+def test_changed_einvoicing_is_published_as_a_list() -> None:
     entry = EinvoicingEntry(identifier="0184:12345674", scheme="0184")
 
-    (occurrence,) = einvoicing_occurrences([], [entry])
+    (pending_event,) = einvoicing_events([], [entry])
 
-    assert occurrence.type is EventType.EINVOICING_CHANGED
-    assert occurrence.changes == (
+    assert pending_event.type is EventType.EINVOICING_CHANGED
+    assert pending_event.changes == (
         Change(field="einvoicing", old=[], new=[entry.model_dump(mode="json")]),
     )
 
 
-def test_a_removal_says_nothing_about_the_company() -> None:
+def test_a_removal_contains_no_company_data() -> None:
     assert removal() == PendingEvent(EventType.COMPANY_REMOVED)
 
 
@@ -370,41 +370,41 @@ def test_a_new_unit_is_created_at_its_company() -> None:
     unit = a_unit()
     created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
 
-    assert unit_occurrences(None, PlacedUnit(unit, HOME)) == ((HOME, created),)
-    assert unit_occurrences(PlacedUnit(unit, None), PlacedUnit(unit, HOME)) == ((HOME, created),)
-    assert unit_occurrences(None, PlacedUnit(unit, None)) == ()
+    assert unit_events(None, PlacedUnit(unit, HOME)) == ((HOME, created),)
+    assert unit_events(PlacedUnit(unit, None), PlacedUnit(unit, HOME)) == ((HOME, created),)
+    assert unit_events(None, PlacedUnit(unit, None)) == ()
 
 
-def test_a_unit_that_ends_is_ended_and_updated_only_for_the_rest() -> None:
+def test_an_ending_unit_is_ended_and_updated_for_other_changes_only() -> None:
     old = PlacedUnit(a_unit(), HOME)
     new = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01", phone="12345678"), HOME)
 
-    told = [occurrence for _, occurrence in unit_occurrences(old, new)]
+    told = [pending_event for _, pending_event in unit_events(old, new)]
 
     assert types(told) == [EventType.PRODUCTION_UNIT_ENDED, EventType.PRODUCTION_UNIT_UPDATED]
     assert [change.field for change in told[0].changes] == ["status", "ended"]
     assert [change.field for change in told[1].changes] == ["phone"]
 
 
-def test_a_unit_that_comes_back_is_updated() -> None:
+def test_a_reopened_unit_is_updated() -> None:
     old = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01"), HOME)
 
-    ((_, occurrence),) = unit_occurrences(old, PlacedUnit(a_unit(), HOME))
+    ((_, pending_event),) = unit_events(old, PlacedUnit(a_unit(), HOME))
 
-    assert occurrence.type is EventType.PRODUCTION_UNIT_UPDATED
+    assert pending_event.type is EventType.PRODUCTION_UNIT_UPDATED
 
 
 def test_a_unit_that_moves_leaves_one_company_and_is_created_at_the_other() -> None:
     unit = a_unit()
 
-    left, arrived = unit_occurrences(PlacedUnit(unit, HOME), PlacedUnit(unit, ELSEWHERE))
+    left, arrived = unit_events(PlacedUnit(unit, HOME), PlacedUnit(unit, ELSEWHERE))
 
     move = Change(field="company", old=HOME, new=ELSEWHERE)
     assert left == (HOME, PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move,), unit))
     assert arrived == (ELSEWHERE, PendingEvent(EventType.PRODUCTION_UNIT_CREATED, (), unit))
 
 
-def test_a_unit_that_no_company_has_any_more_only_leaves() -> None:
-    pending_events = unit_occurrences(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
+def test_a_unit_without_a_new_company_only_leaves_the_old() -> None:
+    pending_events = unit_events(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
 
     assert [company for company, _ in pending_events] == [HOME]

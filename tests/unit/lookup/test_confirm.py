@@ -1,4 +1,4 @@
-"""How long the dispatcher's receipt of an event may take."""
+"""Timeouts of the dispatcher's receipts."""
 
 from datetime import timedelta
 

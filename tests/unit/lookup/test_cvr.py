@@ -1,4 +1,4 @@
-"""What a document of the Danish register says."""
+"""Parsing of documents of the Danish register."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -107,18 +107,18 @@ def test_the_document_is_found_in_each_of_its_wrappings(wrapped: Any) -> None:
 @pytest.mark.parametrize(
     "raw,reason",
     [
-        ({"VrproduktionsEnhed": a_cvr_unit()}, "Vrvirksomhed.cvrNummer: it is missing"),
-        ({"Vrvirksomhed": []}, "Vrvirksomhed: it is not an object"),
-        ({"_source": None}, "_source: it is not an object"),
-        (a_cvr_company(cvrNummer=123456789), "cvrNummer: it is not a number of 8 digits"),
-        (a_cvr_company(navne=[]), "navne: it is missing"),
-        (a_cvr_company(navne=[held("1999", navn="A")]), "navne[0].periode.gyldigFra: it is not a"),
-        (a_cvr_company(sidstOpdateret="i går"), "sidstOpdateret: it is not a time"),
-        (a_cvr_company(sidstOpdateret=17), "sidstOpdateret: it is not a time"),
+        ({"VrproduktionsEnhed": a_cvr_unit()}, "Vrvirksomhed.cvrNummer: missing"),
+        ({"Vrvirksomhed": []}, "Vrvirksomhed: not an object"),
+        ({"_source": None}, "_source: not an object"),
+        (a_cvr_company(cvrNummer=123456789), "cvrNummer: not a number of 8 digits"),
+        (a_cvr_company(navne=[]), "navne: missing"),
+        (a_cvr_company(navne=[held("1999", navn="A")]), "navne[0].periode.gyldigFra: not a"),
+        (a_cvr_company(sidstOpdateret="i går"), "sidstOpdateret: not a time"),
+        (a_cvr_company(sidstOpdateret=17), "sidstOpdateret: not a time"),
         (a_cvr_company(deltagerRelation=[7]), "deltagerRelation[0]: "),
         (
             a_cvr_company(attributter=[an_attribute("KAPITAL", held(None, vaerdi="meget"))]),
-            "attributter KAPITAL: it is not an amount of money",
+            "attributter KAPITAL: not an amount of money",
         ),
         (
             a_cvr_company(deltagerRelation=[a_relation(legal_ownership("halvdelen"))]),
@@ -130,11 +130,11 @@ def test_the_document_is_found_in_each_of_its_wrappings(wrapped: Any) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named(raw: Any, reason: str) -> None:
+def test_a_refusal_names_the_invalid_field(raw: Any, reason: str) -> None:
     assert refusal(DK_COMPANIES, raw).startswith(reason)
 
 
-def test_leading_zeros_lost_to_a_number_come_back() -> None:
+def test_leading_zeros_of_numbers_are_restored() -> None:
     read = company(
         cvrNummer=1234567,
         beliggenhedsadresse=[a_cvr_address(postnummer=800, postdistrikt="Høje Taastrup")],
@@ -147,7 +147,7 @@ def test_leading_zeros_lost_to_a_number_come_back() -> None:
     assert read.industry == CodedText(code="011100", description="Dyrkning af korn")
 
 
-def test_of_a_company_registered_by_mistake_only_that_is_read() -> None:
+def test_of_a_company_registered_in_error_only_key_and_version_are_read() -> None:
     record = parse(DK_COMPANIES.parse, a_cvr_company(fejlRegistreret=True))
 
     assert isinstance(record, RegisteredInError)
@@ -196,7 +196,7 @@ def test_trade_names_are_those_in_use() -> None:
     assert company(binavne=given).trade_names == ("Prøven",)
 
 
-def test_a_dead_company_shows_what_held_last() -> None:
+def test_an_ended_company_has_its_last_values() -> None:
     read = company(
         livsforloeb=OVER,
         virksomhedsstatus=[held("1999-11-15", "2012-06-30", status="OPLØST EFTER KONKURS")],
@@ -225,7 +225,7 @@ def test_a_dead_company_shows_what_held_last() -> None:
     assert (read.trade_names, read.phone) == (("Prøven",), "22222222")
 
 
-def test_a_living_company_shows_no_contact_that_has_ended() -> None:
+def test_an_active_company_has_no_ended_contacts() -> None:
     record = company_record(
         telefonNummer=[a_contact("11111111", "1999-11-15", "2005-01-01")],
         elektroniskPost=[a_contact("gammel@proeven.example", "1999-11-15", "2005-01-01")],
@@ -237,13 +237,13 @@ def test_a_living_company_shows_no_contact_that_has_ended() -> None:
     assert (record.company.postal_address, record.company.secondary_industries) == (None, ())
 
 
-def test_a_resumed_life_goes_on() -> None:
+def test_a_resumed_company_is_active() -> None:
     read = company(livsforloeb=[*OVER, held("2013-01-01")])
 
     assert (read.founded, read.ended, read.status) == ("1999-11-15", None, Status.ACTIVE)
 
 
-def test_where_the_history_is_empty_cvrs_own_summary_is_used() -> None:
+def test_an_empty_history_is_replaced_by_cvrs_summary() -> None:
     newest = {
         "nyesteNavn": held("1999-11-15", navn="Prøvefabrikken ApS"),
         "nyesteBinavne": ["Prøven"],
@@ -307,7 +307,7 @@ def test_each_word_for_the_status_has_its_meaning(word: str, status: Status) -> 
     assert (read.status, read.status_text) == (status, word)
 
 
-def test_an_outdated_word_does_not_keep_a_dead_company_alive() -> None:
+def test_an_outdated_status_does_not_keep_a_company_active() -> None:
     outdated = [held("1999-11-15", "2012-06-30", status="NORMAL")]
     summary = {"sammensatStatus": "Ophørt"}
 
@@ -318,7 +318,7 @@ def test_an_outdated_word_does_not_keep_a_dead_company_alive() -> None:
     assert (untold.status, untold.status_text) == (Status.ENDED, None)
 
 
-def test_a_company_without_any_word_lives() -> None:
+def test_a_company_without_a_status_is_active() -> None:
     read = company(virksomhedsstatus=[])
 
     assert (read.status, read.status_text) == (Status.ACTIVE, None)
@@ -339,14 +339,14 @@ def test_a_company_without_any_word_lives() -> None:
         ({"vejnavn": None, "husnummerFra": None, "postboks": 17}, "Postboks 17"),
     ],
 )
-def test_an_address_is_written_the_danish_way(fields: dict[str, Any], street: str) -> None:
+def test_an_address_is_written_in_danish_format(fields: dict[str, Any], street: str) -> None:
     read = address(**fields)
 
     assert read.street == street
     assert read.text == f"{street}, 1112 København K"
 
 
-def test_an_address_names_district_and_whose_it_is() -> None:
+def test_an_address_has_district_and_care_of() -> None:
     read = address(bynavn="Testby", conavn="c/o Anna Testesen")
 
     assert read == Address(
@@ -623,11 +623,11 @@ def test_former_officers_founders_and_owners_have_no_role(relation: Any) -> None
     assert roles_in(company_record(deltagerRelation=[relation])) == []
 
 
-def test_roles_that_were_not_asked_for_are_unknown() -> None:
+def test_roles_that_were_not_requested_are_unknown() -> None:
     assert company_record(deltagerRelation=None).role_list is None
 
 
-def test_no_home_address_or_personal_key_of_an_officer_is_kept() -> None:
+def test_home_addresses_and_personal_keys_of_officers_are_not_stored() -> None:
     officer = an_officer("REVISION", "Revision", "REVISION", forretningsnoegle=4000123456)
 
     record = company_record(deltagerRelation=[officer])
@@ -671,7 +671,7 @@ def test_past_owners_and_other_participants_are_left_out(relation: Any) -> None:
     assert owners(relation) == ()
 
 
-def test_a_persons_key_is_never_shown() -> None:
+def test_personal_keys_are_not_stored() -> None:
     (owner,) = owners(a_relation(legal_ownership("0.5"), forretningsnoegle=12345674)) or ()
 
     assert owner.vat is None
@@ -705,12 +705,12 @@ def test_the_order_of_owners_does_not_depend_on_the_document() -> None:
     assert owners(*relations) == owners(*reversed(relations))
 
 
-def test_owners_that_were_not_asked_for_are_unknown() -> None:
+def test_owners_that_were_not_requested_are_unknown() -> None:
     assert company_record(deltagerRelation=None).owners is None
     assert owners() == ()
 
 
-def test_no_home_address_is_kept() -> None:
+def test_home_addresses_are_not_stored() -> None:
     record = company_record(deltagerRelation=[a_relation(legal_ownership("0.5"))])
 
     assert "Hjemmevej" not in repr(record)
@@ -746,7 +746,7 @@ def test_a_unit_belongs_to_the_company_it_has_now() -> None:
     )
 
 
-def test_a_dead_unit_keeps_its_last_company_and_name() -> None:
+def test_an_ended_unit_keeps_its_last_company_and_name() -> None:
     record = unit_record(
         livsforloeb=OVER,
         virksomhedsrelation=[held("1999-11-15", "2012-06-30", cvrNummer=12345674)],
@@ -758,7 +758,7 @@ def test_a_dead_unit_keeps_its_last_company_and_name() -> None:
     assert (record.unit.status, record.unit.ended) == (Status.ENDED, "2012-06-30")
 
 
-def test_where_a_units_history_is_empty_cvrs_own_summary_is_used() -> None:
+def test_an_empty_history_of_a_unit_is_replaced_by_cvrs_summary() -> None:
     newest = {
         "nyesteCvrNummerRelation": 12345674,
         "nyesteNavn": held(None, navn="Prøvefabrikken Nord"),
@@ -775,23 +775,23 @@ def test_where_a_units_history_is_empty_cvrs_own_summary_is_used() -> None:
     assert record.unit.employees == Employees(min=1, max=1)
 
 
-def test_a_unit_may_belong_to_nobody_and_have_no_summary() -> None:
+def test_a_unit_may_have_neither_company_nor_summary() -> None:
     record = unit_record(virksomhedsrelation=[], produktionsEnhedMetadata=None)
 
     assert (record.company, record.unit.status) == (None, Status.ACTIVE)
 
 
-def test_of_a_unit_registered_by_mistake_only_that_is_read() -> None:
+def test_of_a_unit_registered_in_error_only_key_and_version_are_read() -> None:
     record = parse(DK_UNITS.parse, a_cvr_unit(fejlRegistreret=True))
 
     assert isinstance(record, RegisteredInError)
     assert record.key == "dk:1012345670"
 
 
-def test_a_company_is_no_unit() -> None:
+def test_a_company_is_refused_as_a_unit() -> None:
     reason = refusal(DK_UNITS, {"Vrvirksomhed": a_cvr_company()})
 
-    assert reason == "VrproduktionsEnhed.pNummer: it is missing"
+    assert reason == "VrproduktionsEnhed.pNummer: missing"
 
 
 def test_the_units_that_a_company_lists_as_its_own_are_those_it_has_now() -> None:

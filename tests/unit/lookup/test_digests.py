@@ -1,4 +1,4 @@
-"""Documents that are known again by their digest: when they are, and when they must not be."""
+"""Recognition of unchanged documents by their digest."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +32,7 @@ from tests.builders.companies import (
 )
 from tests.builders.registers import a_cvr_company
 
-KEY = CompanyKey("no:987654321")
+KEY = CompanyKey.parse("no:987654321")
 GIVEN = ApplyContext(MONDAY, MONDAY.at, publish_events=True)
 ONE, OTHER = b"a document", b"another one"
 
@@ -45,7 +45,7 @@ PARTICIPANT = a_participant_record()
 
 
 def after(plan: Plan, before: Known | None = None) -> Known:
-    """What is stored once the plan is written."""
+    """The stored state after the plan."""
     stored = before or Known()
     return Known(
         companies={**stored.companies, **{write.key: write.state for write in plan.companies}},
@@ -58,7 +58,7 @@ def known_company() -> Known:
     return after(plan_companies([replace(COMPANY, digest=ONE)], Known(), GIVEN))
 
 
-def test_a_glance_restores_the_leading_zeros_of_a_number(tmp_path: Path) -> None:
+def test_the_quickly_read_key_has_the_leading_zeros(tmp_path: Path) -> None:
     path = tmp_path / "company.json"
     path.write_bytes(orjson.dumps({"Vrvirksomhed": a_cvr_company(cvrNummer=1234567)}))
 
@@ -69,9 +69,7 @@ def test_a_glance_restores_the_leading_zeros_of_a_number(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", sources().values())
-def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
-    kind: RegisterSource, tmp_path: Path
-) -> None:
+def test_the_quickly_read_key_is_that_of_the_record(kind: RegisterSource, tmp_path: Path) -> None:
     file = write_registers(tmp_path, 40, 1)[kind.name]
     stored = 0
     for document in documents(file, kind):
@@ -87,14 +85,14 @@ def test_a_glance_at_a_document_tells_what_its_record_is_stored_under(
     assert stored > 0
 
 
-def test_equal_documents_have_one_digest_and_different_ones_do_not() -> None:
+def test_documents_have_equal_digests_exactly_if_they_are_equal() -> None:
     code = DK_COMPANIES.code
 
     assert digest_of(b'{"n":1}', code) == digest_of(b'{"n":1}', code)
     assert digest_of(b'{"n":1}', code) != digest_of(b'{"n":2}', code)
 
 
-def test_a_change_of_one_register_s_code_leaves_the_digests_of_the_others(tmp_path: Path) -> None:
+def test_a_change_of_one_registers_code_keeps_the_digests_of_the_others(tmp_path: Path) -> None:
     (tmp_path / "rules.py").write_text("AS = 1")
 
     assert digest_of(b"{}", tmp_path) != digest_of(b"{}", DK_COMPANIES.code)
@@ -102,7 +100,7 @@ def test_a_change_of_one_register_s_code_leaves_the_digests_of_the_others(tmp_pa
     assert NO_ENTITIES.code.name == "brreg"
 
 
-def test_a_change_of_the_code_that_reads_changes_every_digest(tmp_path: Path) -> None:
+def test_a_change_of_shared_code_changes_every_digest(tmp_path: Path) -> None:
     code = tmp_path / "rules.py"
     code.write_text("AS = 1")
     before = rules_of(tmp_path)
@@ -113,7 +111,7 @@ def test_a_change_of_the_code_that_reads_changes_every_digest(tmp_path: Path) ->
     assert len({before, rules_of(tmp_path)}) == 2
 
 
-def test_the_digest_of_a_document_is_stored_with_what_it_gave() -> None:
+def test_a_digest_is_stored_with_its_record() -> None:
     company = plan_companies([replace(COMPANY, digest=ONE)], Known(), GIVEN)
     owners = plan_owners([replace(OWNERS, digest=ONE)], Known(), GIVEN)
     unit = plan_units([replace(UNIT, digest=ONE)], Known(), GIVEN)
@@ -125,7 +123,7 @@ def test_the_digest_of_a_document_is_stored_with_what_it_gave() -> None:
     assert participant.participants[0].state.digest == ONE
 
 
-def test_a_change_that_came_without_a_document_of_a_file_leaves_no_digest() -> None:
+def test_a_change_without_a_document_clears_the_digest() -> None:
     renamed = a_company(country=Country.NO, vat="987654321", name="Nytt Navn AS")
     record = a_company_record(renamed, owners=None, version=TUESDAY)
 
@@ -147,7 +145,7 @@ def test_owners_and_their_company_keep_each_others_digests() -> None:
     assert (state.digest, state.owners_digest) == (None, OTHER)
 
 
-def test_another_document_that_says_the_same_is_known_from_then_on_and_told_to_nobody() -> None:
+def test_a_changed_document_with_the_same_record_stores_its_digest_without_an_event() -> None:
     company = known_company()
     unit = after(plan_units([replace(UNIT, digest=ONE)], Known(), GIVEN))
     participant = after(plan_participants([replace(PARTICIPANT, digest=ONE)], Known(), GIVEN))
@@ -167,7 +165,7 @@ def test_another_document_that_says_the_same_is_known_from_then_on_and_told_to_n
     assert not any(plan.outbox_events or plan.bumps or plan.companies for plan in plans)
 
 
-def test_the_same_document_again_and_a_record_without_one_write_nothing() -> None:
+def test_an_unchanged_document_and_a_record_without_one_write_nothing() -> None:
     for digest in (ONE, None):
         plan = plan_companies([replace(COMPANY, digest=digest)], known_company(), GIVEN)
 
@@ -175,7 +173,7 @@ def test_the_same_document_again_and_a_record_without_one_write_nothing() -> Non
         assert not plan.writes
 
 
-def test_owners_of_an_unknown_company_are_not_renewed_since_no_revision_tells_them_apart() -> None:
+def test_digests_of_owners_are_not_updated_without_a_company() -> None:
     waiting = after(plan_owners([replace(OWNERS, digest=ONE)], Known(), GIVEN))
     company = known_company()
     known = after(plan_owners([replace(OWNERS, digest=ONE)], company, GIVEN), company)
@@ -186,7 +184,7 @@ def test_owners_of_an_unknown_company_are_not_renewed_since_no_revision_tells_th
     )
 
 
-def test_what_is_stale_or_removed_does_not_become_known() -> None:
+def test_stale_and_removed_records_store_no_digest() -> None:
     renamed = a_company(country=Country.NO, vat="987654321", name="Gammelt Navn AS")
     older = replace(a_company_record(renamed, owners=None, version=MONDAY), digest=OTHER)
     removed = Known(tombstones={KEY})

@@ -1,4 +1,4 @@
-"""Which events a change of the register becomes, and what is in them."""
+"""Events of changes of the register, and their content."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -26,12 +26,12 @@ from tests.builders.companies import (
     an_owners_record,
 )
 
-KEY = CompanyKey("dk:12345674")
+KEY = CompanyKey.parse("dk:12345674")
 GIVEN = ApplyContext(TUESDAY, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), publish_events=True)
 
 
 def stored(*plans: Plan) -> Known:
-    """What is stored once the plans are written."""
+    """The stored state after the plans."""
     known = Known()
     for plan in plans:
         companies = {write.key: write.state for write in plan.companies}
@@ -57,7 +57,7 @@ def changed_to(known: Known, **fields: Any) -> Plan:
     return plan_companies([record], known, GIVEN)
 
 
-def test_a_new_company_is_created_and_nothing_else() -> None:
+def test_a_new_company_has_only_a_created_event() -> None:
     plan = plan_companies([a_company_record(owners=(an_owner(),))], Known(), GIVEN)
 
     [body] = bodies(plan)
@@ -69,7 +69,7 @@ def test_a_new_company_is_created_and_nothing_else() -> None:
     assert "production_unit" not in body["data"]
 
 
-def test_an_updated_company_is_told_with_old_and_new_values() -> None:
+def test_an_update_contains_old_and_new_values() -> None:
     plan = changed_to(a_known_company(), name="Nyt Navn ApS")
 
     [body] = bodies(plan)
@@ -81,20 +81,20 @@ def test_an_updated_company_is_told_with_old_and_new_values() -> None:
     ]
 
 
-def test_a_bankruptcy_is_a_changed_status_and_no_bare_update() -> None:
+def test_a_bankruptcy_has_only_a_status_event() -> None:
     plan = changed_to(a_known_company(), status=Status.BANKRUPT, status_text="UNDER KONKURS")
 
     assert types(plan) == [EventType.COMPANY_STATUS_CHANGED]
 
 
-def test_a_bankruptcy_with_another_change_is_told_as_both() -> None:
+def test_a_bankruptcy_with_another_change_has_both_events() -> None:
     plan = changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS")
 
     assert types(plan) == [EventType.COMPANY_STATUS_CHANGED, EventType.COMPANY_UPDATED]
     assert len({event.id for event in plan.outbox_events}) == 2
 
 
-def test_owners_that_come_with_the_company_are_told_as_a_list() -> None:
+def test_owners_of_a_company_document_are_published_as_a_list() -> None:
     known = a_known_company()
     record = a_company_record(owners=(an_owner(name="Bo Prøvesen"),), version=TUESDAY)
 
@@ -108,13 +108,13 @@ def test_owners_that_come_with_the_company_are_told_as_a_list() -> None:
     assert [owner["name"] for owner in change["new"]] == ["Bo Prøvesen"]
 
 
-def test_owners_of_a_company_that_is_not_known_yet_are_told_of_nobody() -> None:
+def test_owners_of_an_unknown_company_have_no_event() -> None:
     plan = plan_owners([an_owners_record(an_owner())], Known(), GIVEN)
 
     assert types(plan) == []
 
 
-def test_owners_from_a_file_of_their_own_are_told_of_their_company() -> None:
+def test_owners_from_a_separate_file_are_published_with_their_company() -> None:
     company = a_company(country=Country.NO, vat="987654321")
     known = stored(plan_companies([a_company_record(company, owners=None)], Known(), GIVEN))
 
@@ -123,7 +123,7 @@ def test_owners_from_a_file_of_their_own_are_told_of_their_company() -> None:
     assert types(plan) == [EventType.OWNERS_CHANGED]
 
 
-def test_units_of_one_company_in_one_list_share_its_revision_and_differ_in_their_ids() -> None:
+def test_units_of_one_company_in_a_batch_share_its_revision_and_have_distinct_ids() -> None:
     units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
 
     plan = plan_units(units, a_known_company(), GIVEN)
@@ -134,7 +134,7 @@ def test_units_of_one_company_in_one_list_share_its_revision_and_differ_in_their
     assert bodies(plan)[0]["data"]["production_unit"]["number"] == "1012345678"
 
 
-def test_a_unit_that_ends_is_told_as_ended() -> None:
+def test_an_ended_unit_has_an_ended_event() -> None:
     known = a_known_company()
     known = stored_unit(known)
     ended = a_unit_record(a_unit(status=Status.ENDED, ended="2026-03-01"), version=TUESDAY)
@@ -144,7 +144,7 @@ def test_a_unit_that_ends_is_told_as_ended() -> None:
     assert types(plan) == [EventType.PRODUCTION_UNIT_ENDED]
 
 
-def test_an_identifier_is_told_as_the_companys_whole_list() -> None:
+def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
     known = a_known_company()
     first = plan_participants([a_participant_record()], known, GIVEN)
     known = Known(
@@ -170,8 +170,8 @@ def known_with_identifiers(*records: ParticipantRecord) -> Known:
     return replace(known, participants=states)
 
 
-def test_a_removed_unit_is_told_as_ended_with_its_number_alone() -> None:
-    unit = UnitKey("dk:1012345678")
+def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
+    unit = UnitKey.parse("dk:1012345678")
     known = known_with_identifiers(
         a_participant_record(), a_participant_record("0096:1012345678", holder=unit)
     )
@@ -194,14 +194,14 @@ def test_a_removed_unit_is_told_as_ended_with_its_number_alone() -> None:
 
 
 def test_a_unit_that_was_removed_before_is_not_removed_again() -> None:
-    unit = UnitKey("dk:1012345678")
+    unit = UnitKey.parse("dk:1012345678")
 
     plan = plan_unit_removal(unit, Known(tombstones={unit}), GIVEN)
 
     assert not plan.writes
 
 
-def test_identifiers_that_vanished_are_told_as_what_is_left() -> None:
+def test_vanished_identifiers_publish_the_remaining_list() -> None:
     known = known_with_identifiers(
         a_participant_record(), a_participant_record("0184:12345674", holder=KEY)
     )
@@ -220,7 +220,7 @@ def test_an_identifier_that_is_newer_than_the_export_has_not_vanished() -> None:
     assert not plan.writes
 
 
-def test_while_a_kind_is_loaded_for_the_first_time_nothing_is_told() -> None:
+def test_the_first_load_of_a_source_publishes_nothing() -> None:
     quiet = ApplyContext(TUESDAY, GIVEN.at, publish_events=False)
 
     plan = plan_companies([a_company_record()], Known(), quiet)
@@ -229,7 +229,7 @@ def test_while_a_kind_is_loaded_for_the_first_time_nothing_is_told() -> None:
     assert plan.outbox_events == ()
 
 
-def test_the_same_change_read_twice_is_one_event_and_made_twice_is_two() -> None:
+def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> None:
     known = a_known_company()
 
     once, again = (changed_to(known, name="Nyt Navn ApS") for _ in range(2))
@@ -245,7 +245,7 @@ def test_the_same_change_read_twice_is_one_event_and_made_twice_is_two() -> None
     assert back.outbox_events[0].id != once.outbox_events[0].id
 
 
-def test_every_event_is_what_the_contract_says() -> None:
+def test_every_event_matches_the_contract() -> None:
     plans = [
         plan_companies([a_company_record()], Known(), GIVEN),
         changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS"),
@@ -261,4 +261,4 @@ def test_every_event_is_what_the_contract_says() -> None:
 
 def stored_unit(known: Known) -> Known:
     [write] = plan_units([a_unit_record()], known, GIVEN).units
-    return Known(companies=known.companies, units={UnitKey(write.key): write.state})
+    return Known(companies=known.companies, units={UnitKey.parse(write.key): write.state})

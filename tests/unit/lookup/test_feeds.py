@@ -1,4 +1,4 @@
-"""What is decided about feeds: which entries count, when files are due, what an end leaves."""
+"""Rules of feeds: which entries count, when files are due, and the records of ended entities."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,28 +9,19 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
 from lookup.ingest.digests import Part
-from lookup.ingest.feeds import (
-    BEGINNING,
-    ChangeNotice,
-    Cursor,
-    Ended,
-    FeedPage,
-    Position,
-    after_page,
-    download_is_due,
-    ended_record,
-    is_over,
-    sorted_out,
-)
+from lookup.ingest.ended import Ended, ended_record, has_ended
+from lookup.ingest.feeds import BEGINNING, Cursor, Position
 from lookup.ingest.planning.states import CompanyState, Known, UnitState
 from lookup.ingest.records import CompanyRecord, UnitRecord
+from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
+from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
 from tests.builders.companies import a_company, a_company_record, a_unit
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
-COMPANY, UNIT = CompanyKey("no:987654321"), UnitKey("no:912345678")
+COMPANY, UNIT = CompanyKey.parse("no:987654321"), UnitKey.parse("no:912345678")
 
 
 def a_cursor(**fields: Any) -> Cursor:
@@ -50,7 +41,7 @@ def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> K
     )
 
 
-def test_a_number_that_is_mentioned_often_is_fetched_once_for_its_last_mention() -> None:
+def test_a_number_with_several_notices_is_fetched_once_for_the_last() -> None:
     notices = [
         ChangeNotice("1", 5),
         ChangeNotice("2", 6),
@@ -58,16 +49,16 @@ def test_a_number_that_is_mentioned_often_is_fetched_once_for_its_last_mention()
         ChangeNotice("1", 7),
     ]
 
-    assert sorted_out(notices) == ([], [ChangeNotice("1", 9), ChangeNotice("2", 6)])
+    assert split_notices(notices) == ([], [ChangeNotice("1", 9), ChangeNotice("2", 6)])
 
 
-def test_a_number_that_is_removed_is_not_fetched_whatever_else_is_told_of_it() -> None:
+def test_a_removed_number_is_not_fetched() -> None:
     notices = [ChangeNotice("1", 5), ChangeNotice("1", 6, removed=True), ChangeNotice("1", 7)]
 
-    assert sorted_out(notices) == (["1"], [])
+    assert split_notices(notices) == (["1"], [])
 
 
-def test_an_ended_company_keeps_all_that_was_known() -> None:
+def test_an_ended_company_keeps_its_stored_fields() -> None:
     record = ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), known())
 
     assert isinstance(record, CompanyRecord)
@@ -94,28 +85,28 @@ def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> Non
     assert closed_before.unit.ended == "2020-01-01"
 
 
-def test_of_an_unknown_company_that_ended_there_is_what_the_register_still_tells() -> None:
+def test_an_unknown_ended_company_has_the_fields_of_the_answer() -> None:
     told = a_company_record()
 
     assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), Known()) is None
     assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01", told), Known()) == told
 
 
-def test_owners_alone_are_not_a_company_that_could_end() -> None:
+def test_owners_without_a_company_give_no_ended_record() -> None:
     stub = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
 
     assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), stub) is None
 
 
-def test_what_has_ended_need_not_be_in_a_file() -> None:
-    assert is_over(COMPANY, known(status=Status.ENDED))
-    assert is_over(UNIT, known(unit_ended="2020-01-01"))
-    assert not is_over(COMPANY, known(status=Status.BANKRUPT))
-    assert not is_over(UNIT, known())
-    assert not is_over(UNIT, Known())
+def test_ended_companies_and_units_may_be_absent_from_a_file() -> None:
+    assert has_ended(COMPANY, known(status=Status.ENDED))
+    assert has_ended(UNIT, known(unit_ended="2020-01-01"))
+    assert not has_ended(COMPANY, known(status=Status.BANKRUPT))
+    assert not has_ended(UNIT, known())
+    assert not has_ended(UNIT, Known())
 
 
-def test_a_cursor_tells_up_to_when_all_is_stored() -> None:
+def test_a_cursor_has_the_time_up_to_which_changes_are_stored() -> None:
     read_to = Position(NOON - HOUR, 17)
     some = FeedPage((), read_to, is_last=False)
 
@@ -139,18 +130,18 @@ def test_a_cursor_tells_up_to_when_all_is_stored() -> None:
         (NOON - 50 * HOUR, (NOON - 26 * HOUR, NOON - 16 * HOUR, NOON - 9 * HOUR), True),
     ],
 )
-def test_a_file_is_downloaded_once_a_day_and_never_oftener_than_its_directory_allows(
+def test_a_download_is_due_once_a_day_within_the_directorys_limit(
     read: datetime | None, downloads: tuple[datetime, ...], *, due: bool
 ) -> None:
     cursor = a_cursor(reconciled_at=read, downloads=downloads)
 
-    assert download_is_due(cursor, NOON, every=DAY, most=3) is due
+    assert download_is_due(cursor, NOON, every=DAY, max_per_day=3) is due
 
 
-def test_a_feed_that_ends_with_unreadable_entries_was_not_read_to_its_end() -> None:
+def test_a_feed_that_ends_with_unreadable_entries_is_not_read_to_its_end() -> None:
     cursor = a_cursor(until=NOON - HOUR)
-    standing = FeedPage((), Position(NOON - DAY), is_last=True, standing=1)
+    unreadable_tail = FeedPage((), Position(NOON - DAY), is_last=True, unreadable_tail=1)
     dated_ahead = FeedPage((), Position(NOON + DAY), is_last=False)
 
-    assert after_page(cursor, standing, NOON).until == NOON - HOUR
+    assert after_page(cursor, unreadable_tail, NOON).until == NOON - HOUR
     assert after_page(cursor, dated_ahead, NOON).until == NOON

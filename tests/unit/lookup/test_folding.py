@@ -1,4 +1,4 @@
-"""What counts in a name when two are compared."""
+"""Folding of names before they are compared."""
 
 import pytest
 from hypothesis import assume, given
@@ -44,16 +44,16 @@ def same_name(one: str, other: str) -> bool:
         ("Müller", "Muller"),
     ],
 )
-def test_every_spelling_of_a_letter_is_the_same_name(one: str, other: str) -> None:
+def test_spellings_of_a_letter_are_the_same_name(one: str, other: str) -> None:
     assert same_name(one, other)
 
 
 @pytest.mark.parametrize("one,other", [("Moe", "Mo"), ("Aaby", "Aby"), ("Så", "Sæ"), ("Møe", "Mo")])
-def test_letters_that_are_no_spelling_of_one_another_are_another_name(one: str, other: str) -> None:
+def test_other_letters_are_another_name(one: str, other: str) -> None:
     assert not same_name(one, other)
 
 
-def test_names_that_only_sound_alike_are_still_found_by_the_same_words() -> None:
+def test_names_that_sound_the_same_have_the_same_words() -> None:
     assert fold_name("Moe").words == fold_name("Mo").words
 
 
@@ -67,7 +67,7 @@ def test_names_that_only_sound_alike_are_still_found_by_the_same_words() -> None
         ("Fisk, Frugt & Grønt", "fisk frugt grønt"),
     ],
 )
-def test_punctuation_does_not_count(one: str, other: str) -> None:
+def test_punctuation_is_ignored(one: str, other: str) -> None:
     assert same_name(one, other)
 
 
@@ -78,38 +78,38 @@ def test_punctuation_does_not_count(one: str, other: str) -> None:
         "KS", "SA", "BA", "ENK", "NUF", "a s", "Aktieselskab", "Aksjeselskap", "GmbH", "S.A.",
     ],
 )  # fmt: skip
-def test_a_legal_form_at_the_end_does_not_count(form: str) -> None:
+def test_a_legal_form_at_the_end_is_ignored(form: str) -> None:
     assert same_name(f"Nordlys {form}", "Nordlys")
 
 
 @pytest.mark.parametrize("form", ["A/S", "AS", "Aktieselskabet", "Anpartsselskabet"])
-def test_a_legal_form_at_the_beginning_does_not_count(form: str) -> None:
+def test_a_legal_form_at_the_beginning_is_ignored(form: str) -> None:
     assert same_name(f"{form} Nordlys", "Nordlys")
 
 
-def test_several_legal_forms_do_not_count_either() -> None:
+def test_several_legal_forms_are_ignored() -> None:
     assert same_name("A/S Nordlys ApS NUF", "Nordlys")
 
 
 @pytest.mark.parametrize("name", ["Da Vinci AS", "Asa Nord AS", "Kasse AS", "Sa Marigo"])
-def test_what_only_looks_like_a_legal_form_stays(name: str) -> None:
+def test_words_that_only_resemble_a_legal_form_are_kept(name: str) -> None:
     folded = fold_name(name)
 
     assert folded.words == fold_text(name.removesuffix(" AS")).words
 
 
 @pytest.mark.parametrize("name", ["A/S", "AS", "ApS AS", "DA", "-", "& / !", "…"])
-def test_a_name_of_nothing_but_a_form_or_signs_can_still_be_found(name: str) -> None:
+def test_a_name_of_only_a_form_or_signs_is_kept(name: str) -> None:
     assert fold_name(name).words
 
 
-def test_every_form_is_dropped_wherever_it_may_stand() -> None:
+def test_every_form_is_dropped_in_each_of_its_positions() -> None:
     assert all(fold_name(f"Nordlys {form}").words == "nordlys" for form in TRAILING_FORMS)
     assert all(fold_name(f"{form} Nordlys").words == "nordlys" for form in LEADING_FORMS)
 
 
 @given(ANY_TEXT)
-def test_folding_twice_is_folding_once(text: str) -> None:
+def test_folding_is_idempotent(text: str) -> None:
     # Initials are joined, and may then read as a legal form: `0 A B` is `0 ab`.
     assume(all(len(word) > 1 for word in fold_text(text).tokens))
 
@@ -120,7 +120,7 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_any_text_folds_to_one_that_can_be_written_down(text: str) -> None:
+def test_any_text_folds_to_an_encodable_text(text: str) -> None:
     folded = fold_name(text)
 
     assert folded.spelled.encode().decode() == folded.spelled
@@ -129,20 +129,20 @@ def test_any_text_folds_to_one_that_can_be_written_down(text: str) -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="latin-1"), max_size=30))
-def test_case_does_not_count(text: str) -> None:
+def test_case_is_ignored(text: str) -> None:
     assert fold_name(text.upper()).words == fold_name(text).words
     assert fold_name(text.title()).words == fold_name(text.lower().title()).words
 
 
 @given(st.text(alphabet="abcdeiouyz ", max_size=20), st.sampled_from("\u0301\u0300\u0302\u0308"))
-def test_accents_do_not_count(text: str, accent: str) -> None:
+def test_accents_are_ignored(text: str, accent: str) -> None:
     accented = "".join(c + accent if c in "eiuy" else c for c in text)
 
     assert fold_name(accented) == fold_name(text)
 
 
 @given(NORDIC)
-def test_each_way_to_write_a_name_is_the_same_name(text: str) -> None:
+def test_all_spellings_of_a_name_are_the_same_name(text: str) -> None:
     special = fold_text(text).spelled
     digraphs = special.replace("æ", "ae").replace("ø", "oe").replace("å", "aa")
     plain = special.replace("æ", "a").replace("ø", "o").replace("å", "a")
@@ -151,14 +151,14 @@ def test_each_way_to_write_a_name_is_the_same_name(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_what_was_folded_is_kept_by_its_spelling(text: str) -> None:
+def test_a_folded_text_is_restored_from_its_spelling(text: str) -> None:
     folded = fold_name(text)
 
     assert refolded(folded.spelled) == folded
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_being_spelled_the_same_goes_both_ways(one: str, other: str) -> None:
+def test_same_spelling_is_symmetric(one: str, other: str) -> None:
     first, second = fold_text(one).spelled, fold_text(other).spelled
 
     assert same_spelling(first, first)

@@ -1,4 +1,4 @@
-"""Whoever follows the events from some version on ends with what is stored."""
+"""A receiver that applies all events from a version on has the stored version."""
 
 import copy
 from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ def planned(record: Stored, known: Known, given: ApplyContext) -> Plan:
 
 @dataclass
 class Register:
-    """What is stored, in memory, and the events that tell of it."""
+    """The stored records and their events, in memory."""
 
     known: Known = field(default_factory=Known)
     told: list[dict[str, Any]] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Register:
 
     def shown(self, vat: str) -> dict[str, Any]:
         """A company with all that may be included, as a lookup shows it."""
-        key = CompanyKey(f"dk:{vat}")
+        key = CompanyKey.parse(f"dk:{vat}")
         units = {k: unit for k, unit in self.known.units.items() if unit.company == key}
         held = sorted(
             (state.holder != key, name, state.entry)
@@ -116,7 +116,7 @@ class Register:
 
 
 def follow(event: dict[str, Any], seen: dict[str, Any]) -> None:
-    """Does to what a receiver has what an event tells."""
+    """Applies an event to a receiver's copy."""
     kind, data = event["type"], event["data"]
     if kind in ("owners.changed", "einvoicing.changed"):
         apply(data["changes"], seen)
@@ -143,7 +143,7 @@ def apply(changes: Iterable[dict[str, Any]], target: dict[str, Any]) -> None:
 
 
 @given(happenings)
-def test_following_the_events_gives_what_is_stored(
+def test_applying_all_events_gives_the_stored_version(
     happened: Sequence[Stored | str],
 ) -> None:
     register = Register()
@@ -161,7 +161,7 @@ def test_following_the_events_gives_what_is_stored(
 
 
 @given(happenings)
-def test_no_two_events_share_an_id_and_revisions_only_rise(
+def test_event_ids_are_unique_and_revisions_only_rise(
     happened: Sequence[Stored | str],
 ) -> None:
     register = Register()

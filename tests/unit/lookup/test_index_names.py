@@ -62,6 +62,35 @@ def test_a_company_is_found_by_each_of_its_names_however_written(
 
 
 @pytest.mark.parametrize(
+    "asked,name",
+    [
+        ("Kaerheim", "Akerheim Fiskeri"),
+        ("Sormed", "Saeormed Fiskeri"),
+        ("Gerimod", "Aerimod Fiskeri"),
+    ],
+)
+def test_a_typo_that_makes_or_parts_a_spelled_out_letter_is_one_typo(
+    index: SearchIndex, asked: str, name: str
+) -> None:
+    filled(index, NORDLYS, an_indexed_company(name, number=10_000_002))
+
+    assert found(index, asked) == "dk:10000002"
+
+
+@pytest.mark.parametrize("asked", ["Holding", "Holding Group", "Bygg"])
+def test_generic_words_find_only_what_is_called_so(index: SearchIndex, asked: str) -> None:
+    names = [f"{word} Holding Group Bygg ApS" for word in ("Nordlys", "Aurora", "Fiskeri")]
+    others = [an_indexed_company(name, number=10_000_010 + n) for n, name in enumerate(names)]
+    filled(index, *others)
+
+    nothing = found(index, asked.split()[0])
+    filled(index, an_indexed_company(f"{asked} A/S", number=10_000_002))
+
+    assert nothing is None
+    assert found(index, asked) == "dk:10000002"
+
+
+@pytest.mark.parametrize(
     "asked",
     ["Qwzxvk", "Purpurabe Opvaskemaskine", "Qwzxvk Fiskeri", "asdfgh", "", "&", "ApS"],
 )

@@ -1,4 +1,4 @@
-"""How alike texts are, and which of several companies answers."""
+"""Similarity of texts, and the choice among several companies."""
 
 from datetime import date
 
@@ -14,14 +14,14 @@ from lookup.store.canonical_json import dump
 from lookup.store.ranking import Rank, rank_of
 from tests.builders.companies import a_company, an_address
 
-#: What separates likely from unlikely.
+#: The score between likely and unlikely.
 NEAR = 76.0
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
 
 
-def score(asked: str, there: str) -> float:
-    return similarity(fold_name(asked), fold_name(there))
+def score(query: str, name: str) -> float:
+    return similarity(fold_name(query), fold_name(name))
 
 
 def a_rank(
@@ -36,19 +36,19 @@ def a_rank(
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     ["nordisk fiskeri", "NORDISK FISKERI A/S", "Nordisk-Fiskeri", "NordiskFiskeri ApS"],
 )
-def test_names_that_differ_in_nothing_that_counts_score_100(asked: str) -> None:
-    assert score(asked, "Nordisk Fiskeri ApS") == EXACT
+def test_names_equal_after_folding_score_100(query: str) -> None:
+    assert score(query, "Nordisk Fiskeri ApS") == EXACT
 
 
-def test_a_name_that_only_sounds_the_same_is_near_and_not_exact() -> None:
+def test_a_name_that_only_sounds_the_same_is_not_exact() -> None:
     assert NEAR < score("Moe", "Mo") < EXACT
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         "Nordisk Fiskri",
         "Nrodisk Fiskeri",
@@ -61,12 +61,12 @@ def test_a_name_that_only_sounds_the_same_is_near_and_not_exact() -> None:
         "Nordiskfiskri",
     ],
 )
-def test_typos_and_swapped_missing_or_additional_words_are_accepted(asked: str) -> None:
-    assert NEAR <= score(asked, "Nordisk Fiskeri ApS") < EXACT
+def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) -> None:
+    assert NEAR <= score(query, "Nordisk Fiskeri ApS") < EXACT
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         "Nordlys",
         "Fiskeri og Handel i Vestfold",
@@ -75,36 +75,36 @@ def test_typos_and_swapped_missing_or_additional_words_are_accepted(asked: str) 
         "Nordisk Fiskeri Transport og Logistik Danmark",
     ],
 )
-def test_another_name_is_not_accepted(asked: str) -> None:
-    assert score(asked, "Nordisk Fiskeri ApS") < NEAR
+def test_another_name_is_not_accepted(query: str) -> None:
+    assert score(query, "Nordisk Fiskeri ApS") < NEAR
 
 
 def test_one_word_of_a_long_name_is_not_that_name() -> None:
     assert score("Hansen", "Hansen Transport og Maskinudlejning") < NEAR
 
 
-def test_a_shared_word_lends_no_likeness_to_the_others() -> None:
+def test_a_shared_word_does_not_make_the_others_similar() -> None:
     assert score("Abel Transport", "Adam Transport") < NEAR
     assert score("Hansem Transport", "Hansen Transport") > NEAR
 
 
-def test_the_words_in_their_order_are_nearer_than_in_another() -> None:
+def test_words_in_order_score_more_than_reordered_ones() -> None:
     assert score("Jensen Hansn", "Jensen Hansen") > score("Jensen Hansn", "Hansen Jensen")
 
 
-def test_fewer_typos_are_nearer() -> None:
+def test_fewer_typos_score_more() -> None:
     scores = [score(name, "Nordisk Fiskeri") for name in ("Nordisk Fiskri", "Nordsk Fiskri")]
 
     assert scores == sorted(scores, reverse=True)
 
 
 @given(NAMES, NAMES)
-def test_a_score_is_100_for_equal_names_and_for_no_others(one: str, other: str) -> None:
-    asked, there = fold_name(one), fold_name(other)
+def test_only_equal_names_score_100(one: str, other: str) -> None:
+    query, name = fold_name(one), fold_name(other)
 
-    assert 0 <= similarity(asked, there) <= EXACT
-    assert similarity(asked, asked) == EXACT
-    assert similarity(asked, there) < EXACT or asked.key == there.key
+    assert 0 <= similarity(query, name) <= EXACT
+    assert similarity(query, query) == EXACT
+    assert similarity(query, name) < EXACT or query.key == name.key
 
 
 def test_the_weight_of_a_kind_decides_between_exact_names() -> None:

@@ -1,4 +1,4 @@
-"""Invented twins of names that people asked for in vain, each among the names it was lost in."""
+"""Invented equivalents of names that searches did not find, each among similar names."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a business card of the Peppol Directory says."""
+"""Parsing of business cards of the Peppol Directory."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
         ("iso6523-actorid-upis::0198:dk12345674", "0198:12345674", None),
     ],
 )
-def test_national_identifiers_are_ours_whatever_the_card_says(
+def test_national_identifiers_belong_to_their_country_despite_the_card(
     pid: str, identifier: str, holder: str | None
 ) -> None:
     read_card = record(pid, countryCode="SE")
@@ -85,7 +85,7 @@ def test_the_holder_of_a_gln_is_named_on_its_card(given: Any, holder: str | None
 
 
 @pytest.mark.parametrize("country", ["SE", None])
-def test_participants_of_other_countries_are_none_of_ours(country: str | None) -> None:
+def test_participants_of_other_countries_are_out_of_scope(country: str | None) -> None:
     for pid in ("9930:de123456789", "0088:7300000000000"):
         card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
 
@@ -108,13 +108,13 @@ def test_participants_of_other_countries_are_none_of_ours(country: str | None) -
         ("", "", None),
     ],
 )
-def test_an_identifier_on_a_card_names_a_holder_in_many_spellings(
+def test_a_holder_is_read_from_every_spelling_of_its_identifier(
     scheme: str, value: str, holder: str | None
 ) -> None:
     assert holder_on_card(scheme, value) == holder
 
 
-def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
+def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
     national = {"pid": "iso6523-actorid-upis::0192:310345679"}
     international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
 
@@ -125,21 +125,19 @@ def test_a_card_without_entities_is_judged_by_its_identifier() -> None:
 @pytest.mark.parametrize(
     "card,reason",
     [
-        ({}, "pid: it is missing"),
+        ({}, "pid: missing"),
         ({"pid": "hello"}, "pid: an identifier is <scheme>:<value>, such as 0184:12345674"),
         (a_business_card("0192:12"), "pid: an identifier of scheme 0192 has 9 digits"),
         (a_business_card("9908:DK310345679"), "pid: an identifier of scheme 9908 has 9 digits"),
         (a_business_card("0184:12345674MVA"), "pid: an identifier of scheme 0184 has 8 digits"),
-        (a_business_card(regdate="i går"), "entities[0].regdate: it is not a date"),
+        (a_business_card(regdate="i går"), "entities[0].regdate: not a date"),
         (
             a_business_card("0237:0101700000"),
             "pid: scheme 0237 holds personal numbers, which are never stored",
         ),
     ],
 )
-def test_what_is_wrong_is_named_and_personal_numbers_are_not_repeated(
-    card: Any, reason: str
-) -> None:
+def test_a_refusal_names_the_invalid_field_without_personal_numbers(card: Any, reason: str) -> None:
     with pytest.raises(RecordRejected) as refused:
         parse(PEPPOL.parse, card)
 
@@ -158,7 +156,7 @@ def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
     return read_export
 
 
-def test_a_row_of_the_csv_export_says_the_same_as_the_card(
+def test_a_csv_row_gives_the_same_record_as_the_card(
     export: Callable[[str], list[Any]],
 ) -> None:
     row = (
@@ -183,7 +181,9 @@ def a_row(
     return ";".join([pid, "A", country, "", scheme, value, *[""] * 6, day, kinds]) + "\n"
 
 
-def test_the_rows_of_one_participant_are_one_card(export: Callable[[str], list[Any]]) -> None:
+def test_rows_of_one_participant_are_joined_into_one_card(
+    export: Callable[[str], list[Any]],
+) -> None:
     gln = "iso6523-actorid-upis::0088:5790000000005"
 
     found = export(
@@ -193,22 +193,22 @@ def test_the_rows_of_one_participant_are_one_card(export: Callable[[str], list[A
         + a_row("iso6523-actorid-upis::0192:310345679", "NO")
     )
 
-    assert found[0] == "it has 1 cells, not 14"
+    assert found[0] == "1 cells instead of 14"
     assert [one.holder for one in found[1:]] == ["dk:12345674", "no:310345679"]
     assert found[1].entry.document_types == ("urn:a::1", "urn:b::1")
     assert found[1].entry.registered == "2021-01-01"
 
 
-def test_a_card_of_endless_rows_is_cut_off(export: Callable[[str], list[Any]]) -> None:
+def test_a_card_of_too_many_rows_is_refused(export: Callable[[str], list[Any]]) -> None:
     gln = "iso6523-actorid-upis::0088:5790000000005"
 
     found = export(a_row(gln, "DK", "DK:CVR", "12345674") * 1002)
 
-    assert found[:2] == ["its card has more than 1,000 rows"] * 2
+    assert found[:2] == ["a card of more than 1,000 rows"] * 2
     assert [one.holder for one in found[2:]] == ["dk:12345674"]
 
 
-def test_cards_of_the_json_export_are_read_one_by_one(tmp_path: Path) -> None:
+def test_cards_of_the_json_export_are_streamed(tmp_path: Path) -> None:
     path = tmp_path / "business-cards.json"
     path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))
 

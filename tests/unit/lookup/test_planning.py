@@ -1,4 +1,4 @@
-"""What a list of records does to what is stored."""
+"""Plans of batches of records."""
 
 import dataclasses
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ from tests.builders.companies import (
     an_owners_record,
 )
 
-KEY = CompanyKey("dk:12345674")
+KEY = CompanyKey.parse("dk:12345674")
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
@@ -42,7 +42,7 @@ def as_of(version: SourceVersion, *, publish_events: bool = False) -> ApplyConte
 
 
 def after(plan: Plan) -> Known:
-    """What is stored once the plan is written."""
+    """The stored state after the plan."""
     return Known(
         companies={write.key: write.state for write in plan.companies},
         units={write.key: write.state for write in plan.units},
@@ -50,7 +50,7 @@ def after(plan: Plan) -> Known:
     )
 
 
-def test_a_company_that_is_not_stored_is_new_with_revision_one() -> None:
+def test_an_unknown_company_is_new_with_revision_one() -> None:
     plan = plan_companies([a_company_record()], Known(), as_of(MONDAY))
 
     assert plan.verdicts == (Verdict.NEW,)
@@ -58,7 +58,7 @@ def test_a_company_that_is_not_stored_is_new_with_revision_one() -> None:
     assert plan.companies[0].state.revision == 1
 
 
-def test_the_same_record_again_costs_no_write() -> None:
+def test_an_unchanged_record_writes_nothing() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
 
     plan = plan_companies([a_company_record(version=TUESDAY)], stored, as_of(MONDAY))
@@ -67,7 +67,7 @@ def test_the_same_record_again_costs_no_write() -> None:
     assert not plan.writes
 
 
-def test_a_newer_record_that_differs_raises_the_revision() -> None:
+def test_a_newer_different_record_raises_the_revision() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
 
@@ -101,7 +101,7 @@ def test_no_name_is_held_where_the_register_lists_former_names() -> None:
     assert renamed_to("Gammelt Navn", "Nyt Navn", former_names=("Gammelt Navn",)) == []
 
 
-def test_a_company_with_a_held_name_that_did_not_change_costs_no_write() -> None:
+def test_an_unchanged_company_with_a_held_name_writes_nothing() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
     stored = after(plan_companies([renamed], stored, as_of(MONDAY)))
@@ -111,7 +111,7 @@ def test_a_company_with_a_held_name_that_did_not_change_costs_no_write() -> None
     assert plan.verdicts == (Verdict.UNCHANGED,)
 
 
-def test_an_older_or_equally_old_record_that_differs_is_stale() -> None:
+def test_a_different_record_that_is_not_newer_is_stale() -> None:
     stored = after(plan_companies([a_company_record(version=TUESDAY)], Known(), as_of(MONDAY)))
     renamed = a_company(name="Gammelt Navn ApS")
     older = a_company_record(renamed, version=MONDAY)
@@ -133,7 +133,7 @@ def stored_by_an_earlier_release(version: SourceVersion) -> Known:
     return Known(companies={KEY: dataclasses.replace(state, core=orjson.dumps(core))})
 
 
-def test_what_an_earlier_release_stored_is_read_anew_from_the_same_document() -> None:
+def test_a_company_of_an_earlier_release_is_updated_from_the_same_document() -> None:
     stored = stored_by_an_earlier_release(TUESDAY)
     same = a_company_record(a_company(accounts="2024"), version=TUESDAY)
 
@@ -158,7 +158,7 @@ def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
     assert plan.companies[0].updated_at == TUESDAY.at
 
 
-def test_an_older_document_never_replaces_what_an_earlier_release_stored() -> None:
+def test_an_older_document_never_replaces_a_company_of_an_earlier_release() -> None:
     older = a_company_record(a_company(name="Gammelt Navn ApS"), version=MONDAY)
 
     plan = plan_companies([older], stored_by_an_earlier_release(TUESDAY), as_of(TUESDAY))
@@ -166,7 +166,7 @@ def test_an_older_document_never_replaces_what_an_earlier_release_stored() -> No
     assert plan.verdicts == (Verdict.STALE,)
 
 
-def test_of_two_versions_of_one_moment_the_higher_sequence_is_newer() -> None:
+def test_of_two_versions_with_equal_times_the_higher_sequence_is_newer() -> None:
     first, second = SourceVersion(MONDAY.at, 1), SourceVersion(MONDAY.at, 2)
     stored = after(plan_companies([a_company_record(version=first)], Known(), as_of(MONDAY)))
     renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=second)
@@ -176,7 +176,7 @@ def test_of_two_versions_of_one_moment_the_higher_sequence_is_newer() -> None:
     assert plan.verdicts == (Verdict.CHANGED,)
 
 
-def test_a_record_without_a_version_is_as_new_as_its_file() -> None:
+def test_a_record_without_a_version_has_that_of_its_file() -> None:
     plan = plan_companies([a_company_record(version=None)], Known(), as_of(TUESDAY))
 
     assert plan.companies[0].state.version == TUESDAY
@@ -197,7 +197,7 @@ def test_a_removed_company_stays_out_with_all_that_belongs_to_it() -> None:
 
 
 def test_a_removed_unit_stays_out_with_its_identifiers() -> None:
-    unit = UnitKey("dk:1012345678")
+    unit = UnitKey.parse("dk:1012345678")
     known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")}, tombstones={unit})
 
     plans = [
@@ -208,7 +208,7 @@ def test_a_removed_unit_stays_out_with_its_identifiers() -> None:
     assert [plan.verdicts for plan in plans] == [(Verdict.REMOVED,)] * 2
 
 
-def test_a_company_was_updated_when_its_record_says() -> None:
+def test_the_update_time_of_a_company_is_its_records() -> None:
     told_at = datetime(2026, 3, 1, tzinfo=UTC)
     record = dataclasses.replace(a_company_record(version=TUESDAY), updated_at=told_at)
 
@@ -218,7 +218,7 @@ def test_a_company_was_updated_when_its_record_says() -> None:
     assert plan.companies[0].state.version == TUESDAY
 
 
-def test_a_second_phone_number_is_a_change_although_the_answer_shows_only_one() -> None:
+def test_a_second_phone_number_is_a_change_of_the_company() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     reachable = a_company_record(phones=("12345678", "87654321"), version=TUESDAY)
 
@@ -227,7 +227,7 @@ def test_a_second_phone_number_is_a_change_although_the_answer_shows_only_one() 
     assert plan.verdicts == (Verdict.CHANGED,)
 
 
-def test_owners_that_come_before_their_company_wait_for_it() -> None:
+def test_owners_are_stored_before_their_company() -> None:
     owners = after(plan_owners([an_owners_record(an_owner())], Known(), as_of(MONDAY)))
     company = a_company(country=Country.NO, vat="987654321")
 
@@ -252,11 +252,11 @@ def test_owners_of_a_known_company_raise_its_revision_and_keep_its_record() -> N
     assert after_it.core == before.core
 
 
-NORWEGIAN = CompanyKey("no:987654321")
+NORWEGIAN = CompanyKey.parse("no:987654321")
 
 
 def a_norwegian_company_with(record: OwnersRecord) -> Known:
-    """What is stored of it and of its roles."""
+    """The stored company with its roles."""
     company = a_company(country=Country.NO, vat="987654321")
     alone = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
     return after(plan_owners([record], alone, as_of(MONDAY)))
@@ -269,7 +269,7 @@ def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_roles_that_say_nothing_are_known_from_then_on_and_no_event() -> None:
+def test_empty_roles_are_stored_without_an_event() -> None:
     stored = a_norwegian_company_with(an_owners_record())
 
     assert stored.companies[NORWEGIAN].owners == b"null"
@@ -302,7 +302,7 @@ def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event(
     assert plan.outbox_events == ()
 
 
-def test_a_danish_document_of_the_same_version_brings_roles_without_an_event() -> None:
+def test_a_danish_document_of_the_same_version_adds_roles_without_an_event() -> None:
     stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
     same = a_company_record(roles=[a_held_role()])
 
@@ -312,7 +312,7 @@ def test_a_danish_document_of_the_same_version_brings_roles_without_an_event() -
     assert plan.outbox_events == ()
 
 
-def test_a_changed_danish_board_is_one_update_with_what_else_changed() -> None:
+def test_a_changed_danish_board_is_part_of_the_companys_update() -> None:
     first = a_company_record(roles=[])
     stored = after(plan_companies([first], Known(), as_of(MONDAY)))
     later = a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY)
@@ -322,7 +322,7 @@ def test_a_changed_danish_board_is_one_update_with_what_else_changed() -> None:
     assert changes_of(plan) == [("company.updated", ["phone", "roles"])]
 
 
-def test_a_unit_raises_the_revision_of_its_company_once_a_list() -> None:
+def test_units_raise_the_revision_of_their_company_once_per_batch() -> None:
     known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")})
     units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
 
@@ -333,14 +333,14 @@ def test_a_unit_raises_the_revision_of_its_company_once_a_list() -> None:
 
 
 def test_a_unit_that_moves_changes_both_companies() -> None:
-    other = CompanyKey("dk:87654321")
+    other = CompanyKey.parse("dk:87654321")
     unit = a_unit_record()
     known = Known(
         companies={
             KEY: CompanyState(revision=4, core=b"{}"),
             other: CompanyState(revision=7, core=b"{}"),
         },
-        units={UnitKey(unit.key): UnitState(1, dump(unit.unit), other, (), MONDAY)},
+        units={UnitKey.parse(unit.key): UnitState(1, dump(unit.unit), other, (), MONDAY)},
     )
 
     plan = plan_units([dataclasses.replace(unit, version=TUESDAY)], known, as_of(MONDAY))
@@ -348,15 +348,15 @@ def test_a_unit_that_moves_changes_both_companies() -> None:
     assert set(plan.bumps) == {Bump(KEY, expected=4), Bump(other, expected=7)}
 
 
-def test_a_unit_whose_company_is_not_known_is_stored_all_the_same() -> None:
+def test_a_unit_of_an_unknown_company_is_stored() -> None:
     plan = plan_units([a_unit_record()], Known(), as_of(MONDAY))
 
     assert plan.verdicts == (Verdict.NEW,)
     assert plan.bumps == ()
 
 
-def test_an_identifier_of_a_unit_changes_the_company_behind_it() -> None:
-    unit = UnitKey("dk:1012345678")
+def test_an_identifier_of_a_unit_raises_the_revision_of_its_company() -> None:
+    unit = UnitKey.parse("dk:1012345678")
     known = Known(
         companies={KEY: CompanyState(revision=4, core=b"{}")},
         units={unit: UnitState(1, dump(a_unit()), KEY)},

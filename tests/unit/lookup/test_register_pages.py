@@ -1,4 +1,4 @@
-"""Pages of the registers, where it matters how they are held or what is wrong with them."""
+"""Pages of the registers: memory, and unreadable entries."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -13,7 +13,7 @@ from yarl import URL
 from lookup.ingest.feeds import Position
 from lookup.ingest.http_client import Answer, Call, RegisterClient, RetryPolicy
 from lookup.ingest.sources import RegisterFault
-from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments
 from lookup.registers.cvr.sources import DK_COMPANIES
@@ -54,7 +54,7 @@ class Scroll:
         return content
 
 
-async def test_of_danish_documents_one_small_page_is_held_at_a_time() -> None:
+async def test_one_page_of_danish_documents_is_in_memory_at_a_time() -> None:
     scroll = Scroll()
     documents = CvrDocuments(ScriptedRegister(scroll), DK_COMPANIES, page_size=3000)
 
@@ -69,7 +69,7 @@ def role_event(number: int, time: str | None) -> dict[str, Any]:
     return {"id": str(number), "time": time, "data": {"organisasjonsnummer": "987654325"}}
 
 
-async def test_a_feed_of_roles_without_times_or_with_those_of_the_future_has_an_end() -> None:
+async def test_a_feed_of_roles_without_times_or_with_future_times_ends() -> None:
     times = [None, "2206-01-01T00:00:00Z", "2026-11-02T11:00:00Z"]
     events = [role_event(number, times[number % 3]) for number in range(6)]
     feed = RoleFeed(ScriptedRegister(lambda _: events), page_size=6, now=lambda: NOON)
@@ -86,7 +86,7 @@ def an_update(number: int) -> dict[str, Any]:
     return {"oppdateringsid": number, "dato": "never", "organisasjonsnummer": "987654325"}
 
 
-async def test_a_feed_of_nothing_but_unreadable_entries_is_a_fault_of_the_register() -> None:
+async def test_a_feed_of_only_unreadable_entries_is_a_fault_of_the_register() -> None:
     asked: list[str] = []
 
     def content(call: Call) -> Any:
@@ -96,13 +96,13 @@ async def test_a_feed_of_nothing_but_unreadable_entries_is_a_fault_of_the_regist
 
     feed = UpdateFeed(ScriptedRegister(content), NO_ENTITIES.part, page_size=100)
 
-    with pytest.raises(RegisterFault, match="10,000 entries in a row"):
+    with pytest.raises(RegisterFault, match="10,000 consecutive entries"):
         await feed.page(Position(NOON))
 
     assert asked == ["100", "10000"]
 
 
-async def test_unreadable_events_of_roles_move_nothing_and_are_told_of_once_a_page() -> None:
+async def test_unreadable_role_events_keep_the_cursor_and_are_reported_once_per_page() -> None:
     sound = role_event(1, "2026-11-02T11:00:00Z")
     events = [sound, role_event(2, "never"), {**role_event(3, "never"), "data": None}]
     feed = RoleFeed(ScriptedRegister(lambda _: events), page_size=6, now=lambda: NOON)
@@ -110,5 +110,5 @@ async def test_unreadable_events_of_roles_move_nothing_and_are_told_of_once_a_pa
     page = await feed.page(Position(NOON - timedelta(days=1)))
 
     assert page.position == Position(NOON - timedelta(hours=1), seen=("1",))
-    assert (page.is_last, page.standing, len(page.faults)) == (True, 2, 2)
+    assert (page.is_last, page.unreadable_tail, len(page.faults)) == (True, 2, 2)
     assert [mention.number for mention in page.notices] == ["987654325"] * 2

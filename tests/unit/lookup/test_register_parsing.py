@@ -1,4 +1,4 @@
-"""What holds for every document of every register, however odd."""
+"""Properties of every document of every register."""
 
 import copy
 from contextlib import suppress
@@ -96,7 +96,7 @@ def public_models(record: Record) -> list[Contract]:
 
 @pytest.mark.parametrize("kind", sources().values())
 @given(data=st.data())
-def test_a_surprise_anywhere_is_read_or_refused_and_what_is_read_can_be_written(
+def test_an_unexpected_value_is_read_or_refused_and_read_records_serialise(
     kind: RegisterSource, data: st.DataObject
 ) -> None:
     document = DOCUMENTS[kind]
@@ -121,7 +121,7 @@ def test_any_object_at_all_is_read_or_refused(
 
 
 @given(st.text(st.characters(codec=None)))
-def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
+def test_a_name_contains_only_xml_characters(name: str) -> None:
     try:
         record = parse(NO_ENTITIES.parse, an_entity(navn=name))
     except RecordRejected:
@@ -136,7 +136,7 @@ def test_a_name_holds_nothing_that_xml_cannot(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sources().values())
-def test_the_same_document_is_always_the_same_record(kind: RegisterSource) -> None:
+def test_equal_documents_give_equal_records(kind: RegisterSource) -> None:
     once, again = (
         parse(kind.parse, DOCUMENTS[kind]),
         parse(kind.parse, copy.deepcopy(DOCUMENTS[kind])),
@@ -163,6 +163,6 @@ class Numbers(Document):
         ("moment", "9999-12-31T23:59:59-14:00"),
     ],
 )
-def test_a_number_or_a_time_that_nothing_could_hold_is_refused(field: str, value: object) -> None:
+def test_out_of_range_numbers_and_times_are_refused(field: str, value: object) -> None:
     with pytest.raises(RecordRejected, match=field):
         read_document(Numbers, {field: value})

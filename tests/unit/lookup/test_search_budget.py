@@ -1,4 +1,4 @@
-"""What one search may cost, whatever is asked."""
+"""The cost of one search, for any query."""
 
 import asyncio
 import subprocess

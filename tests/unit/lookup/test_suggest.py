@@ -1,11 +1,11 @@
-"""Suggested companies as they are shown: the index says who, the register says what."""
+"""Suggestions over RPC."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
-from common.contracts.company import CompanyKey, Country, Status, company_key
+from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
 from lookup.query.suggestions import AnswerSuggestions
 from lookup.search.suggesting import Suggested
@@ -15,7 +15,7 @@ from tests.builders.companies import a_company, an_address
 
 @dataclass
 class FakeSuggestions:
-    """Suggests by text what it is told to."""
+    """Returns prepared suggestions by text."""
 
     by_text: Mapping[str, Sequence[Suggested]]
 
@@ -45,11 +45,11 @@ OSLO = an_address().model_copy(update={"city": "Oslo"})
 PROVEN = a_company(vat="10000001", name="Prøven ApS", address=OSLO)
 PROVEBO = a_company(vat="10000002", name="Prøvebo", address=None, status=Status.ENDED)
 STORED = {
-    company_key(company.country, company.vat): company.model_dump_json().encode()
+    CompanyKey(company.country, company.vat): company.model_dump_json().encode()
     for company in (PROVEN, PROVEBO)
 }
 [FIRST, SECOND] = STORED
-GONE = company_key(Country.DK, "10000003")
+GONE = CompanyKey(Country.DK, "10000003")
 
 
 def asked(text: str, *, country: Country = Country.DK, limit: int = 10) -> SuggestRequest:
@@ -93,7 +93,7 @@ async def test_a_company_that_was_removed_a_moment_ago_is_left_out() -> None:
     assert [vat for vat, *_ in shown(reply)] == ["10000001"]
 
 
-async def test_when_nothing_is_suggested_nothing_is_read() -> None:
+async def test_no_suggestion_needs_no_read() -> None:
     register = FakeCompanies(STORED)
 
     [reply] = await AnswerSuggestions(FakeSuggestions({"x": []}), register)([asked("x")])

@@ -1,4 +1,4 @@
-"""What is suggested while a name is typed, by a built index."""
+"""Suggestions of a built index for a partly typed name."""
 
 from collections.abc import Iterator
 from datetime import date

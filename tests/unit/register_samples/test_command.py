@@ -16,14 +16,6 @@ def test_the_command_writes_and_names_the_files(
     assert all(Path(path).stat().st_size for _, path in told)
 
 
-def test_formats_can_be_given_together(tmp_path: Path) -> None:
-    formats = ["--format", "no-csv", "--format", "peppol-csv"]
-
-    run(["--out", str(tmp_path), "--companies", "12", "--countries", "no", *formats])
-
-    assert {path.suffix for path in tmp_path.iterdir()} == {".csv", ".gz"}
-
-
 @pytest.mark.parametrize(
     "arguments,reason",
     [
@@ -31,10 +23,9 @@ def test_formats_can_be_given_together(tmp_path: Path) -> None:
         (["--companies", "999999999"], "must be from 1"),
         (["--companies", "5", "--seed", "-1"], "must not be negative"),
         (["--companies", "5", "--countries", "dk,se"], "unknown: se"),
-        (["--companies", "5", "--format", "xml"], "xml"),
     ],
 )
-def test_what_makes_no_sense_is_told_in_a_sentence(
+def test_invalid_arguments_are_reported_in_a_sentence(
     arguments: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -83,7 +83,7 @@ def test_unit_numbers_are_all_different(register: Register, companies: list[Comp
     assert len(set(numbers)) == len(numbers) == unit_count(register, COUNT)
 
 
-def test_a_unit_that_moved_is_told_by_both_companies(
+def test_a_unit_that_moved_is_listed_by_both_companies(
     register: Register, companies: list[Company]
 ) -> None:
     came = [

@@ -24,7 +24,7 @@ def _held(part: str, *fields: str) -> Iterator[str]:
     yield from (f"{part}[].{field}" for field in (*fields, *_PERIOD))
 
 
-#: What an importer needs (the parts of both documents).
+#: Parts of both documents that an importer needs.
 SHARED_FIELDS = {
     "reklamebeskyttet",
     "fejlRegistreret",

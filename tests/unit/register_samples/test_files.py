@@ -1,4 +1,3 @@
-import csv
 import gzip
 import json
 from pathlib import Path
@@ -7,18 +6,13 @@ from typing import Any
 import pytest
 
 from register_samples import (
-    Format,
-    Shape,
     companies_dk,
     companies_no,
     participants,
-    units_dk,
     units_no,
     write_registers,
 )
-from register_samples.containers import write_pages
 from register_samples.files import MAX_COMPANIES
-from register_samples.norway.table import COLUMNS
 
 COUNT = 120
 
@@ -78,66 +72,6 @@ def test_business_cards_come_with_their_number(tmp_path: Path) -> None:
     assert export["version"] == 2
     assert export["participantCount"] == len(export["bc"])
     assert export["bc"] == list(participants(COUNT, seed=1))
-
-
-def test_danish_documents_come_as_one_answer(tmp_path: Path) -> None:
-    written = write_registers(tmp_path, COUNT, countries=["dk"], formats=[Format.DK_ANSWER])
-
-    hits = json.loads(written["dk-produktionsenhed"].read_text())["hits"]
-
-    assert hits["total"] == len(hits["hits"])
-    assert [hit["_source"] for hit in hits["hits"]] == list(units_dk(COUNT, seed=1))
-
-
-def test_danish_documents_come_as_pages(tmp_path: Path) -> None:
-    written = write_registers(tmp_path, COUNT, countries=["dk"], formats=[Format.DK_SCROLL])
-
-    (page,) = _lines(written["dk-virksomhed"])
-
-    assert page["_scroll_id"]
-    assert [hit["_source"] for hit in page["hits"]["hits"]] == list(companies_dk(COUNT, seed=1))
-
-
-def test_a_page_holds_a_thousand_documents_and_tells_the_number_of_all(tmp_path: Path) -> None:
-    documents = ({"Vrvirksomhed": {"enhedsNummer": number}} for number in range(2300))
-
-    write_pages(tmp_path / "pages", documents, total=2300)
-
-    pages = _lines(tmp_path / "pages")
-    assert [len(page["hits"]["hits"]) for page in pages] == [1000, 1000, 300]
-    assert {page["hits"]["total"] for page in pages} == {2300}
-
-
-def test_norwegian_records_come_in_the_shape_of_2022(tmp_path: Path) -> None:
-    formats = [Format.NO_2022, Format.NO_LINKS]
-    written = write_registers(tmp_path, 30, countries=["no"], formats=formats)
-
-    shape = Shape(old=True, supervised=True)
-    assert _array(written["no-enheter"]) == list(companies_no(30, seed=1, shape=shape))
-
-
-def test_norwegian_entities_come_as_a_table(tmp_path: Path) -> None:
-    written = write_registers(tmp_path, 30, countries=["no"], formats=[Format.NO_CSV])
-
-    with written["no-enheter"].open(encoding="utf-8", newline="") as file:
-        table = list(csv.DictReader(file))
-
-    assert tuple(table[0]) == COLUMNS
-    assert len(table) == 30
-    assert table[0]["forretningsadresse.adresse"] == "Prøveveien 12"
-    assert table[0]["antallAnsatte"] == "42"
-    assert table[5]["konkurs"] == "true"
-    assert table[8]["forretningsadresse.adresse"] == "c/o Ola Mønstersen, Bjørkestien 4"
-
-
-def test_business_cards_come_as_a_table_in_latin_letters(tmp_path: Path) -> None:
-    written = write_registers(tmp_path, 30, formats=[Format.PEPPOL_CSV])
-
-    with written["peppol"].open(encoding="iso-8859-1", newline="") as file:
-        table = list(csv.DictReader(file, delimiter=";"))
-
-    assert table[0]["Names (per-row)"] == "Prøvefabrikken ApS"
-    assert len(table) == len(list(participants(30, seed=1)))
 
 
 @pytest.mark.parametrize("companies", [0, MAX_COMPANIES + 1])

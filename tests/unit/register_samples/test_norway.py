@@ -1,16 +1,16 @@
 import pytest
 
-from register_samples import Shape, companies_no, roles_no, units_no
+from register_samples import companies_no, roles_no, units_no
 from tests.unit.register_samples.checks import is_orgnr
 from tests.unit.register_samples.paths import all_paths
 
-COUNT = 2000
+COUNT = 1000
 
 _PLACE = {"adresse[]", "postnummer", "poststed", "kommune", "kommunenummer", "land", "landkode"}
 _CODED = {"kode", "beskrivelse"}
 
-#: The fields of the bulk file of 2022, and those that deleted companies have.
-FIELDS_2022 = {
+#: The fields of the bulk file of 2026, and those that deleted companies have.
+FIELDS = {
     "organisasjonsnummer",
     "navn",
     *(f"organisasjonsform.{field}" for field in _CODED),
@@ -19,7 +19,6 @@ FIELDS_2022 = {
     "registrertIMvaregisteret",
     "frivilligMvaRegistrertBeskrivelser[]",
     *(f"naeringskode{n}.{field}" for n in (1, 2, 3) for field in _CODED),
-    "naeringskode2.hjelpeenhetskode",
     "antallAnsatte",
     *(f"{kind}adresse.{field}" for kind in ("forretnings", "post") for field in _PLACE),
     "stiftelsesdato",
@@ -34,10 +33,6 @@ FIELDS_2022 = {
     "underTvangsavviklingEllerTvangsopplosning",
     "slettedato",
     "maalform",
-}
-
-#: Fields that came since.
-FIELDS_2026 = (FIELDS_2022 - {"naeringskode2.hjelpeenhetskode"}) | {
     *(f"historiskeNavn[].{field}" for field in ("navn", "fraDato", "tilDato")),
     "harRegistrertAntallAnsatte",
     "telefon",
@@ -73,11 +68,7 @@ FIELDS_2026 = (FIELDS_2022 - {"naeringskode2.hjelpeenhetskode"}) | {
 
 
 def test_entities_have_the_fields_of_2026() -> None:
-    assert all_paths(companies_no(COUNT, seed=1)) == FIELDS_2026
-
-
-def test_old_entities_have_the_fields_of_2022() -> None:
-    assert all_paths(companies_no(COUNT, seed=1, shape=Shape(old=True))) == FIELDS_2022
+    assert all_paths(companies_no(COUNT, seed=1)) == FIELDS
 
 
 def test_bulk_records_have_empty_links_in_two_places() -> None:
@@ -86,23 +77,6 @@ def test_bulk_records_have_empty_links_in_two_places() -> None:
     assert entity["links"] == []
     assert entity["organisasjonsform"]["links"] == []
     assert "_links" not in entity
-
-
-def test_linked_records_have_links_instead() -> None:
-    (entity,) = companies_no(1, seed=1, shape=Shape(supervised=True))
-
-    assert entity["_links"]["self"]["href"].endswith(f"/enheter/{entity['organisasjonsnummer']}")
-    assert "links" not in entity
-
-
-def test_employees_below_five_are_withheld() -> None:
-    told = list(companies_no(COUNT, seed=1, shape=Shape(old=True)))
-    withheld = list(companies_no(COUNT, seed=1))
-
-    for old, new in zip(told, withheld, strict=True):
-        count = old["antallAnsatte"]
-        assert new.get("antallAnsatte") == (count if count >= 5 else None)
-        assert new["harRegistrertAntallAnsatte"] == (count > 0)
 
 
 def test_every_number_is_valid_and_no_two_are_alike() -> None:

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from register_samples import companies_dk, companies_no, participants, units_dk
-from register_samples.peppol import COLUMNS, rows
 from tests.unit.register_samples.checks import is_gln
 from tests.unit.register_samples.paths import all_paths
 
@@ -107,12 +106,3 @@ def test_no_card_shows_a_secret_contact(cards: list[dict[str, Any]]) -> None:
 
     assert secret
     assert not shown & secret
-
-
-def test_a_card_is_a_row_with_a_line_per_document_type(cards: list[dict[str, Any]]) -> None:
-    (row,) = rows(cards[0])
-    cells = dict(zip(COLUMNS, row, strict=True))
-
-    assert cells["Participant ID"] == "iso6523-actorid-upis::0184:DK12345674"
-    assert cells["Names (per-row)"] == "Prøvefabrikken ApS"
-    assert len(cells["Document types"].splitlines()) == len(cards[0]["docTypes"])

@@ -6,8 +6,7 @@ import pytest
 
 import register_samples
 from register_samples import SHOWCASE, companies_dk, companies_no, participants, roles_no, units_dk
-from register_samples.showcase import SIZE
-from register_samples.showcase.exhibit import Exhibit
+from register_samples.showcase import SIZE, Exhibit
 from tests.unit.register_samples.checks import is_cvr, is_gln, is_orgnr, is_p_number
 
 README = Path(register_samples.__file__).parents[2] / "README.md"
@@ -15,7 +14,7 @@ EXHIBITS = [each for exhibits in SHOWCASE.values() for each in exhibits]
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda each: each.company.number)
-def test_the_readme_tells_number_and_name(exhibit: Exhibit) -> None:
+def test_the_readme_lists_numbers_and_names(exhibit: Exhibit) -> None:
     told = f"| {exhibit.company.number} | {exhibit.company.name} |"
 
     assert told in README.read_text()
@@ -32,7 +31,7 @@ def test_danish_numbers_are_valid() -> None:
         assert all(is_p_number(unit.number) for unit in each.units)
 
 
-def test_norwegian_numbers_are_valid_and_nobodys() -> None:
+def test_norwegian_numbers_are_valid_and_unassigned() -> None:
     for each in SHOWCASE["no"]:
         numbers = [each.company.number, *(unit.number for unit in each.units)]
         assert all(is_orgnr(number) and number.startswith("3") for number in numbers)

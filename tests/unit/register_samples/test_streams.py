@@ -20,8 +20,8 @@ Stream = Callable[..., Iterator[dict[str, Any]]]
 
 STREAMS = [companies_dk, companies_no, participants, roles_no, units_dk, units_no]
 
-#: Writes a register and tells how many kilobytes the process took at most. (Not by `getrusage`,
-#: which counts what the parent had when it started the process.)
+#: Writes a register and prints the peak memory of the process in kilobytes. (Not by `getrusage`,
+#: which includes the parent's memory at the start of the process.)
 _WRITE = """
 import re, sys
 from pathlib import Path
@@ -46,7 +46,7 @@ def test_a_part_of_a_stream_equals_the_same_part_of_the_whole(
     assert [*start, *part] == whole
 
 
-def test_a_stream_starts_at_once_whatever_its_length() -> None:
+def test_a_stream_of_any_length_starts_at_once() -> None:
     assert len(list(islice(companies_no(7_000_000, 1), 3))) == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import FailureCode
-from common.contracts.webhooks import WebhookStatus
+from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
 from webhook_registry.domain.bodies import (
     MAX_DESCRIPTION_LENGTH,
@@ -18,7 +18,6 @@ from webhook_registry.domain.bodies import (
     read_window,
 )
 from webhook_registry.domain.refusals import Rejected
-from webhook_store.models import EventFilter
 
 
 def faults(read: Callable[[], object]) -> dict[str, str]:
@@ -45,7 +44,9 @@ def test_a_draft_may_have_every_field() -> None:
 
     assert draft.destination.url == URL
     assert draft.events == ("company.updated", "owners.*")
-    assert draft.filter == EventFilter((Country.DK,), (CompanyKey("dk:01234567"),))
+    assert draft.filter == WebhookFilter(
+        countries=(Country.DK,), companies=(CompanyKey.parse("dk:01234567"),)
+    )
     assert draft.description == "nightly sync"
 
 
@@ -81,7 +82,7 @@ def test_an_unknown_field_is_named() -> None:
     found = faults_of_draft(filters={"countries": ["dk"]})
 
     assert found == {
-        "filters": "there is no such field; there are url, events, filter, description"
+        "filters": "unknown field; the fields are url, events, filter, description, headers"
     }
 
 
@@ -112,6 +113,12 @@ def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
         ("dk", "filter"),
         ([], "filter"),
         ({"country": ["dk"]}, "filter"),
+        ({"forms": "AS"}, "filter.forms"),
+        ({"forms": ["as"]}, "filter.forms[0]"),
+        ({"industries": ["62", "6x"]}, "filter.industries[1]"),
+        ({"municipalities": [""]}, "filter.municipalities[0]"),
+        ({"fields": ["colour"]}, "filter.fields[0]"),
+        ({"fields": ["name"] * 101}, "filter.fields"),
         ({"countries": "dk"}, "filter.countries"),
         ({"countries": ["dk", "DK"]}, "filter.countries[1]"),
         ({"countries": [["dk"]]}, "filter.countries[0]"),
@@ -210,3 +217,33 @@ def test_a_window_may_start_thirty_days_back() -> None:
 )
 def test_an_invalid_window_is_refused(body: bytes, parameter: str) -> None:
     assert faults(lambda: read_window(body, now=NOON)).keys() == {parameter}
+
+
+@pytest.mark.parametrize(
+    "headers, parameter",
+    [
+        ([], "headers"),
+        ({f"X-{number}": "1" for number in range(11)}, "headers"),
+        ({"X-A": "1", "x-a": "2"}, "headers"),
+        ({"X A": "1"}, "headers.X A"),
+        ({"Content-Length": "1"}, "headers.Content-Length"),
+        ({"x-signature": "1"}, "headers.x-signature"),
+        ({"Webhook-Id": "1"}, "headers.Webhook-Id"),
+        ({"X-A": ""}, "headers.X-A"),
+        ({"X-A": "a\r\nX-B: b"}, "headers.X-A"),
+        ({"X-A": "é"}, "headers.X-A"),
+        ({"X-A": 1}, "headers.X-A"),
+        ({"X-A": "1" * 1025}, "headers.X-A"),
+    ],
+)
+def test_an_invalid_header_is_named_without_its_value(headers: object, parameter: str) -> None:
+    found = faults_of_draft(headers=headers)
+
+    assert found.keys() == {parameter}
+
+
+def test_headers_are_read_with_their_values() -> None:
+    draft = read_draft(a_draft(headers={"Authorization": "Bearer x", "X-Tenant": "a b"}))
+
+    assert draft.headers == {"Authorization": "Bearer x", "X-Tenant": "a b"}
+    assert "Bearer" not in repr(draft)

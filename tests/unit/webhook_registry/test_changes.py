@@ -7,12 +7,11 @@ import orjson
 import pytest
 
 from common.contracts.failures import FailureCode
-from common.contracts.webhooks import DisabledReason, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
 from tests.builders.webhooks import NOON, a_webhook
 from webhook_registry.domain.bodies import read_changes
 from webhook_registry.domain.changes import changed, disabled, enabled, stopped_by_operator
 from webhook_registry.domain.refusals import Rejected
-from webhook_store.models import Webhook
 
 LATER = NOON + timedelta(hours=1)
 
@@ -75,14 +74,14 @@ def test_a_webhook_that_is_disabled_twice_keeps_the_first_reason() -> None:
     assert after(webhook, status="disabled") == webhook
 
 
-def test_an_owner_cannot_enable_what_an_operator_disabled() -> None:
+def test_an_owner_cannot_enable_a_webhook_that_an_operator_disabled() -> None:
     with pytest.raises(Rejected) as caught:
         after(a_disabled_webhook(DisabledReason.OPERATOR), status="enabled")
 
     assert caught.value.failure.code is FailureCode.WEBHOOK_DISABLED
 
 
-def test_an_owner_can_describe_what_an_operator_disabled() -> None:
+def test_an_owner_can_describe_a_webhook_that_an_operator_disabled() -> None:
     webhook = after(a_disabled_webhook(DisabledReason.OPERATOR), description="ours")
 
     assert webhook.description == "ours"
@@ -95,7 +94,7 @@ def test_an_operator_can_disable_a_disabled_webhook() -> None:
     assert webhook.generation == 2
 
 
-def test_an_operator_can_enable_what_an_operator_disabled() -> None:
+def test_an_operator_can_enable_a_webhook_that_an_operator_disabled() -> None:
     stopped = stopped_by_operator(a_webhook(), at=NOON)
 
     started = enabled(stopped, at=LATER)

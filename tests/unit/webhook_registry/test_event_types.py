@@ -16,6 +16,7 @@ from common.contracts.events import (
     encode_event,
 )
 from tests.builders.companies import a_company, a_unit
+from webhook_registry.adapters.examples import example_events
 from webhook_registry.domain.event_types import DESCRIPTIONS, event_types
 
 COMPANY = EventCompany(**dict(a_company()), revision=3)
@@ -30,7 +31,9 @@ def schema_of(kind: EventType) -> dict[str, Any]:
 def an_event(kind: EventType) -> dict[str, Any]:
     """An event of the kind, as it is sent."""
     facts: dict[str, Any] = {}
-    if kind is not EventType.WEBHOOK_TEST:
+    if kind in (EventType.WEBHOOK_FAILING, EventType.WEBHOOK_DISABLED):
+        facts = {"data": example_events()[kind].data}
+    elif kind is not EventType.WEBHOOK_TEST:
         facts = {
             "country": Country.DK,
             "vat": "12345674",

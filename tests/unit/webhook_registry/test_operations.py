@@ -1,26 +1,28 @@
 """Operations of the registry over fakes."""
 
-from dataclasses import replace
 from datetime import timedelta
 from ipaddress import ip_address
 from typing import Any
 
+import jsonschema
 import orjson
 import pytest
 
+from common.contracts.events import EventType, encode_event
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.webhooks import (
+    Attempt,
     AttemptStatus,
+    DeliveryQuery,
     DisabledReason,
     Operation,
-    PublicAttempt,
     WebhookReply,
     WebhookStatus,
 )
 from tests.builders.webhooks import (
     NOON,
+    OTHER_OWNER,
     OWNER,
-    SOMEBODY_ELSE,
     URL,
     a_call,
     a_draft,
@@ -28,8 +30,10 @@ from tests.builders.webhooks import (
     a_webhook,
 )
 from tests.fakes.webhook_registry import World
+from webhook_registry.domain.event_types import event_types
 from webhook_registry.ports import Retried
 from webhook_store.addresses import networks
+from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import delivery_id
 
 DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
@@ -64,11 +68,26 @@ async def test_creation_returns_the_secret_and_the_location() -> None:
         "id": "wh_00000000000000000000000000000001",
         "url": URL,
         "events": ["company.*"],
-        "filter": {"countries": ["no"], "companies": []},
+        "filter": {
+            "countries": ["no"],
+            "companies": [],
+            "forms": [],
+            "industries": [],
+            "municipalities": [],
+            "fields": [],
+        },
         "description": None,
+        "headers": [],
         "status": "enabled",
         "disabled_at": None,
         "disabled_reason": None,
+        "health": {
+            "last_success_at": None,
+            "last_failure_at": None,
+            "consecutive_failures": 0,
+            "failing_since": None,
+            "last_24h": {"succeeded": 0, "failed": 0},
+        },
         "created_at": "2026-03-02T12:00:00.000Z",
         "updated_at": "2026-03-02T12:00:00.000Z",
         "secret": "whsec_invented1",
@@ -106,7 +125,7 @@ async def test_an_owner_cannot_have_more_webhooks_than_the_limit() -> None:
     failure = await world.refused(Operation.CREATE, body=a_draft())
 
     assert failure.code is FailureCode.WEBHOOK_LIMIT_REACHED
-    await world.do(Operation.CREATE, owner=SOMEBODY_ELSE, body=a_draft())
+    await world.do(Operation.CREATE, owner=OTHER_OWNER, body=a_draft())
     await world.do(Operation.DELETE, webhook_id=first["id"])
     await create(world)
 
@@ -164,7 +183,7 @@ async def test_another_owners_webhook_is_not_found(
     webhook_id = (await create(world))["id"]
     before = dict(world.registrations.stored)
 
-    other = await world.refused(operation, owner=SOMEBODY_ELSE, webhook_id=webhook_id, **fields)
+    other = await world.refused(operation, owner=OTHER_OWNER, webhook_id=webhook_id, **fields)
     unknown = await world.refused(operation, webhook_id="wh_unknown", **fields)
 
     assert other == unknown
@@ -177,7 +196,7 @@ async def test_another_owners_webhooks_are_not_listed() -> None:
     world = World()
     await create(world)
 
-    assert read(await world.do(Operation.LIST, owner=SOMEBODY_ELSE)) == {"webhooks": []}
+    assert read(await world.do(Operation.LIST, owner=OTHER_OWNER)) == {"webhooks": []}
 
 
 async def test_a_deleted_webhook_is_gone() -> None:
@@ -268,7 +287,7 @@ async def test_another_body_under_a_used_key_is_a_conflict() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"owner": SOMEBODY_ELSE}, {"idempotency_key": "other"}, {"idempotency_key": None}]
+    "fields", [{"owner": OTHER_OWNER}, {"idempotency_key": "other"}, {"idempotency_key": None}]
 )
 async def test_a_key_is_scoped_to_its_owner(fields: dict[str, Any]) -> None:
     world = World()
@@ -325,11 +344,17 @@ async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret() -> 
     assert "secret" not in read(repeat)
 
 
-@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.TEST])
-async def test_a_repeat_answered_concurrently_does_nothing(operation: Operation) -> None:
+@pytest.mark.parametrize(
+    "operation, body",
+    [(Operation.CREATE, a_draft()), (Operation.TEST, b"{}")],
+    ids=["create", "test"],
+)
+async def test_a_repeat_answered_concurrently_does_nothing(
+    operation: Operation, body: bytes
+) -> None:
     world = World()
     webhook_id = (await create(world))["id"]
-    fields = {"webhook_id": webhook_id, "body": a_draft(), "idempotency_key": "k"}
+    fields = {"webhook_id": webhook_id, "body": body, "idempotency_key": "k"}
     first = await world.do(operation, **fields)
     world.keys.is_hidden = True
 
@@ -443,7 +468,7 @@ async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner() -> None:
 async def test_attempts_are_listed_as_they_were_made() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
-    attempt = PublicAttempt(
+    attempt = Attempt(
         delivery_id=DELIVERY,
         event_id="7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
         event_type="company.updated",
@@ -455,21 +480,73 @@ async def test_attempts_are_listed_as_they_were_made() -> None:
         attempted_at="2026-03-02T11:00:00.000Z",
         next_attempt_at=None,
     )
-    world.deliveries.listed = (attempt,)
+    world.deliveries.page = Listed([attempt])
 
     reply = await world.do(Operation.DELIVERIES, webhook_id=webhook_id)
 
-    assert read(reply) == {"deliveries": [attempt.model_dump(mode="json")]}
-    assert world.deliveries.asked == [(webhook_id, None)]
+    assert read(reply) == {"deliveries": [attempt.model_dump(mode="json")], "cursor": None}
+    assert world.deliveries.asked == [(webhook_id, DeliveryQuery(), None)]
 
 
-async def test_cancelled_deliveries_are_listed_instead() -> None:
+async def test_the_cursor_of_a_page_stands_for_its_last_entry() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    place = ListPosition(NOON, f"{DELIVERY}:2")
+    world.deliveries.page = Listed([], last=place)
+
+    cursor = read(await world.do(Operation.DELIVERIES, webhook_id=webhook_id))["cursor"]
+    query = DeliveryQuery(after=cursor)
+    await world.do(Operation.DELIVERIES, webhook_id=webhook_id, query=query)
+
+    assert world.deliveries.asked[-1] == (webhook_id, query, place)
+
+
+@pytest.mark.parametrize("cursor", ["x", "eA", "MTIz", "é"])
+async def test_an_invented_cursor_is_refused(cursor: str) -> None:
     world = World()
     webhook_id = (await create(world))["id"]
 
-    await world.do(Operation.DELIVERIES, webhook_id=webhook_id, status=AttemptStatus.CANCELLED)
+    failure = await world.refused(
+        Operation.DELIVERIES, webhook_id=webhook_id, query=DeliveryQuery(after=cursor)
+    )
 
-    assert world.deliveries.asked == [(webhook_id, AttemptStatus.CANCELLED)]
+    assert [error.parameter for error in failure.errors] == ["after"]
+
+
+async def test_an_unknown_delivery_is_not_shown() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    failure = await world.refused(Operation.DELIVERY, webhook_id=webhook_id, delivery_id=DELIVERY)
+
+    assert failure.code is FailureCode.DELIVERY_NOT_FOUND
+
+
+@pytest.mark.parametrize("kind", EventType)
+async def test_a_test_of_a_type_is_an_example_of_it_that_is_marked(kind: EventType) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    await world.do(Operation.TEST, webhook_id=webhook_id, body=orjson.dumps({"type": kind.value}))
+
+    [(_, event)] = world.events.published
+    sent = orjson.loads(encode_event(event))
+    [described] = [each for each in event_types().event_types if each.name is kind]
+    jsonschema.validate(sent, described.body_schema)
+    assert event.type is kind
+    assert sent.get("test", False) is (kind is not EventType.WEBHOOK_TEST)
+    assert sent["occurred_at"] == "2026-03-02T12:00:00.000Z"
+
+
+@pytest.mark.parametrize("body", [b'{"type": "company.sold"}', b'{"kind": "webhook.test"}', b"[]"])
+async def test_an_invalid_test_is_refused(body: bytes) -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    failure = await world.refused(Operation.TEST, webhook_id=webhook_id, body=body)
+
+    assert failure.code is FailureCode.INVALID_BODY
+    assert world.events.published == []
 
 
 @pytest.mark.parametrize(
@@ -516,15 +593,15 @@ async def test_event_types_are_listed_for_every_owner() -> None:
 
     names = [kind["name"] for kind in read(reply)["event_types"]]
     assert names[0] == "company.created"
-    assert names[-1] == "webhook.test"
+    assert names[-1] == "webhook.disabled"
 
 
 async def test_an_owner_sees_that_an_operator_disabled_a_webhook() -> None:
     world = World()
     webhook_id = (await create(world))["id"]
     stopped = world.registrations.stored[webhook_id]
-    stopped.webhook = replace(
-        a_webhook(id=webhook_id),
+    stopped.webhook = a_webhook(
+        id=webhook_id,
         status=WebhookStatus.DISABLED,
         disabled_at=NOON,
         disabled_reason=DisabledReason.OPERATOR,

@@ -24,7 +24,7 @@ def _busy() -> Iterator[ThreadPoolExecutor]:
 
 
 async def test_a_name_is_resolved_to_its_addresses() -> None:
-    async with system_resolver(limit=AMPLE) as resolver:
+    async with system_resolver(timeout=AMPLE) as resolver:
         addresses = await resolver.addresses("localhost", 443)
 
     assert {ip_address("127.0.0.1"), ip_address("::1")} & set(addresses)
@@ -32,13 +32,13 @@ async def test_a_name_is_resolved_to_its_addresses() -> None:
 
 @pytest.mark.parametrize("name", ["unknown.invalid", "a" * 64 + ".example", "a..example"])
 async def test_a_name_that_cannot_be_resolved_has_no_addresses(name: str) -> None:
-    async with system_resolver(limit=AMPLE) as resolver:
+    async with system_resolver(timeout=AMPLE) as resolver:
         assert list(await resolver.addresses(name, 443)) == []
 
 
 async def test_a_name_that_is_not_resolved_in_time_has_no_addresses(
     busy: ThreadPoolExecutor,
 ) -> None:
-    resolver = SystemResolver(busy, limit=timedelta(milliseconds=1))
+    resolver = SystemResolver(busy, timeout=timedelta(milliseconds=1))
 
     assert list(await resolver.addresses("localhost", 443)) == []

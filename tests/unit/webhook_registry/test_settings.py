@@ -30,9 +30,9 @@ def _needed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_defaults_match_the_specification() -> None:
     settings = load(Settings)
 
-    assert settings.webhook_limit == 50
+    assert settings.max_webhooks_per_owner == 50
     assert settings.webhook_secret_overlap == timedelta(hours=24)
-    assert settings.idempotency_lifetime == timedelta(hours=24)
+    assert settings.idempotency_retention == timedelta(hours=24)
     assert settings.webhook_extra_allowed_networks == ()
 
 
@@ -52,8 +52,8 @@ def test_networks_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch)
     [
         ("WEBHOOK_SECRET_KEYS", "k1:c2hvcnQ="),
         ("WEBHOOK_EXTRA_ALLOWED_NETWORKS", "127.0.0.1/8"),
-        ("WEBHOOK_LIMIT", "0"),
-        ("RESOLVE_LIMIT", "1"),
+        ("MAX_WEBHOOKS_PER_OWNER", "0"),
+        ("RESOLVE_TIMEOUT", "1"),
     ],
 )
 def test_a_bad_setting_stops_the_start_with_a_sentence(

@@ -1,51 +1,83 @@
 """Matching of events and webhooks."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.contracts.company import CompanyKey, Country, company_key
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
-from tests.builders.webhooks import a_webhook
-from webhook_store.matching import Subject, event_keys, match_keys, patterns_of
-from webhook_store.models import EventFilter, Webhook
+from common.contracts.webhooks import Webhook, WebhookFilter
+from tests.builders.webhooks import a_webhook, is_for
+from webhook_registry.adapters.examples import example_events
+from webhook_store.matching import Subject, event_keys, is_selected, match_keys, patterns_of
 
-KINDS = st.sampled_from([kind for kind in EventType if kind is not EventType.WEBHOOK_TEST])
+KINDS = st.sampled_from([kind for kind in EventType if not kind.startswith("webhook.")])
 COUNTRIES = st.sampled_from(Country)
-#: Few numbers, so that events and filters meet.
+#: Few values, so that events and filters meet.
 VATS = st.sampled_from(["12345674", "87654325"])
-COMPANIES = st.builds(company_key, COUNTRIES, VATS)
+COMPANIES = st.builds(CompanyKey, COUNTRIES, VATS)
 PATTERNS = st.one_of(KINDS.map(str), KINDS.map(lambda kind: patterns_of(kind)[1]), st.just("*"))
+FIELDS = st.sampled_from(["address", "address.street", "address.city", "name"])
+
+
+def some(values: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(values, unique=True, max_size=2).map(tuple)
+
+
 FILTERS = st.builds(
-    EventFilter,
-    countries=st.lists(COUNTRIES, unique=True).map(tuple),
-    companies=st.lists(COMPANIES, unique=True).map(tuple),
+    WebhookFilter,
+    countries=some(COUNTRIES),
+    companies=some(COMPANIES),
+    forms=some(st.sampled_from(["80", "AS"])),
+    industries=some(st.sampled_from(["62", "62.01", "620100", "41"])),
+    municipalities=some(st.sampled_from(["Oslo", "KØBENHAVN"])),
+    fields=some(FIELDS),
 )
 WEBHOOKS = st.builds(
     lambda events, limits: a_webhook(events=tuple(events), filter=limits),
     st.lists(PATTERNS, min_size=1, unique=True),
     st.none() | FILTERS,
 )
+SUBJECTS = st.builds(
+    Subject,
+    KINDS,
+    COUNTRIES,
+    VATS,
+    form=st.none() | st.sampled_from(["80", "AS", "ENK"]),
+    industries=some(st.sampled_from(["620100", "62010", "412000"])),
+    municipality=st.none() | st.sampled_from(["OSLO", "København"]),
+    fields=some(FIELDS),
+)
 
 
-def is_for(webhook: Webhook, kind: EventType, country: Country, vat: str) -> bool:
-    """Reference implementation of the rule."""
-    limits = webhook.filter or EventFilter()
-    family = kind.split(".")[0]
-    return (
-        any(pattern in (kind, f"{family}.*", "*") for pattern in webhook.events)
-        and (not limits.countries or country in limits.countries)
-        and (not limits.companies or company_key(country, vat) in limits.companies)
-    )
-
-
-@given(WEBHOOKS, KINDS, COUNTRIES, VATS)
-def test_index_keys_find_exactly_the_matching_webhooks(
-    webhook: Webhook, kind: EventType, country: Country, vat: str
+@given(WEBHOOKS, SUBJECTS)
+def test_index_keys_and_comparison_find_exactly_the_matching_webhooks(
+    webhook: Webhook, subject: Subject
 ) -> None:
-    listed = not set(match_keys(webhook)).isdisjoint(event_keys(Subject(kind, country, vat)))
-    found = listed and not set(webhook.events).isdisjoint(patterns_of(kind))
+    listed = not set(match_keys(webhook)).isdisjoint(event_keys(subject))
+    subscribed = not set(webhook.events).isdisjoint(patterns_of(subject.kind))
+    stored = (webhook.filter or WebhookFilter()).model_dump()
 
-    assert found == is_for(webhook, kind, country, vat)
+    found = listed and subscribed and is_selected(stored, subject)
+
+    assert found == is_for(webhook, subject)
+
+
+def test_the_properties_of_an_event_are_its_companys_and_its_changes() -> None:
+    event = example_events()[EventType.COMPANY_UPDATED]
+
+    subject = Subject.of(event, Country.DK, "12345674")
+
+    assert subject == Subject(
+        EventType.COMPANY_UPDATED,
+        Country.DK,
+        "12345674",
+        form="80",
+        industries=("620100",),
+        municipality="KØBENHAVN",
+        fields=("name", "phone"),
+    )
 
 
 def test_an_event_is_looked_up_under_seven_keys() -> None:
@@ -63,13 +95,24 @@ def test_an_event_is_looked_up_under_seven_keys() -> None:
 
 
 def test_a_webhook_with_companies_is_indexed_only_under_them() -> None:
-    companies = (CompanyKey("dk:12345674"), CompanyKey("no:123456785"))
-    webhook = a_webhook(filter=EventFilter(countries=(Country.NO,), companies=companies))
+    companies = (CompanyKey.parse("dk:12345674"), CompanyKey.parse("no:123456785"))
+    webhook = a_webhook(filter=WebhookFilter(countries=(Country.NO,), companies=companies))
 
     assert match_keys(webhook) == ["no:123456785"]
 
 
 def test_a_filter_that_never_matches_has_no_keys() -> None:
-    limits = EventFilter(countries=(Country.NO,), companies=(CompanyKey("dk:12345674"),))
+    limits = WebhookFilter(countries=(Country.NO,), companies=(CompanyKey.parse("dk:12345674"),))
 
     assert match_keys(a_webhook(filter=limits)) == []
+
+
+def test_a_webhook_with_many_pairs_is_indexed_under_its_industries() -> None:
+    limits = WebhookFilter(
+        industries=tuple(f"{number}" for number in range(10, 50)),
+        municipalities=tuple(f"Prøveby {number}" for number in range(40)),
+    )
+
+    keys = match_keys(a_webhook(filter=limits))
+
+    assert keys == [f"industry:{prefix}|*" for prefix in limits.industries]

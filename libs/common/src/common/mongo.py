@@ -12,10 +12,11 @@ from typing import Any
 
 import pymongo.errors
 from bson.codec_options import CodecOptions
-from pymongo import AsyncMongoClient
+from pymongo import AsyncMongoClient, ReadPreference
 from pymongo.asynchronous.database import AsyncDatabase
 
 from common.contracts.failures import Unavailable
+from common.mongo_metrics import CommandMetrics, PoolMetrics
 from common.runtime.tasks import beside
 
 Client = AsyncMongoClient[Mapping[str, Any]]
@@ -26,7 +27,7 @@ Database = AsyncDatabase[dict[str, Any]]
 SELECTION_TIMEOUT = timedelta(seconds=1)
 OPERATION_TIMEOUT = timedelta(milliseconds=1200)
 #: The driver's heartbeats share this timeout, and it drops every connection when one is late: they
-#: run in this event loop, and a busy moment must not look like a dead server. An operation with a
+#: run in this event loop, and a busy loop must not look like a dead server. An operation with a
 #: timeout waits no longer than that for a connection.
 _CONNECT_TIMEOUT = timedelta(seconds=5)
 
@@ -43,6 +44,9 @@ _AWAY = (
 #: NotPrimaryOrSecondary, WriteConcernTimeout.
 _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 
+#: AuthenticationFailed and Unauthorized. While a password or a role is being changed nothing is
+#: wrong with the request.
+_NOT_ALLOWED = frozenset({18, 13})
 
 #: Seconds between readings of the database's clock; a monotonic clock drifts little meanwhile.
 _MEASURE_EVERY = 10.0
@@ -60,18 +64,19 @@ def _since_boot() -> float:
 
 @asynccontextmanager
 async def connected(
-    url: str, *, name: str, operation_limit: timedelta | None = OPERATION_TIMEOUT
+    url: str, *, name: str, operation_timeout: timedelta | None = OPERATION_TIMEOUT
 ) -> AsyncIterator[Client]:
-    """A client during the body; `operation_limit` None is for streams and long loads."""
+    """A client during the body; `operation_timeout` None is for streams and long loads."""
     client: Client = AsyncMongoClient(
         url,
         appname=name,
         tz_aware=True,
         serverSelectionTimeoutMS=_milliseconds(SELECTION_TIMEOUT),
         connectTimeoutMS=_milliseconds(_CONNECT_TIMEOUT),
-        timeoutMS=None if operation_limit is None else _milliseconds(operation_limit),
+        timeoutMS=None if operation_timeout is None else _milliseconds(operation_timeout),
         w="majority",
         retryWrites=True,
+        event_listeners=[PoolMetrics(name), CommandMetrics(name)],
     )
     try:
         yield client
@@ -84,6 +89,14 @@ def database(client: Client, name: str) -> Database:
     return client.get_database(name, codec_options=CodecOptions(tz_aware=True))  # type: ignore[return-value]
 
 
+def also_from_secondaries(database: Database) -> Database:
+    """Reads from a secondary while there is no primary, so an election does not interrupt them.
+
+    Only for reads that may miss the last moments before the primary was lost.
+    """
+    return database.with_options(read_preference=ReadPreference.PRIMARY_PREFERRED)
+
+
 @contextmanager
 def translated_errors() -> Iterator[None]:
     """Translate the driver's errors of an unavailable database to `Unavailable`."""
@@ -94,21 +107,19 @@ def translated_errors() -> Iterator[None]:
     except pymongo.errors.PyMongoError as error:
         if error.timeout:
             raise Unavailable("the database did not answer in time") from error
+        if isinstance(error, pymongo.errors.OperationFailure) and error.code in _NOT_ALLOWED:
+            raise Unavailable("the database rejects this service's credentials") from error
         if _lacks_majority(error):
-            raise Unavailable("no majority of the database has what was written") from error
+            raise Unavailable("no majority of the database has acknowledged the write") from error
         raise
 
 
 def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
-    """A health check: None, or a message."""
+    """A health check, which raises `Unavailable`."""
 
-    async def check() -> str | None:
-        try:
-            with translated_errors():
-                await client.admin.command("ping")
-        except Unavailable as outage:
-            return str(outage)
-        return None
+    async def check() -> None:
+        with translated_errors():
+            await client.admin.command("ping")
 
     return check
 
@@ -173,7 +184,7 @@ async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
 
 
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
-    """Whether the writes were applied, but may be rolled back."""
+    """True if the writes were applied, but may be rolled back."""
     match error:
         case pymongo.errors.WriteConcernError():
             return error.code in _NO_MAJORITY

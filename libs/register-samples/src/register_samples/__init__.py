@@ -8,14 +8,11 @@ from register_samples.documents import (
     units_dk,
     units_no,
 )
-from register_samples.files import Format, write_registers
-from register_samples.norway.shape import Shape
+from register_samples.files import write_registers
 from register_samples.showcase import SHOWCASE
 
 __all__ = [
     "SHOWCASE",
-    "Format",
-    "Shape",
     "companies_dk",
     "companies_no",
     "participants",

@@ -2,8 +2,7 @@
 
 from register_samples.chance import Draw, urn
 from register_samples.facts import Abroad, Address
-from register_samples.words import coined
-from register_samples.words.lexicon import Lexicon
+from register_samples.lexicon import COINED, Lexicon
 
 _LETTERS = "ABCDEF"
 _FLOORS = urn({None: 60, "st": 8, "1": 12, "2": 8, "3": 6, "4": 3, "5": 1, "kl": 2})
@@ -32,9 +31,9 @@ def post_box(draw: Draw, lexicon: Lexicon) -> Address:
 
 def abroad(draw: Draw) -> Abroad:
     """A town abroad and its lines; now and then the register has no lines."""
-    town = draw.pick(coined.FOREIGN_TOWNS)
+    town = draw.pick(COINED.foreign_towns)
     if draw.happens(0.05):
         return town
-    street = f"{draw.pick(coined.FOREIGN_STREETS)} {draw.between(1, 300)}"
+    street = f"{draw.pick(COINED.foreign_streets)} {draw.between(1, 300)}"
     second = (f"Unit {draw.between(1, 40)}",) if draw.happens(0.2) else ()
     return town._replace(lines=(*second, street))

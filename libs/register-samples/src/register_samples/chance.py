@@ -1,4 +1,4 @@
-"""Chance that repeats: what is drawn is a function of the key and of nothing else."""
+"""Repeatable random draws: each is a function of its key alone."""
 
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Topic(IntEnum):
-    """What is drawn about a company; topics do not disturb each other."""
+    """Topics of random draws for a company; they are independent of each other."""
 
     COMPANY = 0
     SHARED_NAME = 1

@@ -5,25 +5,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from register_samples.files import COUNTRIES, MAX_COMPANIES, Format, write_registers
+from register_samples.files import COUNTRIES, MAX_COMPANIES, write_registers
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Write sample registers as the arguments say and name the files; returns the exit status."""
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["serve"]:
-        # Only those who serve need an HTTP server's libraries.
+        # Only `serve` needs the libraries of an HTTP server.
         from register_samples.server.command import run as serve
 
         return serve(given[1:])
     wanted = _parser().parse_args(given)
-    written = write_registers(
-        wanted.out,
-        wanted.companies,
-        wanted.seed,
-        countries=wanted.countries,
-        formats=wanted.format,
-    )
+    written = write_registers(wanted.out, wanted.companies, wanted.seed, countries=wanted.countries)
     for kind, path in written.items():
         sys.stdout.write(f"{kind:20} {path}\n")
     return 0
@@ -44,14 +38,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--countries", type=_countries, default=COUNTRIES, metavar="dk,no", help="default: both"
-    )
-    parser.add_argument(
-        "--format",
-        type=Format,
-        choices=list(Format),
-        action="append",
-        default=[],
-        help="a format other than the usual; may be given several times",
     )
     return parser
 

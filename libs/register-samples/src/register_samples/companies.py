@@ -39,7 +39,7 @@ _PERSONAL = (Naming.SOLE_TRADER, Naming.PARTNERS, Naming.ASSOCIATION)
 
 
 class Identity(NamedTuple):
-    """What a company is called and what it is, before anything else is known."""
+    """Name and legal form of a company, drawn before all other facts."""
 
     name: str
     form: Form
@@ -54,7 +54,7 @@ class Life(NamedTuple):
 
     @property
     def latest(self) -> date:
-        """The last day of which the register tells something."""
+        """The last day of which the register has data."""
         return self.state.since if self.state.standing is Standing.ENDED else AS_OF
 
 

@@ -11,7 +11,7 @@ _MAILBOXES = ("post", "info", "kontakt", "mail", "faktura")
 
 @dataclass(frozen=True, slots=True)
 class ContactHabits:
-    """How a register's companies can be reached; shares are of all companies."""
+    """Contact data of a register's companies; shares are of all companies."""
 
     phone_prefix: str
     phone: float
@@ -26,7 +26,7 @@ class ContactHabits:
 
 
 def domain(name: str) -> str:
-    """A domain that nobody can own, after the name."""
+    """A domain under a reserved top level, after the name."""
     letters = "".join(filter(str.isalnum, name.lower().translate(_FOLDED)[:24]))
     return f"{letters or 'firma'}.example"
 
@@ -49,7 +49,7 @@ def phone_number(draw: Draw, habits: ContactHabits, *, firsts: str) -> str:
 
 
 def contacts(draw: Draw, habits: ContactHabits, name: str) -> Contacts:
-    """How a company of this name can be reached, or not."""
+    """Contact data of a company of this name; some have none."""
 
     def contact(value: str) -> Contact:
         return Contact(value, secret=draw.happens(habits.secret))

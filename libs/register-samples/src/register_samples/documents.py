@@ -13,7 +13,6 @@ from register_samples.denmark.unit import unit_document
 from register_samples.facts import Company, Document
 from register_samples.norway.entity import entity
 from register_samples.norway.roles import roles
-from register_samples.norway.shape import BULK, Shape
 from register_samples.norway.unit import unit
 from register_samples.peppol import cards
 from register_samples.registers import DENMARK, NORWAY, Register
@@ -22,25 +21,23 @@ from register_samples.units import units
 REGISTERS = {"dk": DENMARK, "no": NORWAY}
 
 
-def companies_no(
-    count: int, seed: int, *, start: int = 0, shape: Shape = BULK
-) -> Iterator[Document]:
+def companies_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `enhet` records of the companies at `count` positions from `start`."""
     for each in _companies(NORWAY, seed, start, count):
-        yield entity(each, shape)
+        yield entity(each)
 
 
-def units_no(count: int, seed: int, *, start: int = 0, shape: Shape = BULK) -> Iterator[Document]:
+def units_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `underenhet` records of `count` companies; about 0.9 for each."""
     for owner in _companies(NORWAY, seed, start, count):
         for each in units(NORWAY, owner):
-            yield unit(each, owner, shape)
+            yield unit(each, owner)
 
 
-def roles_no(count: int, seed: int, *, start: int = 0, shape: Shape = BULK) -> Iterator[Document]:
+def roles_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `roller` records of those among `count` companies that have roles."""
     for each in _companies(NORWAY, seed, start, count):
-        held = roles(each, shape)
+        held = roles(each)
         if held is not None:
             yield held
 

@@ -1,4 +1,4 @@
-"""What is known of an invented company before it is written in a register's format."""
+"""Facts about an invented company, before they are written in a register's format."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -13,7 +13,7 @@ AS_OF = date(2026, 6, 30)
 
 
 class Naming(Enum):
-    """How companies of a legal form are called."""
+    """Naming of companies of a legal form."""
 
     TRADING = 1
     SOLE_TRADER = 2
@@ -26,7 +26,7 @@ class Naming(Enum):
 
 
 class Form(NamedTuple):
-    """A legal form; `suffix` is what it adds to a name."""
+    """A legal form; `suffix` is its addition to a name."""
 
     code: str
     short: str
@@ -104,7 +104,7 @@ UNREACHABLE = Contacts()
 
 
 class Ownership(Enum):
-    """Who owns companies of a legal form, as far as the register tells."""
+    """Ownership of companies of a legal form, as far as the register shows it."""
 
     SOLE = 1
     PARTNERS = 2
@@ -225,5 +225,5 @@ class Identifier(NamedTuple):
     scheme: str
     value: str
     registered: date
-    #: Whether its card tells whose it is.
+    #: True if its card names its holder.
     tells_holder: bool = True

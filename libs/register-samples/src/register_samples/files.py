@@ -1,152 +1,116 @@
 """Sample registers as files, named and written like the registers' own."""
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
+import gzip
+from collections.abc import Callable, Collection, Iterable
+from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
-from register_samples import containers, documents, peppol
+import orjson
+
+from register_samples import documents
 from register_samples.facts import AS_OF, Document
-from register_samples.norway import table
-from register_samples.norway.shape import Shape
-from register_samples.registers import DENMARK
-from register_samples.units import unit_count
 
 COUNTRIES = ("dk", "no")
 
 #: There are no more numbers than these.
 MAX_COMPANIES = min(register.capacity for register in documents.REGISTERS.values())
 
-
-class Format(StrEnum):
-    """Formats other than the usual ones; each says which of the files it changes."""
-
-    #: Norwegian records as in the bulk files of 2022.
-    NO_2022 = "no-2022"
-    #: Norwegian records with `_links`, as the API answers.
-    NO_LINKS = "no-links"
-    #: Norwegian entities as CSV.
-    NO_CSV = "no-csv"
-    #: Danish documents as one Elasticsearch answer.
-    DK_ANSWER = "dk-answer"
-    #: Danish documents as pages of a scrolled search, one page a line.
-    DK_SCROLL = "dk-scroll"
-    #: Business cards as CSV.
-    PEPPOL_CSV = "peppol-csv"
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """What is to be written."""
-
-    companies: int
-    seed: int
-    countries: tuple[str, ...]
-    formats: frozenset[Format]
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(old=Format.NO_2022 in self.formats, supervised=Format.NO_LINKS in self.formats)
+#: Documents that are written together; a matter of speed alone.
+_BATCH = 100
 
 
 def write_registers(
-    out: Path,
-    companies: int,
-    seed: int = 1,
-    *,
-    countries: Collection[str] = COUNTRIES,
-    formats: Collection[Format] = (),
+    out: Path, companies: int, seed: int = 1, *, countries: Collection[str] = COUNTRIES
 ) -> dict[str, Path]:
-    """Write the registers of these countries; returns the file of each kind.
+    """Write the registers of these countries; returns the file of each source.
 
-    The kinds are those that the lookup service imports: `no-enheter`, `no-underenheter`,
+    The sources are those that the lookup service imports: `no-enheter`, `no-underenheter`,
     `no-roller`, `dk-virksomhed`, `dk-produktionsenhed`, `peppol`. A file appears under its name
-    when it is whole; one of the same name is replaced.
+    when it is complete; one of the same name is replaced.
 
     Args:
-        out: The folder, made when it is missing.
-        companies: How many companies each register has; the first ten are the showcase.
+        out: The folder, created if missing.
+        companies: The companies of each register; the first ten are the showcase.
         seed: Another seed gives other companies under the same numbers.
         countries: `dk`, `no` or both; the business cards are of their companies.
-        formats: Formats to use instead of the usual ones.
 
     Raises:
         ValueError: the number of companies is not from 1 to `MAX_COMPANIES`.
     """
     if not 1 <= companies <= MAX_COMPANIES:
         raise ValueError(f"a register has 1 to {MAX_COMPANIES} companies, not {companies}")
-    order = _Order(companies, seed, tuple(countries), frozenset(formats))
     out.mkdir(parents=True, exist_ok=True)
-    written: dict[str, Path] = {}
-    for kind, (of, write) in _WRITERS.items():
-        if of & set(countries):
-            partial = out / f"{kind}.part"
-            suffix = write(order, partial)
-            written[kind] = partial.replace(out / f"{kind}{suffix}")
-    return written
+    streams = {
+        "no-enheter": documents.companies_no,
+        "no-underenheter": documents.units_no,
+        "no-roller": documents.roles_no,
+        "dk-virksomhed": documents.companies_dk,
+        "dk-produktionsenhed": documents.units_dk,
+    }
+    written = {
+        source: _write(out / f"{source}{suffix}", write, stream(companies, seed))
+        for source, stream in streams.items()
+        for country, suffix, write in _FORMATS
+        if source.startswith(country) and country in countries
+    }
+    cards = documents.participants(companies, seed, countries=tuple(countries))
+    return written | {"peppol": _write(out / "peppol.json", write_cards, cards)}
 
 
-def _entities(order: _Order, path: Path) -> str:
-    entities = documents.companies_no(order.companies, order.seed, shape=order.shape)
-    if Format.NO_CSV in order.formats:
-        containers.write_table(path, table.COLUMNS, map(table.row, entities))
-        return ".csv"
-    containers.write_gzipped_array(path, entities)
-    return ".json.gz"
+_Writer = Callable[[Path, Iterable[Document]], None]
 
 
-def _norwegian_units(order: _Order, path: Path) -> str:
-    units = documents.units_no(order.companies, order.seed, shape=order.shape)
-    containers.write_gzipped_array(path, units)
-    return ".json.gz"
+def _write(path: Path, write: _Writer, found: Iterable[Document]) -> Path:
+    partial = path.with_suffix(".part")
+    write(partial, found)
+    return partial.replace(path)
 
 
-def _roles(order: _Order, path: Path) -> str:
-    roles = documents.roles_no(order.companies, order.seed, shape=order.shape)
-    containers.write_gzipped_array(path, roles)
-    return ".json.gz"
+def write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
+    """Write a gzipped JSON array, one document a line; equal documents give equal bytes."""
+    with path.open("wb") as plain, gzip.GzipFile("", "wb", 1, plain, mtime=0) as file:
+        file.write(b"[\n")
+        _write_joined(file, found, b",\n")
+        file.write(b"\n]\n")
 
 
-def _danish_companies(order: _Order, path: Path) -> str:
-    companies = documents.companies_dk(order.companies, order.seed)
-    return _write_danish(order, path, companies, total=order.companies)
+def write_lines(path: Path, found: Iterable[Document]) -> None:
+    """Write JSON lines."""
+    with path.open("wb") as file:
+        _write_joined(file, found, b"\n")
+        file.write(b"\n")
 
 
-def _danish_units(order: _Order, path: Path) -> str:
-    units = documents.units_dk(order.companies, order.seed)
-    return _write_danish(order, path, units, total=unit_count(DENMARK, order.companies))
+def write_cards(path: Path, cards: Iterable[Document]) -> None:
+    """Write the Peppol Directory's JSON export; its count is filled in at the end."""
+    created = f"{AS_OF}T02:00:00.000Z"
+    head = orjson.dumps({"version": 2, "creationdt": created, "codeListSupported": "9.2"})
+    with path.open("wb") as file:
+        file.write(head.removesuffix(b"}") + b',"participantCount":')
+        place = file.tell()
+        file.write(b" " * 12 + b',"bc":[\n')
+        count = _write_joined(file, cards, b",\n")
+        file.write(b"\n]}\n")
+        file.seek(place)
+        file.write(f"{count:12d}".encode())
 
 
-def _write_danish(order: _Order, path: Path, found: Iterator[Document], *, total: int) -> str:
-    if Format.DK_ANSWER in order.formats:
-        containers.write_answer(path, found, total)
-        return ".json"
-    if Format.DK_SCROLL in order.formats:
-        containers.write_pages(path, found, total)
-        return ".pages.jsonl"
-    containers.write_lines(path, found)
-    return ".jsonl"
+#: The suffix and the format of each country's files.
+_FORMATS: tuple[tuple[str, str, _Writer], ...] = (
+    ("no", ".json.gz", write_gzipped_array),
+    ("dk", ".jsonl", write_lines),
+)
 
 
-def _cards(order: _Order, path: Path) -> str:
-    cards = documents.participants(order.companies, order.seed, countries=order.countries)
-    if Format.PEPPOL_CSV in order.formats:
-        rows = (row for card in cards for row in peppol.rows(card))
-        containers.write_table(path, peppol.COLUMNS, rows, latin=True)
-        return ".csv"
-    containers.write_cards(path, cards, created=f"{AS_OF}T02:00:00.000Z")
-    return ".json"
+class _Sink(Protocol):
+    def write(self, data: bytes, /) -> int: ...
 
 
-#: Writes a file and returns what its name ends with.
-_Writer = Callable[[_Order, Path], str]
-
-#: Each kind with the countries it is of and how it is written.
-_WRITERS: dict[str, tuple[set[str], _Writer]] = {
-    "no-enheter": ({"no"}, _entities),
-    "no-underenheter": ({"no"}, _norwegian_units),
-    "no-roller": ({"no"}, _roles),
-    "dk-virksomhed": ({"dk"}, _danish_companies),
-    "dk-produktionsenhed": ({"dk"}, _danish_units),
-    "peppol": ({"dk", "no"}, _cards),
-}
+def _write_joined(file: _Sink, found: Iterable[Document], separator: bytes) -> int:
+    """Write documents with the separator between them; returns their number."""
+    count, parts = 0, map(orjson.dumps, found)
+    while batch := list(islice(parts, _BATCH)):
+        file.write((separator if count else b"") + separator.join(batch))
+        count += len(batch)
+    return count

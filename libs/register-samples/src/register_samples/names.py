@@ -8,16 +8,15 @@ from collections.abc import Callable
 
 from register_samples.chance import Draw, urn
 from register_samples.facts import Form, Naming, Person
+from register_samples.lexicon import COINED, Lexicon
 from register_samples.people import surname
-from register_samples.words import coined
-from register_samples.words.lexicon import Lexicon
 
 Recipe = Callable[[Draw, Lexicon], str]
 
 
 def coin(draw: Draw) -> str:
     """A word that means nothing."""
-    return draw.pick(coined.STARTS) + draw.pick(coined.MIDDLES) + draw.pick(coined.ENDS)
+    return draw.pick(COINED.starts) + draw.pick(COINED.middles) + draw.pick(COINED.ends)
 
 
 def _coined_trade(draw: Draw, lexicon: Lexicon) -> str:
@@ -47,7 +46,7 @@ def _person_trade(draw: Draw, lexicon: Lexicon) -> str:
 
 
 def _initials_holding(draw: Draw, lexicon: Lexicon) -> str:
-    letters = "".join(draw.pick(coined.LETTERS) for _ in range(draw.between(2, 4)))
+    letters = "".join(draw.pick(COINED.letters) for _ in range(draw.between(2, 4)))
     return f"{letters} {draw.pick(lexicon.families)} {draw.pick(lexicon.holdings)}"
 
 
@@ -114,8 +113,8 @@ def company_name(draw: Draw, lexicon: Lexicon, form: Form) -> str:
 
 def foreign_name(draw: Draw, country: str) -> str:
     """A name with a legal form of its country."""
-    trade = draw.pick(coined.FOREIGN_TRADES)
-    return f"{coin(draw)} {trade} {draw.pick(coined.FOREIGN_SUFFIXES[country])}"
+    trade = draw.pick(COINED.foreign_trades)
+    return f"{coin(draw)} {trade} {draw.pick(COINED.foreign_suffixes[country])}"
 
 
 def shared_name(draw: Draw, lexicon: Lexicon) -> str:
@@ -125,7 +124,7 @@ def shared_name(draw: Draw, lexicon: Lexicon) -> str:
 
 
 def trader_name(draw: Draw, lexicon: Lexicon, trader: Person) -> str:
-    """What a sole trader's firm is called: mostly the person's name, with or without the trade."""
+    """The name of a sole trader's firm: mostly the person's, with or without the trade."""
     kind = draw.below(10)
     if kind < 7:
         return trader.name

@@ -1,4 +1,4 @@
-"""Who owns a company."""
+"""Owners of companies."""
 
 from register_samples.chance import Draw, Topic
 from register_samples.companies import corporate
@@ -30,7 +30,7 @@ _SPLITS: tuple[tuple[str, ...], ...] = (
 
 
 def owners(register: Register, company: Company) -> tuple[Owner, ...]:
-    """The owners that the register tells, those of the past included."""
+    """The owners in the register, past ones included."""
     shown = exhibit(register.code, company.index)
     if shown is not None:
         return shown.owners
@@ -57,7 +57,7 @@ def owners(register: Register, company: Company) -> tuple[Owner, ...]:
 
 
 def earlier_company(register: Register, company: Company, draw: Draw) -> Corporate:
-    """A company before this one in the register, so that it is there whatever its size."""
+    """A company before this one in the register, so that it exists in a register of any size."""
     return corporate(register, company.seed, draw.below(max(company.index, 1)))
 
 

@@ -4,7 +4,7 @@ from datetime import date
 
 from register_samples.chance import Draw
 from register_samples.facts import Person
-from register_samples.words.lexicon import Lexicon
+from register_samples.lexicon import Lexicon
 
 _OLDEST = date(1938, 1, 1)
 _YOUNGEST = date(2006, 12, 31)

@@ -1,6 +1,6 @@
 """Business cards of the Peppol Directory: who receives electronic documents, at which address."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 
 from register_samples.chance import Draw, Topic
@@ -25,7 +25,7 @@ _ORDER = (
 _ELSEWHERE = 12
 _FOREIGN_SCHEMES = {"SE": "0007", "FI": "0216", "NL": "0106", "DE": "9930", "PL": "9945"}
 
-#: What the scheme of a holder's number is called on cards, most often the first.
+#: Names on cards for the scheme of a holder's number, the most frequent first.
 _HOLDER_SCHEMES = {"dk": ("0184", "0184", "DK:DIGST"), "no": ("0192", "0192", "NO:ORG")}
 
 
@@ -119,45 +119,3 @@ def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
         "entities": [entity],
         "docTypes": _document_types(draw),
     }
-
-
-COLUMNS = (
-    "Participant ID",
-    "Names (per-row)",
-    "Country code",
-    "Geo info",
-    "Identifier schemes",
-    "Identifier values",
-    "Websites",
-    "Contact type",
-    "Contact name",
-    "Contact phone",
-    "Contact email",
-    "Additional info",
-    "Registration date",
-    "Document types",
-)
-
-
-def rows(card: Document) -> Iterator[tuple[str, ...]]:
-    """The card as rows of the CSV export, one per entity; several values share a cell by lines."""
-    for entity in card["entities"]:
-        contacts = entity.get("contacts", [])
-        known = entity.get("identifiers", [])
-        yield (
-            card["pid"],
-            _lines(entity["names"], "name"),
-            entity["countryCode"],
-            entity.get("geoinfo", ""),
-            _lines(known, "scheme"),
-            _lines(known, "value"),
-            "\n".join(entity.get("websiteURIs", [])),
-            *(_lines(contacts, field) for field in ("type", "name", "phone", "email")),
-            entity.get("additionalInfo", ""),
-            entity.get("regdate", ""),
-            "\n".join(f"{kind['scheme']}::{kind['value']}" for kind in card["docTypes"]),
-        )
-
-
-def _lines(items: Sequence[Document], field: str) -> str:
-    return "\n".join(item.get(field, "") for item in items)

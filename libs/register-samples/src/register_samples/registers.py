@@ -7,15 +7,13 @@ from datetime import date
 from register_samples.chance import urn
 from register_samples.contacts import ContactHabits
 from register_samples.facts import Form, Ownership, Standing
+from register_samples.lexicon import DANISH, NORWEGIAN, Lexicon
 from register_samples.numbers import CVR, ORGNR, P_NUMBER
-from register_samples.words.danish import DANISH
-from register_samples.words.lexicon import Lexicon
-from register_samples.words.norwegian import NORWEGIAN
 
 
 @dataclass(frozen=True, slots=True)
 class UnitPattern:
-    """How many units the companies have: a pattern that repeats.
+    """Numbers of units of the companies: a repeating pattern.
 
     So the position of a company's first unit among all units follows from its own position,
     and unit numbers are dense without a look at the companies before.
@@ -58,11 +56,11 @@ class Register:
     care_of: float
     postal: float
     nowhere: float
-    #: Whether addresses have floors and doors.
+    #: True if addresses have floors and doors.
     flats: bool
     #: Usual capitals, in the country's currency, by legal form.
     capitals: Mapping[str, tuple[int, ...]]
-    #: By legal form; the register tells no owners of the others.
+    #: By legal form; the register has no owners of the others.
     ownership: Mapping[str, Ownership]
     #: The scheme of its company numbers among electronic addresses (ISO 6523), and of its units'.
     company_scheme: str

@@ -29,7 +29,7 @@ def units(register: Register, owner: Company) -> tuple[Unit, ...]:
 
 
 def unit_count(register: Register, companies: int) -> int:
-    """How many units the first companies of a register have together."""
+    """The number of units of the first companies of a register."""
     shown = sum(len(each.units) for each in SHOWCASE[register.code][:companies])
     pattern = register.unit_pattern
     return shown + pattern.first(max(companies, SIZE)) - pattern.first(SIZE)
@@ -85,7 +85,7 @@ def _further_unit(register: Register, owner: Company, draw: Draw, place: int) ->
 
 
 def _moves(register: Register, owner: Company) -> bool:
-    """Whether a unit moved between the company and its neighbour; the same for both."""
+    """True if a unit moved between the company and its neighbour; the same for both."""
     if owner.index < SIZE:
         return False
     return Draw(owner.seed, register.ordinal, Topic.MOVE, owner.index // 2).happens(MOVES)

@@ -20,7 +20,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
 #: IANA's registry of special-purpose IPv4 addresses, and a cloud address in public space.
-_IPV4: Final = tuple(
+BLOCKED_IPV4: Final = tuple(
     (IPv4Network(network), word)
     for network, word in (
         ("0.0.0.0/8", "this network"),
@@ -46,7 +46,7 @@ _IPV4: Final = tuple(
 )
 
 #: First match wins. Addresses outside global unicast are refused as well.
-_IPV6: Final = tuple(
+BLOCKED_IPV6: Final = tuple(
     (IPv6Network(network), word)
     for network, word in (
         ("::/128", "unspecified"),
@@ -88,8 +88,8 @@ def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str |
     if any(plain.version == network.version and plain in network for network in allowed):
         return None
     if isinstance(plain, IPv4Address):
-        return next((word for network, word in _IPV4 if plain in network), None)
-    listed = next((word for network, word in _IPV6 if plain in network), None)
+        return next((word for network, word in BLOCKED_IPV4 if plain in network), None)
+    listed = next((word for network, word in BLOCKED_IPV6 if plain in network), None)
     return listed or (None if plain in _GLOBAL_UNICAST else "not global unicast")
 
 

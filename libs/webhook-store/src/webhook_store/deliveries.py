@@ -86,7 +86,7 @@ class Deliveries:
         free = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
         taken = {
             "$set": {"claim": token, "lease_until": lease_until},
-            # After a crash the sweeper finds the row as soon as the lease expires. An earlier
+            # After a crash the requeue job finds the row as soon as the lease expires. An earlier
             # time is kept, which saves an index write.
             "$min": {"wake_at": lease_until},
         }
@@ -140,6 +140,13 @@ class Deliveries:
         wanted = {"state": WAITING, "retries": retries}
         with translated_errors():
             return await self._rows.count_documents(wanted, limit=limit)
+
+    async def oldest_due(self, *, at: datetime, retries: int) -> datetime | None:
+        """Due time of the longest waiting delivery whose message is overdue."""
+        wanted = {"state": WAITING, "retries": retries, "due_at": {"$lte": at}}
+        with translated_errors():
+            row = await self._rows.find_one(wanted, {"due_at": 1}, sort=[("wake_at", ASCENDING)])
+        return None if row is None else row["due_at"]
 
     async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
         """Cancels the waiting deliveries of a removed company's events for good."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.webhooks import AttemptStatus
+from common.contracts.webhooks import Attempt, AttemptStatus
 from webhook_store.delivery_models import (
     Attempted,
     Cancelled,
@@ -14,7 +14,6 @@ from webhook_store.delivery_models import (
     Claimed,
     DeliveryState,
     Due,
-    ListedAttempt,
     NewDelivery,
     Result,
 )
@@ -146,11 +145,11 @@ def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
     }
 
 
-def listed_attempt(document: Document, *, generation: int) -> ListedAttempt:
+def listed_attempt(document: Document, *, generation: int) -> Attempt:
     """Attempt as listed for the owner under the current `generation`."""
     # A retry scheduled under an earlier generation is listed as cancelled.
     comes = document["generation"] == generation
-    return ListedAttempt(
+    return Attempt(
         delivery_id=document["delivery_id"],
         event_id=document["event_id"],
         event_type=EventType(document["event_type"]),
@@ -164,9 +163,9 @@ def listed_attempt(document: Document, *, generation: int) -> ListedAttempt:
     )
 
 
-def listed_cancelled(document: Document) -> ListedAttempt:
+def listed_cancelled(document: Document) -> Attempt:
     """Cancelled delivery as listed; without a reason until its row is cancelled."""
-    return ListedAttempt(
+    return Attempt(
         delivery_id=document["_id"],
         event_id=document["event_id"],
         event_type=EventType(document["event_type"]),

@@ -1,15 +1,18 @@
 """Models of deliveries, shared by dispatcher and registry."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.webhooks import AttemptStatus, DeliveryId, DisabledReason, WebhookId
+from common.contracts.traces import TraceContext
+from common.contracts.webhooks import Attempt, DeliveryId, DisabledReason, WebhookId
 
-#: Time after its due time before the sweeper requeues a row.
+#: Time after its due time before the requeue job requeues a row.
 GRACE = timedelta(seconds=30)
 
 
@@ -37,6 +40,14 @@ class StoredEvent:
     #: None only for `webhook.test`.
     company: CompanyKey | None
     body: bytes
+    trace: TraceContext | None = None
+
+
+class EventBody(NamedTuple):
+    """The posted part of a stored event."""
+
+    bytes: bytes
+    trace: TraceContext | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +79,7 @@ class Claimed:
     attempts: int
     #: Retries made in the current schedule.
     retries: int
-    #: Whether the owner requested this attempt, which has no retries.
+    #: True if the owner requested this attempt, which has no retries.
     by_hand: bool
     claim: str
     lease_until: datetime
@@ -118,7 +129,7 @@ class Written:
 
     #: False when the claim was lost and another process's result counts.
     held: bool
-    #: Whether this result disabled the webhook.
+    #: True if this result disabled the webhook.
     disabled: bool = False
 
 
@@ -127,21 +138,22 @@ class Due:
     """Due delivery that has not been attempted."""
 
     task: DeliveryTask
-    #: Whether it is a retry; first attempts have priority.
+    #: True if it is a retry; first attempts have priority.
     is_retry: bool
 
 
 @dataclass(frozen=True, slots=True)
-class ListedAttempt:
-    """Completed attempt or cancelled delivery, as listed."""
+class ListPosition:
+    """The position of an entry in a list, newest first."""
 
-    delivery_id: DeliveryId
-    event_id: str
-    event_type: EventType
-    attempt: int
-    status: AttemptStatus
-    response_code: int | None
-    error: str | None
-    duration_ms: int | None
-    attempted_at: datetime | None
-    next_attempt_at: datetime | None
+    at: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One page of a list."""
+
+    attempts: Sequence[Attempt] = ()
+    #: The position of the last entry if more follow.
+    last: ListPosition | None = None

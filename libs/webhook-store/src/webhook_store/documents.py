@@ -1,14 +1,16 @@
 """MongoDB documents of webhooks."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from common.contracts.company import CompanyKey, Country
-from common.contracts.webhooks import DisabledReason, WebhookStatus
+import orjson
+from pydantic import SecretStr
+
+from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
 from webhook_store.matching import match_keys
-from webhook_store.models import EventFilter, Webhook
-from webhook_store.secrets import SealedSecret
+from webhook_store.secrets import SealedSecret, SecretKeys
 
 Document = dict[str, Any]
 
@@ -19,7 +21,7 @@ WEBHOOKS = "webhooks"
 IDEMPOTENCY = "idempotency"
 
 #: Projection of a `Webhook`: all but the secrets and the index keys.
-WITHOUT_SECRETS = {"secrets": 0, "match_keys": 0}
+WITHOUT_SECRETS = {"secrets": 0, "match_keys": 0, "sealed_headers": 0, "notices": 0}
 
 
 def webhook_fields(webhook: Webhook) -> Document:
@@ -30,6 +32,7 @@ def webhook_fields(webhook: Webhook) -> Document:
         "events": list(webhook.events),
         "filter": _filter_document(webhook.filter),
         "description": webhook.description,
+        "headers": list(webhook.headers),
         "status": webhook.status.value,
         "disabled_at": webhook.disabled_at,
         "disabled_reason": webhook.disabled_reason and webhook.disabled_reason.value,
@@ -40,22 +43,29 @@ def webhook_fields(webhook: Webhook) -> Document:
 
 
 def webhook_of(document: Document) -> Webhook:
-    reason = document["disabled_reason"]
-    return Webhook(
-        id=document["_id"],
-        owner=document["owner"],
-        url=document["url"],
-        host=document["host"],
-        events=tuple(document["events"]),
-        filter=_filter_of(document["filter"]),
-        description=document["description"],
-        created_at=document["created_at"],
-        updated_at=document["updated_at"],
-        status=WebhookStatus(document["status"]),
-        disabled_at=document["disabled_at"],
-        disabled_reason=None if reason is None else DisabledReason(reason),
-        generation=document["generation"],
-    )
+    return Webhook.model_validate({**document, "id": document["_id"]})
+
+
+def headers_id(webhook_id: WebhookId) -> WebhookId:
+    """The associated data of a webhook's sealed headers, another than that of its secrets."""
+    return WebhookId(f"{webhook_id}/headers")
+
+
+def sealed_headers(headers: Mapping[str, str], keys: SecretKeys, webhook_id: WebhookId) -> Document:
+    """Fields of a webhook's own headers with their values."""
+    sealed = keys.seal(SecretStr(orjson.dumps(headers).decode()), headers_id(webhook_id))
+    return {"key_id": sealed.key_id, "nonce": sealed.nonce, "ciphertext": sealed.ciphertext}
+
+
+def opened_headers(
+    document: Document | None, keys: SecretKeys, webhook_id: WebhookId
+) -> Mapping[str, SecretStr]:
+    """A webhook's own headers; raises CannotUnseal."""
+    if document is None:
+        return {}
+    opened = keys.unseal(sealed_of(document), headers_id(webhook_id))
+    headers: dict[str, str] = orjson.loads(opened.get_secret_value())
+    return {name: SecretStr(value) for name, value in headers.items()}
 
 
 def sealed_document(sealed: SealedSecret, *, call_id: UUID) -> Document:
@@ -73,23 +83,18 @@ def sealed_of(document: Document) -> SealedSecret:
 
 
 def still_signs(previous: Document | None, at: datetime) -> bool:
-    """Whether a replaced secret is still within its overlap."""
+    """True if a replaced secret is still within its overlap."""
     return previous is not None and previous["until"] > at
 
 
-def _filter_document(limits: EventFilter | None) -> Document | None:
+def _filter_document(limits: WebhookFilter | None) -> Document | None:
     if limits is None:
         return None
     return {
         "countries": [country.value for country in limits.countries],
         "companies": list(limits.companies),
+        "forms": list(limits.forms),
+        "industries": list(limits.industries),
+        "municipalities": list(limits.municipalities),
+        "fields": list(limits.fields),
     }
-
-
-def _filter_of(document: Document | None) -> EventFilter | None:
-    if document is None:
-        return None
-    return EventFilter(
-        countries=tuple(Country(country) for country in document["countries"]),
-        companies=tuple(CompanyKey(key) for key in document["companies"]),
-    )

@@ -16,7 +16,7 @@ def duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:
     """
     if error.details["writeConcernErrors"]:
         # A newly elected primary may not have them.
-        raise Unavailable("no majority of the database has what was written") from error
+        raise Unavailable("no majority of the database has acknowledged the write") from error
     faults = error.details["writeErrors"]
     if any(fault["code"] != _DUPLICATE for fault in faults):
         raise error

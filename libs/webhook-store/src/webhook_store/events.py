@@ -8,15 +8,19 @@ from pymongo import InsertOne
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
+from common.contracts.traces import TRACEPARENT, TRACESTATE, read
 from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
-from webhook_store.delivery_models import StoredEvent
+from webhook_store.delivery_models import EventBody, StoredEvent
 from webhook_store.duplicates import duplicates
 
 #: Margin for the time between the inserts of an event and of its rows.
 _SETTLING = timedelta(minutes=10)
 #: Interval between checks of an expired event that still has rows.
 _REVIEW_AGAIN = timedelta(days=1)
+
+
+_BODY = {"body": 1, TRACEPARENT: 1, TRACESTATE: 1}
 
 
 class Events:
@@ -38,11 +42,11 @@ class Events:
             except pymongo.errors.BulkWriteError as error:
                 duplicates(error)  # existing events are left unchanged
 
-    async def bodies(self, ids: Collection[str]) -> Mapping[str, bytes]:
-        """Returns the bytes of the events that exist."""
+    async def bodies(self, ids: Collection[str]) -> Mapping[str, EventBody]:
+        """Returns the bodies of the events that exist."""
         with translated_errors():
-            found = self._events.find({"_id": {"$in": list(ids)}}, {"body": 1})
-            return {document["_id"]: document["body"] async for document in found}
+            found = self._events.find({"_id": {"$in": list(ids)}}, _BODY)
+            return {one["_id"]: EventBody(one["body"], read(one)) async for one in found}
 
     async def removed(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
         """Returns the companies whose removal the register ordered."""
@@ -52,7 +56,7 @@ class Events:
         }
         with translated_errors():
             found = self._events.find(wanted, {"company": 1})
-            return {document["company"] async for document in found}
+            return {CompanyKey.parse(document["company"]) async for document in found}
 
     async def of_company(self, company: CompanyKey) -> list[str]:
         """Returns the ids of a company's events, except its removal."""
@@ -93,4 +97,5 @@ def _document(event: StoredEvent) -> Document:
         "type": event.kind.value,
         "company": event.company,
         "body": event.body,
+        **({} if event.trace is None else event.trace.fields()),
     }

@@ -3,10 +3,12 @@
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from common.contracts.events import RECEIPTS
+from common.contracts.webhooks import AttemptStatus
 from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
 from webhook_store.delivery_models import DeliveryState
 from webhook_store.documents import IDEMPOTENCY, WEBHOOKS
+from webhook_store.notices import NOTICE_DUE
 
 #: Partial indexes: most rows have succeeded and are in neither.
 _WAITING = {"state": WAITING}
@@ -16,11 +18,18 @@ _WAITING_NEWEST = {**_WAITING, "occurred_at": {"$exists": True}}
 
 _NEWEST = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
 
+_LATEST = [("webhook_id", ASCENDING), ("attempted_at", DESCENDING), ("_id", DESCENDING)]
+
 INDEXES = {
     WEBHOOKS: [
         # One webhook per slot of an owner.
         IndexModel([("owner", ASCENDING), ("slot", ASCENDING)], name="owner_slot", unique=True),
         IndexModel([("match_keys", ASCENDING)], name="match_keys"),
+        IndexModel(
+            [(NOTICE_DUE, ASCENDING)],
+            name=NOTICE_DUE,
+            partialFilterExpression={NOTICE_DUE: True},
+        ),
     ],
     IDEMPOTENCY: [
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
@@ -59,9 +68,16 @@ INDEXES = {
         ),
     ],
     ATTEMPTS: [
+        # With the status, so that counting reads the index alone.
         IndexModel(
-            [("webhook_id", ASCENDING), ("attempted_at", DESCENDING), ("_id", DESCENDING)],
-            name="latest",
+            [*_LATEST, ("status", ASCENDING)],
+            name="latest_with_status",
+        ),
+        # Failures are rare, so that finding them must not read all attempts.
+        IndexModel(
+            _LATEST,
+            name="latest_failed",
+            partialFilterExpression={"status": AttemptStatus.FAILED.value},
         ),
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
@@ -79,7 +95,7 @@ INDEXES = {
 }
 
 #: Replaced indexes of earlier versions.
-REPLACED = {DELIVERIES: ["repeatable"]}
+REPLACED = {DELIVERIES: ["repeatable"], ATTEMPTS: ["latest"]}
 
 
 async def make_indexes(database: Database) -> list[str]:

@@ -1,49 +1,16 @@
 """Models of webhooks, shared by registry and dispatcher."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from typing import Any
 from uuid import UUID, uuid5
 
 from pydantic import SecretStr
 
-from common.contracts.company import CompanyKey, Country
-from common.contracts.webhooks import DeliveryId, DisabledReason, WebhookId, WebhookStatus
-
-
-@dataclass(frozen=True, slots=True)
-class EventFilter:
-    """Filter by company and country; both must match, and an empty tuple matches all."""
-
-    countries: tuple[Country, ...] = ()
-    companies: tuple[CompanyKey, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """A webhook without its secret."""
-
-    id: WebhookId
-    owner: str
-    url: str
-    #: The host of `url` in lower case, without a trailing dot; concurrency limits count by it.
-    host: str
-    #: Patterns: `company.updated`, `company.*`, `*`.
-    events: tuple[str, ...]
-    filter: EventFilter | None
-    description: str | None
-    created_at: datetime
-    updated_at: datetime
-    status: WebhookStatus = WebhookStatus.ENABLED
-    disabled_at: datetime | None = None
-    disabled_reason: DisabledReason | None = None
-    #: Incremented by each disable and enable, so that deliveries of an earlier state can be
-    #: recognized.
-    generation: int = 1
-
-    @property
-    def enabled(self) -> bool:
-        return self.status is WebhookStatus.ENABLED
+from common.contracts.events import RegistryEvent
+from common.contracts.webhooks import DeliveryId, Webhook, WebhookId
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +44,8 @@ class Sendable:
     enabled: bool
     #: None when no configured key opens them; the delivery then waits.
     secrets: SigningSecrets | None
+    #: The owner's headers.
+    headers: Mapping[str, SecretStr] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +114,17 @@ class KeyUse:
     fingerprint: bytes
     #: None until the request is completed; a repeat then completes it.
     answer: KeptAnswer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerNotice:
+    """The events of one webhook that are due."""
+
+    webhook_id: WebhookId
+    owner: str
+    events: tuple[RegistryEvent, ...]
+    #: The stored notices, which are removed unless others were added.
+    stored: Mapping[str, Any]
 
 
 def delivery_id(event_id: str, webhook_id: WebhookId) -> DeliveryId:

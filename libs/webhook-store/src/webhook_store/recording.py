@@ -66,7 +66,7 @@ class Recorder:
         """Returns deliveries with lost claims, checked for results that disable a webhook.
 
         For other results the write itself detects a lost claim. A result that an earlier try wrote
-        is not lost: it must report again what it disabled.
+        is not lost: it must report the disabled webhook again.
         """
         if not results:
             return set()

@@ -61,16 +61,16 @@ class Recoveries:
         *,
         grace: timedelta = GRACE,
         batch: int = BATCH,
-        most_counted: int = MAX_COUNTED,
+        max_counted: int = MAX_COUNTED,
     ) -> None:
         self._recoveries = database[RECOVERIES]
         self._rows = database[DELIVERIES]
         self._grace = grace
         self._batch = batch
-        self._most_counted = most_counted
+        self._max_counted = max_counted
 
     async def keep(self, recovery: Recovery) -> int:
-        """Stores a recovery; returns its number of deliveries, up to `most_counted`.
+        """Stores a recovery; returns its number of deliveries, up to `max_counted`.
 
         A redelivered call returns the same recovery and its original count.
         """
@@ -150,7 +150,7 @@ class Recoveries:
         count = 0
         with translated_errors():
             for state in _states(recovery):
-                limit = self._most_counted - count
+                limit = self._max_counted - count
                 if limit > 0:
                     rows = {**_rows_of(recovery), **state}
                     count += await self._rows.count_documents(rows, limit=limit)

@@ -1,5 +1,6 @@
 """Listing and retrying of deliveries by a webhook's owner."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, auto
 from uuid import UUID
@@ -7,9 +8,10 @@ from uuid import UUID
 from pymongo import DESCENDING
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import WebhookId
+from common.contracts.events import EventType
+from common.contracts.webhooks import DeliveryId, DeliveryQuery, DeliveryStatus, WebhookId
 from common.mongo import Database, translated_errors
-from webhook_store.attempts import LISTED
+from webhook_store.attempts import position_of, selection
 from webhook_store.delivery_documents import (
     DELIVERIES,
     WAITING,
@@ -18,7 +20,7 @@ from webhook_store.delivery_documents import (
     first_attempt,
     listed_cancelled,
 )
-from webhook_store.delivery_models import GRACE, DeliveryState, ListedAttempt
+from webhook_store.delivery_models import GRACE, CancelReason, DeliveryState, Listed, ListPosition
 
 _CANCELLED = DeliveryState.CANCELLED.value
 
@@ -31,8 +33,23 @@ class NotRepeated(Enum):
 
     #: The delivery does not exist, or its event was purged.
     NOT_FOUND = auto()
-    #: The delivery is not finished: its next attempt is scheduled.
+    #: An attempt is being made.
     PENDING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A delivery as its webhook's owner sees it."""
+
+    id: DeliveryId
+    event_id: str
+    event_type: EventType
+    occurred_at: datetime
+    status: DeliveryStatus
+    reason: str | None
+    #: Attempts made.
+    attempts: int
+    next_attempt_at: datetime | None
 
 
 class Redelivery:
@@ -48,11 +65,21 @@ class Redelivery:
         self._grace = grace
 
     async def cancelled(
-        self, webhook_id: WebhookId, *, generation: int, limit: int = LISTED
-    ) -> list[ListedAttempt]:
+        self,
+        webhook_id: WebhookId,
+        query: DeliveryQuery = DeliveryQuery(),  # noqa: B008 (immutable)
+        *,
+        generation: int,
+        after: ListPosition | None = None,
+    ) -> Listed:
         """Returns cancelled deliveries, newest events first."""
         # The partial indexes apply only to queries that name the field.
-        of_webhook = {"webhook_id": webhook_id, "occurred_at": {"$exists": True}}
+        of_webhook = {
+            "webhook_id": webhook_id,
+            "occurred_at": {"$exists": True},
+            **selection(query, "occurred_at", after),
+        }
+        limit = query.limit + 1
         order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
         found: list[Document] = []
         with translated_errors():
@@ -61,7 +88,19 @@ class Redelivery:
                     {**of_webhook, **state}, sort=order, limit=limit
                 ).to_list(None)
         found.sort(key=lambda row: (row["occurred_at"], row["_id"]), reverse=True)
-        return [listed_cancelled(document) for document in found[:limit]]
+        shown = found[: query.limit]
+        return Listed(
+            [listed_cancelled(document) for document in shown],
+            position_of(shown[-1], "occurred_at") if len(found) > len(shown) else None,
+        )
+
+    async def find(
+        self, webhook_id: WebhookId, delivery_id: str, *, generation: int
+    ) -> Shown | None:
+        """Returns a delivery of the webhook."""
+        with translated_errors():
+            row = await self._rows.find_one({"_id": delivery_id, "webhook_id": webhook_id})
+        return None if row is None else _shown(row, generation)
 
     async def retry(
         self,
@@ -72,11 +111,13 @@ class Redelivery:
         call_id: UUID,
         at: datetime,
     ) -> DeliveryTask | NotRepeated:
-        """Schedules one more attempt of a finished delivery; returns the task to publish.
+        """Schedules an attempt now; returns the task to publish.
 
-        A redelivered call changes nothing and returns the same task.
+        A finished delivery is attempted once more; a scheduled attempt is made now, and its
+        schedule goes on. A redelivered call changes nothing and returns the same task.
         """
         row = {"_id": delivery_id, "webhook_id": webhook_id, "purged": {"$ne": True}}
+        fresh = {**row, "retried_by": {"$ne": str(call_id)}}
         finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **in_no_hands(at)}]
         once_more = {
             **first_attempt(generation, at=at, grace=self._grace),
@@ -85,14 +126,40 @@ class Redelivery:
         }
         with translated_errors():
             updated: Document | None = await self._rows.find_one_and_update(
-                {**row, "retried_by": {"$ne": str(call_id)}, "$or": finished},
-                {"$set": once_more, "$unset": ENDED_FIELDS},
+                {**fresh, "$or": finished}, {"$set": once_more, "$unset": ENDED_FIELDS}
             )
+            if updated is None:
+                waiting = {"state": WAITING, "generation": generation, **in_no_hands(at)}
+                now = {
+                    "due_at": at,
+                    "wake_at": at + self._grace,
+                    "retried_by": str(call_id),
+                }
+                updated = await self._rows.find_one_and_update({**fresh, **waiting}, {"$set": now})
             found = updated or await self._rows.find_one(row)
         if found is None:
             return NotRepeated.NOT_FOUND
         is_ours = updated is not None or found.get("retried_by") == str(call_id)
         return due_of(found).task if is_ours else NotRepeated.PENDING
+
+
+def _shown(row: Document, generation: int) -> Shown:
+    is_waiting = row["state"] == WAITING
+    is_pending = is_waiting and row["generation"] >= generation
+    # A row that waited when its webhook was disabled is cancelled when it becomes due.
+    state = DeliveryState.CANCELLED.value if is_waiting else row["state"]
+    status = DeliveryStatus.PENDING if is_pending else DeliveryStatus(state)
+    cancelled = status is DeliveryStatus.CANCELLED
+    return Shown(
+        id=row["_id"],
+        event_id=row["event_id"],
+        event_type=EventType(row["event_type"]),
+        occurred_at=row["occurred_at"],
+        status=status,
+        reason=row.get("reason", CancelReason.WEBHOOK_DISABLED.value) if cancelled else None,
+        attempts=row["attempts"],
+        next_attempt_at=row["due_at"] if is_pending else None,
+    )
 
 
 def earlier(generation: int) -> Document:

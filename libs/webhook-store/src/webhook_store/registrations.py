@@ -14,6 +14,7 @@ from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from common.contracts.failures import Unavailable
+from common.contracts.webhooks import Webhook
 from common.mongo import Database, translated_errors
 from webhook_store.documents import (
     IDEMPOTENCY,
@@ -21,11 +22,12 @@ from webhook_store.documents import (
     WITHOUT_SECRETS,
     Document,
     sealed_document,
+    sealed_headers,
     sealed_of,
     webhook_fields,
     webhook_of,
 )
-from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered, Webhook
+from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered
 from webhook_store.secrets import SecretKeys
 
 #: Maximum consecutive write conflicts before the store counts as unavailable.
@@ -109,7 +111,7 @@ class Registrations:
                     return None
                 before = webhook_of(document)
                 after = decide(before)
-                if after == before or await self._write(document, webhook_fields(after)):
+                if after == before or await self._write(document, self._fields(after)):
                     return after
         raise _too_many()
 
@@ -175,8 +177,16 @@ class Registrations:
             "created_at": webhook.created_at,
             "revision": 1,
             "secrets": {"newest": sealed_document(sealed, call_id=call_id), "previous": None},
-            **webhook_fields(webhook),
+            **self._fields(webhook),
         }
+
+    def _fields(self, webhook: Webhook) -> Document:
+        """Mutable fields, with new headers sealed."""
+        fields = webhook_fields(webhook)
+        if webhook.new_headers is not None:
+            sealed = sealed_headers(webhook.new_headers, self._keys, webhook.id)
+            fields["sealed_headers"] = sealed if webhook.new_headers else None
+        return fields
 
     async def _write(self, read: Document, fields: Document) -> bool:
         """Writes if the document is unchanged since it was read."""

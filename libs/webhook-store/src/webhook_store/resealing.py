@@ -9,7 +9,9 @@ from common.mongo import Database, translated_errors
 from webhook_store.documents import (
     WEBHOOKS,
     Document,
+    opened_headers,
     sealed_document,
+    sealed_headers,
     sealed_of,
     still_signs,
 )
@@ -37,13 +39,16 @@ async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resea
             found = [one async for one in webhooks.find(_under_older(keys, unsealable), limit=500)]
             for document in found:
                 try:
-                    secrets = _resealed(document, keys, at)
+                    sealed = {
+                        "secrets": _resealed(document, keys, at),
+                        "sealed_headers": _resealed_headers(document, keys),
+                    }
                 except CannotUnseal:
                     unsealable.append(document["_id"])
                     continue
                 result = await webhooks.update_one(
                     {"_id": document["_id"], "revision": document["revision"]},
-                    {"$set": {"secrets": secrets}, "$inc": {"revision": 1}},
+                    {"$set": sealed, "$inc": {"revision": 1}},
                 )
                 done += result.modified_count
         if not found:
@@ -57,6 +62,7 @@ def _under_older(keys: SecretKeys, without: list[WebhookId]) -> Document:
         "$or": [
             {"secrets.newest.key_id": {"$ne": newest}},
             {"secrets.previous": {"$ne": None}, "secrets.previous.key_id": {"$ne": newest}},
+            {"sealed_headers": {"$ne": None}, "sealed_headers.key_id": {"$ne": newest}},
         ],
     }
 
@@ -69,6 +75,14 @@ def _resealed(document: Document, keys: SecretKeys, at: datetime) -> Document:
         if still_signs(previous, at)
         else None,
     }
+
+
+def _resealed_headers(document: Document, keys: SecretKeys) -> Document | None:
+    headers = opened_headers(document.get("sealed_headers"), keys, document["_id"])
+    if not headers:
+        return None
+    values = {name: value.get_secret_value() for name, value in headers.items()}
+    return sealed_headers(values, keys, document["_id"])
 
 
 def _anew(sealed: Document, webhook_id: WebhookId, keys: SecretKeys) -> Document:

@@ -1,26 +1,41 @@
 """Webhooks for the dispatcher: matching, sending state, disabling."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
 import structlog
 from prometheus_client import Counter
+from pydantic import SecretStr
 
+from common.contracts.company import CompanyKey
+from common.contracts.events import EventType
 from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
 from common.mongo import Database, translated_errors
-from webhook_store.documents import WEBHOOKS, Document, sealed_of, still_signs
-from webhook_store.matching import Subject, event_keys, patterns_of
+from webhook_store.documents import (
+    WEBHOOKS,
+    Document,
+    opened_headers,
+    sealed_of,
+    still_signs,
+)
+from webhook_store.matching import Subject, event_keys, is_selected, patterns_of
 from webhook_store.models import Match, Sendable, SigningSecrets
+from webhook_store.notices import disabled_notice
 from webhook_store.secrets import CannotUnseal, SecretKeys
 
 _MATCH = {"owner": 1, "host": 1, "generation": 1, "status": 1}
-_SENDABLE = {**_MATCH, "url": 1, "secrets": 1}
+_SENDABLE = {**_MATCH, "url": 1, "secrets": 1, "sealed_headers": 1}
+#: The parts of a filter that are compared after the index; companies may be a thousand.
+_COMPARED = {f"filter.{part}": 1 for part in ("forms", "industries", "municipalities", "fields")}
+
+#: Webhooks of one reply.
+_BATCH = 1000
 
 _UNSEALABLE = Counter(
-    "webhook_secrets_unsealable_total", "Secrets that none of our keys opens", ["key_id"]
+    "webhook_secret_decryption_failures_total", "Secrets that none of our keys opens", ["key_id"]
 )
 
 log = structlog.get_logger()
@@ -39,22 +54,36 @@ class Webhooks:
         One indexed read for all subjects.
         """
         asked = _Asked.of(subjects)
-        # Only the requested keys of a webhook, which may have a thousand.
-        listed_under = {"$setIntersection": ["$match_keys", {"$literal": asked.keys}]}
-        fields = {**_MATCH, "events": 1, "listed_under": listed_under}
         matches: list[list[Match]] = [[] for _ in subjects]
         with translated_errors():
-            async for found in self._webhooks.find(asked.query, fields):
+            # The server's first batch has 101 documents by default.
+            cursor = self._webhooks.find(asked.query, asked.fields, batch_size=_BATCH)
+            async for found in cursor:
                 match = _match_of(found)
-                for number in asked.numbers(found["listed_under"], found["events"]):
-                    matches[number].append(match)
+                limits = found.get("filter")
+                for number in asked.numbers(found):
+                    if not limits or is_selected(limits, subjects[number]):
+                        matches[number].append(match)
         return matches
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
-        """Returns one webhook, whatever it subscribes to; None if the id is unknown."""
+        """Returns one webhook, with any subscription; None if the id is unknown."""
         with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
         return None if found is None else _match_of(found)
+
+    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> list[Match]:
+        """Returns an owner's webhooks that subscribe to events about webhooks, except one.
+
+        Filters select companies, so they do not apply.
+        """
+        wanted = {
+            "owner": owner,
+            "events": {"$in": list(patterns_of(kind))},
+            "_id": {"$ne": other_than},
+        }
+        with translated_errors():
+            return [_match_of(one) async for one in self._webhooks.find(wanted, _MATCH)]
 
     async def sendable(
         self, ids: Collection[WebhookId], *, at: datetime
@@ -63,6 +92,14 @@ class Webhooks:
         with translated_errors():
             found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
             return {document["_id"]: self._sendable(document, at) async for document in found}
+
+    async def count_by_status(self) -> dict[WebhookStatus, int]:
+        """Counts all webhooks; reads each."""
+        pipeline = [{"$group": {"_id": "$status", "count": {"$sum": 1}}}]
+        with translated_errors():
+            found = [group async for group in await self._webhooks.aggregate(pipeline)]
+        counts = {group["_id"]: group["count"] for group in found}
+        return {status: counts.get(status.value, 0) for status in WebhookStatus}
 
     async def disable(
         self,
@@ -89,6 +126,7 @@ class Webhooks:
                 "disabled_reason": reason.value,
                 "disabled_by": by,
                 "updated_at": at,
+                **disabled_notice(reason, at),
             },
             "$inc": {"generation": 1, "revision": 1},
         }
@@ -100,6 +138,7 @@ class Webhooks:
             return await self._webhooks.find_one(by_us, {"_id": 1}) is not None
 
     def _sendable(self, document: Document, at: datetime) -> Sendable:
+        opened = self._opened(document, at)
         return Sendable(
             webhook_id=document["_id"],
             owner=document["owner"],
@@ -107,23 +146,28 @@ class Webhooks:
             host=document["host"],
             generation=document["generation"],
             enabled=document["status"] == WebhookStatus.ENABLED,
-            secrets=self._secrets(document, at),
+            secrets=None if opened is None else opened[0],
+            headers={} if opened is None else opened[1],
         )
 
-    def _secrets(self, document: Document, at: datetime) -> SigningSecrets | None:
+    def _opened(
+        self, document: Document, at: datetime
+    ) -> tuple[SigningSecrets, Mapping[str, SecretStr]] | None:
         webhook_id: WebhookId = document["_id"]
         newest, previous = document["secrets"]["newest"], document["secrets"]["previous"]
         try:
-            return SigningSecrets(
+            secrets = SigningSecrets(
                 newest=self._keys.unseal(sealed_of(newest), webhook_id),
                 previous=self._keys.unseal(sealed_of(previous), webhook_id)
                 if still_signs(previous, at)
                 else None,
             )
+            headers = opened_headers(document.get("sealed_headers"), self._keys, webhook_id)
         except CannotUnseal as error:
             _UNSEALABLE.labels(newest["key_id"]).inc()
             log.error("webhook.unsealable", webhook_id=webhook_id, reason=str(error))
             return None
+        return secrets, headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +177,8 @@ class _Asked:
     subjects: Sequence[Subject]
     #: Indexes of the subjects that look up each key.
     by_key: Mapping[str, Sequence[int]]
+    #: The patterns that match each subject's event type.
+    patterns: Sequence[frozenset[str]]
 
     @classmethod
     def of(cls, subjects: Sequence[Subject]) -> Self:
@@ -140,23 +186,43 @@ class _Asked:
         for number, subject in enumerate(subjects):
             for key in event_keys(subject):
                 by_key[key].append(number)
-        return cls(subjects, by_key)
-
-    @property
-    def keys(self) -> list[str]:
-        return list(self.by_key)
+        return cls(subjects, by_key, [frozenset(patterns_of(one.kind)) for one in subjects])
 
     @property
     def query(self) -> Document:
-        patterns = {pattern for subject in self.subjects for pattern in patterns_of(subject.kind)}
-        return {"match_keys": {"$in": self.keys}, "events": {"$in": sorted(patterns)}}
+        """Selects a superset of the matching webhooks; with one subject only filters remain."""
+        # No form is an absent part, as earlier versions stored it, or an empty list.
+        forms: list[object] = [None, []]
+        forms += {one.form for one in self.subjects if one.form is not None}
+        return {
+            "match_keys": {"$in": list(self.by_key)},
+            "events": {"$in": sorted(frozenset().union(*self.patterns))},
+            "filter.forms": {"$in": forms},
+        }
 
-    def numbers(self, keys: Iterable[str], patterns: Collection[str]) -> list[int]:
-        """Returns the subjects that match a webhook with these keys and patterns."""
+    @property
+    def fields(self) -> Document:
+        """With several subjects, also the keys and events that attribute a webhook to them."""
+        fields: Document = {**_MATCH, **_COMPARED}
+        if len(self.subjects) == 1:
+            return fields
+        # Of a thousand companies only the requested ones; the intersection costs by its length.
+        companies = list({CompanyKey(one.country, one.vat) for one in self.subjects})
+        requested = {"$setIntersection": ["$match_keys", {"$literal": companies}]}
+        follows = {"$ne": [{"$ifNull": ["$filter.companies", []]}, []]}
+        listed_under = {"$cond": [follows, requested, "$match_keys"]}
+        return {**fields, "events": 1, "listed_under": listed_under}
+
+    def numbers(self, found: Document) -> list[int]:
+        """Returns the subjects that match a webhook's keys and patterns."""
+        if len(self.subjects) == 1:
+            return [0]
         return [
             number
-            for number in {number for key in keys for number in self.by_key[key]}
-            if not set(patterns_of(self.subjects[number].kind)).isdisjoint(patterns)
+            for number in {
+                number for key in found["listed_under"] for number in self.by_key.get(key, ())
+            }
+            if not self.patterns[number].isdisjoint(found["events"])
         ]
 
 

@@ -9,18 +9,22 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
+from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
+from common.messaging.rpc_client import rpc_client
 from common.messaging.topology import Topology
 from common.mongo import Client, DatabaseClock, connected, database, database_clock, ping
 from common.runtime.files import raise_file_limit
-from common.runtime.health import Check, Health
+from common.runtime.health import Check, Health, Required
 from common.runtime.tasks import beside
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
+from dispatcher.adapters.owner_events import NotifyJob, RpcOwnerEvents
+from dispatcher.adapters.requeue_job import RequeueJob, Survey
 from dispatcher.adapters.store import (
     Dependencies,
     StoredEvents,
@@ -29,28 +33,30 @@ from dispatcher.adapters.store import (
     StoredRows,
     StoredWebhooks,
 )
-from dispatcher.adapters.sweeper import Survey, Sweeper
-from dispatcher.adapters.telemetry import OVER_CAP, LoggingTelemetry
+from dispatcher.adapters.telemetry import THROTTLED, LoggingTelemetry
 from dispatcher.domain.concurrency import ConcurrencyLimits
 from dispatcher.ports import Sender
 from dispatcher.settings import Settings
 from dispatcher.usecases.attempt import Attempt
 from dispatcher.usecases.deliver import Deliver
 from dispatcher.usecases.fan_out import FanOut
+from dispatcher.usecases.notify import NotifyOwners
 from dispatcher.usecases.overdue import OverdueRequeuer
 from dispatcher.usecases.slots import Slots
 from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.events import Events
+from webhook_store.notices import Notices
 from webhook_store.receipts import Receipts
 from webhook_store.recording import Recorder
+from webhook_store.recoveries import Recoveries
 from webhook_store.secrets import SecretKeys
 from webhook_store.webhooks import Webhooks
 
 #: Timeout of one publish.
-PUBLISH_LIMIT = timedelta(seconds=5)
+PUBLISH_TIMEOUT = timedelta(seconds=5)
 #: Timeout of one database operation.
-DATABASE_LIMIT = timedelta(seconds=5)
+DATABASE_TIMEOUT = timedelta(seconds=5)
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
@@ -61,23 +67,23 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         connected(
             settings.mongo_url.get_secret_value(),
             name="dispatcher",
-            operation_limit=DATABASE_LIMIT,
+            operation_timeout=DATABASE_TIMEOUT,
         )
     )
     health.add("database", ping(mongo))
     now = await stack.enter_async_context(database_clock(mongo))
-    health.add("clock", now.check, required=False)
+    health.add("clock", now.check, required=Required.NEVER)
     store = await _store(settings, mongo, Dependencies(now, _new_id, random), stack)
     broker = await _broker(settings, random, stack, health)
     sender = await stack.enter_async_context(
         http_sender(
-            SenderLimits(settings.webhook_post_limit, settings.webhook_connect_limit),
+            SenderLimits(settings.webhook_post_timeout, settings.webhook_connect_timeout),
             allowed=settings.webhook_extra_allowed_networks,
             ca_file=settings.webhook_extra_ca_file,
         )
     )
     work, throttled = _use_cases(settings, store, broker.delivery_queue, sender, now)
-    OVER_CAP.set_function(lambda: throttled.count)
+    THROTTLED.set_function(lambda: throttled.count)
     await stack.enter_async_context(throttled.running())
     await stack.enter_async_context(beside(*_chores(settings, store, broker, throttled, now)))
     await stack.enter_async_context(
@@ -86,7 +92,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             work,
             topology=broker.topology,
             random=random,
-            stop_limit=settings.stop_limit.total_seconds(),
+            shutdown_grace=settings.shutdown_grace.total_seconds(),
         )
     )
 
@@ -95,6 +101,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 class _Store:
     deliveries: Deliveries
     old_events: Events
+    all_webhooks: Webhooks
+    recoveries: Recoveries
+    notices: Notices
     matches: StoredMatches
     webhooks: StoredWebhooks
     events: StoredEvents
@@ -110,7 +119,7 @@ async def _store(
     webhooks_db = database(mongo, settings.webhooks_db)
     times = DeliveryTimes(
         lease=settings.webhook_lease,
-        grace=settings.webhook_sweep_grace,
+        grace=settings.webhook_requeue_grace,
         retention=settings.webhook_retention,
     )
     webhooks = Webhooks(webhooks_db, keys)
@@ -121,6 +130,9 @@ async def _store(
     store = _Store(
         deliveries=deliveries,
         old_events=events,
+        all_webhooks=webhooks,
+        recoveries=Recoveries(webhooks_db),
+        notices=Notices(webhooks_db),
         matches=StoredMatches(webhooks),
         webhooks=StoredWebhooks(webhooks, dependencies),
         events=StoredEvents(events, dependencies),
@@ -139,6 +151,7 @@ class _Broker:
     topology: Topology
     depths: QueueDepths
     delivery_queue: DelayQueues
+    owner_events: RpcOwnerEvents
 
 
 async def _broker(
@@ -155,13 +168,16 @@ async def _broker(
     health.add("broker_consume", consuming.health)
     delays = settings.webhook_retry_delays
     topology = delivery_topology(delays)
-    publisher = Publisher(publishing, topology=topology, new_id=_new_id, limit=PUBLISH_LIMIT)
+    publisher = Publisher(publishing, topology=topology, new_id=_new_id, timeout=PUBLISH_TIMEOUT)
     depths = QueueDepths(publishing, topology=topology)
     await publishing.add(publisher)
     await publishing.add(depths)
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
     await stack.enter_async_context(delivery_queue.running())
-    return _Broker(consuming, topology, depths, delivery_queue)
+    rpc = await stack.enter_async_context(
+        rpc_client(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,), new_id=_new_id)
+    )
+    return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 
 
 def _use_cases(
@@ -174,22 +190,23 @@ def _use_cases(
     telemetry = LoggingTelemetry()
     slots = Slots(
         ConcurrencyLimits(
-            posts=settings.webhook_posts,
-            owner=settings.webhook_posts_per_owner,
-            host=settings.webhook_posts_per_host,
-            owner_on_host=settings.webhook_posts_per_owner_and_host,
-            webhook=settings.webhook_posts_per_webhook,
+            posts=settings.webhook_max_posts,
+            owner=settings.webhook_max_posts_per_owner,
+            host=settings.webhook_max_posts_per_host,
+            owner_on_host=settings.webhook_max_posts_per_owner_and_host,
+            webhook=settings.webhook_max_posts_per_webhook,
         ),
-        post_timeout=settings.webhook_post_limit,
+        post_timeout=settings.webhook_post_timeout,
     )
     attempt = Attempt(
         events=store.events,
         rows=store.rows,
         sender=sender,
         delivery_queue=delivery_queue,
+        notices=store.notices,
         telemetry=telemetry,
         delays=settings.webhook_retry_delays,
-        post_timeout=settings.webhook_post_limit,
+        post_timeout=settings.webhook_post_timeout,
         now=now,
     )
     throttled = ThrottledWebhooks(
@@ -224,27 +241,32 @@ def _chores(
     throttled: ThrottledWebhooks,
     now: DatabaseClock,
 ) -> list[Coroutine[Any, Any, None]]:
-    sweep = OverdueRequeuer(
+    requeue = OverdueRequeuer(
         store.deliveries,
         broker.delivery_queue,
-        pause=settings.webhook_sweep_pause,
+        pause=settings.webhook_requeue_cooldown,
         rescan=throttled.rescan,
         now=now,
     )
-    sweeper = Sweeper(
-        sweep,
-        interval=settings.webhook_sweep_interval,
-        rest=2 * DATABASE_LIMIT,
+    job = RequeueJob(
+        requeue,
+        interval=settings.webhook_requeue_interval,
+        rest=2 * DATABASE_TIMEOUT,
         database=store.check,
     )
     survey = Survey(
         rows=store.deliveries,
         events=store.old_events,
+        webhooks=store.all_webhooks,
+        recoveries=store.recoveries,
         depths=broker.depths,
         delays=settings.webhook_retry_delays,
         now=now,
     )
-    return [sweeper.run(), survey.run()]
+    notify = NotifyJob(
+        NotifyOwners(store.notices, broker.owner_events), settings.webhook_requeue_interval
+    )
+    return [job.run(), survey.run(), notify.run()]
 
 
 def _new_id() -> str:

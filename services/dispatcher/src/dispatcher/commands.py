@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         which.add_argument("--all", action="store_true", help="all messages")
     for action in actions.choices.values():
         action.add_argument(
-            "--most",
+            "--limit",
             type=int,
             default=1000,
             help="maximum number of messages to read (default 1000)",
@@ -63,7 +63,7 @@ async def _dead_letters(chosen: argparse.Namespace, settings: BrokerSettings) ->
     queue = Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS)
     async with dead_letters(settings.amqp_url.get_secret_value(), queue) as letters:
         if chosen.action == "list":
-            found = await letters.look(most=chosen.most)
+            found = await letters.look(limit=chosen.limit)
             sys.stdout.writelines(_line(letter) for letter in found)
             return
         done = await _settled(letters, chosen)
@@ -72,7 +72,7 @@ async def _dead_letters(chosen: argparse.Namespace, settings: BrokerSettings) ->
 
 async def _settled(letters: DeadLetters, chosen: argparse.Namespace) -> int:
     settle = letters.requeue if chosen.action == "requeue" else letters.drop
-    return await settle(most=chosen.most, message_id=chosen.id)
+    return await settle(limit=chosen.limit, message_id=chosen.id)
 
 
 def _line(letter: DeadLetter) -> str:

@@ -6,9 +6,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.events import EventType
+from common.contracts.events import EventType, RegistryEvent
+from common.contracts.traces import TraceContext
 from common.contracts.webhooks import DeliveryId, WebhookId
 from dispatcher.domain.outcome import Outcome
 from dispatcher.domain.retry import Decision
@@ -17,22 +18,27 @@ from webhook_store.delivery_models import (
     Cancelled,
     Claimed,
     Due,
+    EventBody,
     NewDelivery,
     Result,
     StoredEvent,
     Written,
 )
-from webhook_store.models import Match, Sendable
+from webhook_store.matching import Subject
+from webhook_store.models import Match, OwnerNotice, Sendable
 
 
 class Matches(Protocol):
     """Webhooks that match an event. Every method may raise `Unavailable`."""
 
-    async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
+    async def matching(self, subject: Subject) -> Sequence[Match]:
         """Returns the webhooks that subscribe to the event, including disabled ones."""
 
+    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> Sequence[Match]:
+        """Returns an owner's webhooks that subscribe to events about webhooks, except one."""
+
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
-        """Returns one webhook, whatever it subscribes to; None when it is deleted."""
+        """Returns one webhook, with any subscription; None when it is deleted."""
 
 
 class Webhooks(Protocol):
@@ -44,7 +50,7 @@ class Events(Protocol):
     """Stored event bodies. Every method but `body` may raise `Unavailable`."""
 
     async def store(self, event: StoredEvent) -> None:
-        """Stores an event; an existing one is left unchanged."""
+        """Stores an event with the current trace; an existing one is left unchanged."""
 
     async def is_removed(self, company: CompanyKey) -> bool:
         """Checks whether the register ordered the company's removal."""
@@ -55,7 +61,7 @@ class Events(Protocol):
     async def forget(self, event_ids: Collection[str]) -> None:
         """Deletes events: they can no longer be sent."""
 
-    async def body(self, event_id: str) -> bytes | None:
+    async def body(self, event_id: str) -> EventBody | None:
         """Returns the body to post; None when purged. Waits out a database outage."""
 
 
@@ -88,8 +94,26 @@ class Rows(Protocol):
         """Cancels the waiting deliveries of purged events."""
 
 
+class Notices(Protocol):
+    """Notices for owners. Every method may raise `Unavailable`."""
+
+    async def failing(self, attempted: Attempted) -> None:
+        """Notes that a delivery fails, once a day for each webhook."""
+
+    async def due(self, *, limit: int) -> Sequence[OwnerNotice]:
+        """Returns notices that are not yet in the outbox."""
+
+    async def handed_over(self, notice: OwnerNotice) -> None:
+        """Removes notices."""
+
+
+class OwnerEvents(Protocol):
+    async def store(self, owner: str, event: RegistryEvent) -> None:
+        """Returns when the event is stored, once for each id; raises `Unavailable`."""
+
+
 class OverdueRows(Protocol):
-    """Overdue deliveries, for the sweeper. Every method may raise `Unavailable`."""
+    """Overdue deliveries, for the requeue job. Every method may raise `Unavailable`."""
 
     async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
         """Returns overdue deliveries, first attempts before retries."""
@@ -118,6 +142,8 @@ class Post:
     url: str
     headers: Mapping[str, str]
     body: bytes
+    #: The trace of the event.
+    trace: TraceContext | None = None
 
 
 class Sender(Protocol):
@@ -142,8 +168,8 @@ class DeferReason(StrEnum):
     """Reason to defer a due delivery. No attempt is charged."""
 
     #: No slot is free: the delivery joins its webhook's backlog.
-    CAP = "cap"
-    #: The response might arrive after the lease: the sweeper requeues the delivery.
+    THROTTLED = "throttled"
+    #: The response might arrive after the lease: the requeue job requeues the delivery.
     LEASE = "lease"
     #: No configured key opens the webhook's secret.
     UNSEALABLE = "unsealable"
@@ -161,10 +187,13 @@ class Telemetry(Protocol):
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
 
     def not_published(self, task: DeliveryTask) -> None:
-        """Reports a retry whose message was not published; the sweeper requeues it."""
+        """Reports a retry whose message was not published; the requeue job requeues it."""
+
+    def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
+        """Reports a notice that could not be stored; the next failed attempt notes it."""
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         """Reports the exception that ended an attempt."""
 
     def backlog_failed(self, webhook_id: WebhookId) -> None:
-        """Reports the exception that ended a backlog; the sweeper requeues its rows."""
+        """Reports the exception that ended a backlog; the requeue job requeues its rows."""

@@ -50,10 +50,10 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         validate_default=True,
         description="delays before each retry; the webhook is disabled when the last retry fails",
     )
-    webhook_post_limit: Duration = Field(
+    webhook_post_timeout: Duration = Field(
         default="PT10S", validate_default=True, description="timeout of an attempt"
     )
-    webhook_connect_limit: Duration = Field(
+    webhook_connect_timeout: Duration = Field(
         default="PT5S", validate_default=True, description="timeout of connecting, as part of that"
     )
     webhook_retention: Duration = Field(
@@ -61,26 +61,26 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         validate_default=True,
         description="retention of events, deliveries and attempts after their end",
     )
-    webhook_posts: int = Field(
+    webhook_max_posts: int = Field(
         default=500,
         ge=1,
         description="maximum of concurrent POSTs of this process; each needs a socket",
     )
-    webhook_posts_per_owner: int = Field(
+    webhook_max_posts_per_owner: int = Field(
         default=100,
         ge=1,
         description="maximum of concurrent POSTs for one owner's webhooks, in this process; never "
         "more than are free for other owners",
     )
-    webhook_posts_per_host: int = Field(
+    webhook_max_posts_per_host: int = Field(
         default=64, ge=1, description="maximum of concurrent POSTs to one host, in this process"
     )
-    webhook_posts_per_owner_and_host: int = Field(
+    webhook_max_posts_per_owner_and_host: int = Field(
         default=8,
         ge=1,
         description="maximum of a host's concurrent POSTs for the webhooks of one owner",
     )
-    webhook_posts_per_webhook: int = Field(
+    webhook_max_posts_per_webhook: int = Field(
         default=4, ge=1, description="maximum of concurrent POSTs to one webhook, in this process"
     )
     webhook_lease: Duration = Field(
@@ -94,15 +94,15 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         validate_default=True,
         description="the broker's `consumer_timeout`, which the lease is checked against",
     )
-    webhook_sweep_interval: Duration = Field(
+    webhook_requeue_interval: Duration = Field(
         default="PT5S", validate_default=True, description="interval of the requeue job"
     )
-    webhook_sweep_grace: Duration = Field(
+    webhook_requeue_grace: Duration = Field(
         default="PT30S",
         validate_default=True,
         description="time after a delivery's due time before it is requeued",
     )
-    webhook_sweep_pause: Duration = Field(
+    webhook_requeue_cooldown: Duration = Field(
         default="PT10M",
         validate_default=True,
         description="time before the requeue job looks at a delivery again that it has found",
@@ -112,7 +112,7 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         description="certificate authorities trusted in addition to the system's: for tests and "
         "trials",
     )
-    stop_limit: Duration = Field(
+    shutdown_grace: Duration = Field(
         default="PT25S",
         validate_default=True,
         description="time that a shutdown waits for POSTs in flight",
@@ -120,8 +120,8 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
 
     @model_validator(mode="after")
     def _lease_fits(self) -> "Settings":
-        if self.webhook_lease < self.webhook_post_limit + _LEASE_MARGIN:
-            raise ValueError("WEBHOOK_LEASE must be a second longer than WEBHOOK_POST_LIMIT")
+        if self.webhook_lease < self.webhook_post_timeout + _LEASE_MARGIN:
+            raise ValueError("WEBHOOK_LEASE must be a second longer than WEBHOOK_POST_TIMEOUT")
         if self.webhook_lease >= self.broker_consumer_timeout:
             raise ValueError("WEBHOOK_LEASE must be shorter than BROKER_CONSUMER_TIMEOUT")
         return self

@@ -5,12 +5,16 @@ from contextlib import AsyncExitStack
 from random import Random
 from uuid import uuid4
 
+from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
+from common.messaging.broadcast import BroadcastReceiver
 from common.messaging.connection import supervised
 from common.messaging.rpc_client import rpc_client
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
-from common.runtime.health import Health
+from common.runtime.health import Health, Required
+from common.runtime.tasks import beside
 from gateway.adapters.cached_api_keys import CachedApiKeys
+from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connection_table import connections_within
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
@@ -18,7 +22,9 @@ from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import xml_renderer
 from gateway.adapters.keys import MongoKeys
+from gateway.adapters.quotas import MongoQuotas
 from gateway.adapters.rpc import RpcLookups, RpcSuggestions
+from gateway.adapters.rpc_events import RpcEvents
 from gateway.adapters.rpc_webhooks import RpcWebhooks
 from gateway.settings import Settings
 
@@ -41,18 +47,32 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     consuming = await stack.enter_async_context(
         supervised(amqp_url, name="gateway-replies", random=random)
     )
-    rpc = await stack.enter_async_context(rpc_client(publishing, consuming, new_id=new_id))
+    rpc = await stack.enter_async_context(
+        rpc_client(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
+    )
+    notices = FeedNotices()
+    await consuming.add(
+        BroadcastReceiver(
+            consuming, FEED_EXCHANGE, receive=notices.receive, missed=notices.wake_all
+        )
+    )
     renderer = await stack.enter_async_context(xml_renderer(workers=settings.xml_processes))
 
-    health.add("broker_requests", publishing.health, required=False)
-    health.add("broker_replies", consuming.health, required=False)
-    health.add("database", ping(mongo), required=False)
+    health.add("broker_requests", publishing.health, required=Required.FIRST)
+    health.add("broker_replies", consuming.health, required=Required.FIRST)
+    health.add("database", ping(mongo), required=Required.FIRST)
 
-    keys = MongoKeys(database(mongo, settings.access_db))
-    surroundings = Dependencies(
+    access = database(mongo, settings.access_db)
+    keys = MongoKeys(access)
+    quotas = MongoQuotas(access, instance=new_id())
+    await stack.enter_async_context(beside(quotas.run()))
+    dependencies = Dependencies(
         lookups=RpcLookups(rpc),
         suggestions=RpcSuggestions(rpc),
         webhooks=RpcWebhooks(rpc),
+        events=RpcEvents(rpc),
+        signals=notices,
+        quotas=quotas,
         keys=CachedApiKeys(keys, clock=time.monotonic),
         renderer=renderer,
         clock=time.monotonic,
@@ -61,10 +81,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     await stack.enter_async_context(
         public_port(
-            application(surroundings, _policy(settings)),
+            application(dependencies, _policy(settings)),
             host=settings.http_host,
             port=settings.http_port,
-            stop_limit=settings.stop_limit,
+            shared=settings.http_port_shared,
+            shutdown_grace=settings.shutdown_grace,
             new_id=new_id,
             limits=ConnectionLimits(
                 connections_within(raise_file_limit(), settings.max_connections)
@@ -77,8 +98,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 def _policy(settings: Settings) -> Policy:
     return Policy(
         anonymous_lookups=settings.anonymous_lookups,
-        anonymous_rate=settings.anonymous_rate.share(settings.gateway_replicas),
-        key_rate=settings.key_rate.share(settings.gateway_replicas),
+        anonymous_rate=settings.anonymous_rate,
+        key_rate=settings.key_rate,
         trusted_proxies=settings.trusted_proxies,
         cors_origin=settings.cors_origin,
+        max_event_readers=settings.max_event_readers,
+        webhook_sources=settings.webhook_sources,
     )

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from common.contracts.failures import Unavailable
-from common.mongo import connected, database, translated_errors
+from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.adapters.keys import MongoKeys
+from gateway.adapters.quotas import MongoQuotas
 from gateway.app import build
 from gateway.domain.keys import ApiKey, PresentedKey, Scope, write_key
+from gateway.domain.rates import Rate, parse_rate
 from gateway.settings import KeySettings, Settings
-from gateway.usecases import IssueKey, RevokeKey
+from gateway.usecases.keys import IssueKey, RevokeKey
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -54,6 +56,18 @@ def _parser() -> argparse.ArgumentParser:
         metavar="{" + ",".join(Scope) + "}",
         help="scope of the key; may be repeated",
     )
+    issue.add_argument(
+        "--rate",
+        type=_rate,
+        help="rate limit of the key, <count>/<second|minute|hour>; by default KEY_RATE",
+    )
+    issue.add_argument(
+        "--expires",
+        type=_moment,
+        metavar="TIME",
+        help="end of the key's validity, such as 2027-01-01 or 2027-01-01T12:00:00Z; by default "
+        "none",
+    )
     actions.add_parser("list", help="list all keys, newest first, without secrets")
     revoke = actions.add_parser("revoke", help="revoke a key; takes effect within 10 s")
     revoke.add_argument("id", help="the part of the key before the dot")
@@ -67,13 +81,36 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
+def _rate(text: str) -> Rate:
+    try:
+        return parse_rate(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a date or a time as in RFC 3339") from None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    if moment <= _now():
+        raise argparse.ArgumentTypeError("must be in the future")
+    return moment.astimezone(UTC)
+
+
 async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:
     """Runs the command; returns an error message, if any."""
-    async with connected(settings.mongo_url.get_secret_value(), name="gateway-command") as mongo:
-        keys = MongoKeys(database(mongo, settings.access_db))
+    url = settings.mongo_url.get_secret_value()
+    # An index may take as long as it needs.
+    timeout = None if chosen.command == "indexes" else OPERATION_TIMEOUT
+    async with connected(url, name="gateway-command", operation_timeout=timeout) as mongo:
+        access = database(mongo, settings.access_db)
+        keys = MongoKeys(access)
         match chosen.command, getattr(chosen, "action", None):
             case "indexes", _:
                 await keys.create_indexes()
+                await MongoQuotas(access, instance="command").create_indexes()
             case "keys", "issue":
                 await _issue(keys, chosen)
             case "keys", "list":
@@ -86,7 +123,11 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
 
 async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
     key = await IssueKey(keys, _new_key, _now)(
-        owner=chosen.owner, name=chosen.name, scopes=chosen.scope
+        owner=chosen.owner,
+        name=chosen.name,
+        scopes=chosen.scope,
+        rate=chosen.rate,
+        expires_at=chosen.expires,
     )
     # Only the key goes to standard output, for scripts.
     sys.stdout.write(write_key(key) + "\n")
@@ -94,10 +135,21 @@ async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
 
 
 def _line(key: ApiKey) -> str:
-    ended = "active" if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%dT%H:%M:%SZ}"
     scopes = ",".join(sorted(key.scopes))
-    made = f"{key.created_at:%Y-%m-%dT%H:%M:%SZ}"
-    return f"{key.id}\t{key.owner}\t{key.name}\t{scopes}\t{made}\t{ended}\n"
+    rate = "default rate" if key.rate is None else str(key.rate)
+    made = f"{key.created_at:{_TIME}}"
+    return f"{key.id}\t{key.owner}\t{key.name}\t{scopes}\t{made}\t{_state(key)}\t{rate}\n"
+
+
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def _state(key: ApiKey) -> str:
+    if key.revoked_at is not None:
+        return f"revoked {key.revoked_at:{_TIME}}"
+    if key.expires_at is not None:
+        return f"{'expires' if key.is_valid(_now()) else 'expired'} {key.expires_at:{_TIME}}"
+    return "active"
 
 
 def _new_key() -> PresentedKey:

@@ -1,12 +1,15 @@
 """Ports of the gateway."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from gateway.domain.keys import ApiKey
+from gateway.domain.rates import Rate
 
 
 class Lookups(Protocol):
@@ -36,6 +39,37 @@ class Webhooks(Protocol):
         """
 
 
+class Events(Protocol):
+    """The event feed.
+
+    Both methods raise ServiceUnavailable (broker, database or lookup service), LookupTimeout or
+    InternalError, and are bounded by a timeout.
+    """
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        """The events that follow a position; may be empty."""
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        """One event; raises EventNotFound, too."""
+
+
+class FeedSubscription(Protocol):
+    @property
+    def closed(self) -> bool:
+        """True if the service shuts down."""
+
+    async def wait(self, seconds: float) -> bool:
+        """Waits for events that may match; False after `seconds` without, or when closed."""
+
+
+class FeedSignals(Protocol):
+    def subscribe(self, owner: str, limits: FeedFilter) -> AbstractContextManager[FeedSubscription]:
+        """A subscription to events of the filter that the owner may see."""
+
+    def close(self) -> None:
+        """Ends every wait, now and from now on."""
+
+
 class ApiKeys(Protocol):
     async def find(self, key_id: str) -> ApiKey | None:
         """The key with that id, even if revoked; None when there is none.
@@ -55,6 +89,29 @@ class KeyStore(ApiKeys, Protocol):
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
         """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
+
+
+class Lease(NamedTuple):
+    """Requests of a client's rate that one gateway may let through."""
+
+    #: 0: the rate is used up.
+    granted: int
+    #: Requests of the rate that no gateway has leased.
+    unleased: int
+    #: Seconds until the window ends.
+    reset: float
+    #: Identifies the window.
+    window: object
+
+
+class QuotaLeases(Protocol):
+    async def lease(
+        self, client: str, rate: Rate, *, cost: int, spent: int, window: object | None
+    ) -> Lease:
+        """Leases room for requests that count `cost`, and some more if there is.
+
+        `spent` of the earlier leases of `window` were used. Raises Unavailable within 0.3 s.
+        """
 
 
 class Renderer(Protocol):

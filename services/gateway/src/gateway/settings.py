@@ -38,6 +38,9 @@ class Settings(ServiceSettings):
     admin_port: Port = Field(default=9101, description="operational port")
     http_host: str = Field(default="127.0.0.1", description="address of the public port")
     http_port: Port = Field(default=8080, description="public port")
+    http_port_shared: bool = Field(
+        default=False, description="let other gateways of this machine listen on the same port"
+    )
     anonymous_lookups: bool = Field(default=True, description="allow lookups without a key")
     anonymous_rate: RateSetting = Field(
         default=parse_rate("60/minute"),
@@ -46,9 +49,6 @@ class Settings(ServiceSettings):
     key_rate: RateSetting = Field(
         default=parse_rate("1200/minute"),
         description="rate limit per key, `<count>/<second|minute|hour>`",
-    )
-    gateway_replicas: int = Field(
-        default=1, ge=1, description="number of gateway processes that share the rates"
     )
     trusted_proxies: Networks = Field(
         default=(), description="networks whose X-Forwarded-For is trusted, comma-separated"
@@ -59,9 +59,19 @@ class Settings(ServiceSettings):
     max_connections: int = Field(
         default=2048, ge=1, description="maximum number of open client connections"
     )
+    max_event_readers: int = Field(
+        default=100,
+        ge=1,
+        description="maximum number of waiting event requests and event streams per key",
+    )
+    webhook_sources: Networks = Field(
+        default=(),
+        description="networks that the dispatcher's requests come from, comma-separated; "
+        "published to receivers",
+    )
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"
     )
-    stop_limit: Duration = Field(
+    shutdown_grace: Duration = Field(
         default="PT10S", validate_default=True, description="shutdown grace period for requests"
     )

@@ -1,7 +1,8 @@
-"""`python -m lookup <command>`: `serve`, or a command that does one thing and ends."""
+"""`python -m lookup <command>`: `serve`, or a command that runs once."""
 
 if __name__ == "__main__":
-    # Not above: the processes that work for this one load this module, too, and nothing of that.
+    # Imported here, because worker processes import this module too and need nothing of the
+    # service.
     from lookup.commands import main
 
     main()

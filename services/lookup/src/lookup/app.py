@@ -1,4 +1,4 @@
-"""The lookup service put together; read from top to bottom it is the order of the start."""
+"""Composition root of the lookup service, in the order of startup."""
 
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -6,13 +6,19 @@ from random import Random
 from uuid import uuid4
 
 from common.contracts.company import Country
+from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
 from common.contracts.lookup import LookupRequest, SuggestRequest
 from common.contracts.topology import (
+    EVENT_QUEUE,
     EVENTS_EXCHANGE,
+    FEED_EXCHANGE,
+    FEED_QUEUE,
+    OWNER_EVENTS_QUEUE,
     lookup_queue,
     search_queue,
     suggest_queue,
 )
+from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
@@ -22,39 +28,51 @@ from common.mongo import (
     Client,
     Database,
     DatabaseClock,
+    also_from_secondaries,
     connected,
     database,
     database_clock,
     ping,
 )
-from common.runtime.health import Health
+from common.runtime.health import Health, Required
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import Leases
-from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox import (
+    StoredOutbox,
+    StoredOwnerEvents,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
 from lookup.ingest.outbox_worker import (
     BrokerBus,
+    BrokerNotifier,
     BrokerQueue,
     OutboxWorker,
     StoredEvents,
     publishing_outbox,
 )
+from lookup.ingest.owner_events import StoreOwnerEvents
+from lookup.ingest.owner_events import report as report_stored
 from lookup.ingest.publisher import PublishOutbox
+from lookup.query.feed import AnswerEvents, AnswerPages
+from lookup.query.feed import report as report_reads
 from lookup.query.lookups import AnswerLookups
-from lookup.query.rpc import Reads, SearchReads
+from lookup.query.rpc import report
 from lookup.query.suggestions import AnswerSuggestions
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
+from lookup.store.feed import StoredFeed
 from lookup.store.reads import StoredRegister
 
-#: Lists of searches that one process takes at a time; more would only wait for the threads.
-SEARCH_PREFETCH = 4
+#: Maximum concurrent batches of searches per process; more would only wait for the threads.
+SEARCH_CONCURRENCY = 4
 
 EVENTS = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
-PUBLISH_LIMIT = timedelta(seconds=5)
+PUBLISH_TIMEOUT = timedelta(seconds=5)
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
-    """Starts the lookup service onto `stack`; numbers are answered while an index is built."""
+    """Starts the lookup service onto `stack`; numbers are looked up while an index is built."""
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     url = settings.mongo_url.get_secret_value()
     mongo = await stack.enter_async_context(connected(url, name="lookup"))
@@ -68,18 +86,25 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("database", ping(mongo))
     health.add("index", indexes.health)
 
-    stored = StoredRegister(register)
+    stored = StoredRegister(also_from_secondaries(register))
     lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
     for country in settings.countries:
-        await _serve(country, lookups, link, stack, settings.stop_limit)
-        await _serve_suggestions(country, suggestions, link, stack, settings.stop_limit)
-    await _publish_events(settings, mongo, stack, health, random)
+        await _serve(country, lookups, link, stack, settings.shutdown_grace)
+        await _serve_suggestions(country, suggestions, link, stack, settings.shutdown_grace)
+    now = await stack.enter_async_context(database_clock(mongo))
+    health.add("clock", now.check, required=Required.NEVER)
+    feed = StoredFeed(mongo, register, retention=settings.outbox_retention, now=now)
+    await _serve_feed(feed, link, stack, settings.shutdown_grace)
+    await _take_owner_events(register, link, stack, settings.shutdown_grace)
+    await _publish_events(settings, mongo, stack, health, now)
 
 
 async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
-    """The search indexes, kept up to date over a connection whose streams have no time limit."""
+    """The search indexes, updated over a connection whose streams have no timeout."""
     streams = await stack.enter_async_context(
-        connected(settings.mongo_url.get_secret_value(), name="lookup-index", operation_limit=None)
+        connected(
+            settings.mongo_url.get_secret_value(), name="lookup-index", operation_timeout=None
+        )
     )
     register: Database = database(streams, settings.register_db)
     return await stack.enter_async_context(
@@ -95,21 +120,31 @@ async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) ->
 
 
 async def _publish_events(
-    settings: Settings, mongo: Client, stack: AsyncExitStack, health: Health, random: Random
+    settings: Settings,
+    mongo: Client,
+    stack: AsyncExitStack,
+    health: Health,
+    now: DatabaseClock,
 ) -> None:
-    """The outbox's publisher on a connection of its own: the broker may block a publishing one."""
+    """The outbox publisher, on a separate connection: the broker may block one that publishes."""
+    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     link = await stack.enter_async_context(
         supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
     )
     health.add("events", link.health)
-    publisher = Publisher(link, topology=EVENTS, new_id=_new_id, limit=PUBLISH_LIMIT)
-    probe = QueueProbe()
-    for attachment in (publisher, probe):
+    publisher = Publisher(link, topology=EVENTS, new_id=_new_id, timeout=PUBLISH_TIMEOUT)
+    probe, broadcaster = QueueProbe(), Broadcaster(link, FEED_EXCHANGE)
+    for attachment in (publisher, probe, broadcaster):
         await link.add(attachment)
-    now = await stack.enter_async_context(database_clock(mongo))
-    health.add("clock", now.check, required=False)
-    bus, queue = BrokerBus(publisher), BrokerQueue(probe)
-    worker = _outbox_worker(settings, mongo, bus, queue, random=random, now=now)
+    worker = _outbox_worker(
+        settings,
+        mongo,
+        BrokerBus(publisher),
+        BrokerQueue(probe),
+        BrokerNotifier(broadcaster),
+        random=random,
+        now=now,
+    )
     await stack.enter_async_context(publishing_outbox(worker))
 
 
@@ -118,6 +153,7 @@ def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
     mongo: Client,
     bus: BrokerBus,
     queue: BrokerQueue,
+    notifier: BrokerNotifier,
     *,
     random: Random,
     now: DatabaseClock,
@@ -130,7 +166,7 @@ def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
     )
     receipts = StoredReceipts(database(mongo, settings.webhooks_db))
     return OutboxWorker(
-        PublishOutbox(stored.outbox, bus, now, timeout),
+        PublishOutbox(stored.outbox, bus, notifier, now, timeout),
         ConfirmEvents(stored.unconfirmed, receipts, bus, queue, now, timeout),
         stored,
         Leases(register, holder=_new_id()),
@@ -144,14 +180,23 @@ async def _serve(
     answer: AnswerLookups,
     link: SupervisedConnection,
     stack: AsyncExitStack,
-    limit: timedelta,
+    shutdown_grace: timedelta,
 ) -> None:
-    reads = RpcServer(link, lookup_queue(country), LookupRequest, Reads(answer))
+    reads = RpcServer(
+        link, lookup_queue(country), LookupRequest, answer, report=report, together=True
+    )
     searches = RpcServer(
-        link, search_queue(country), LookupRequest, SearchReads(answer), prefetch=SEARCH_PREFETCH
+        link,
+        search_queue(country),
+        LookupRequest,
+        answer,
+        report=report,
+        concurrency=SEARCH_CONCURRENCY,
     )
     for server in (reads, searches):
-        await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))
+        await stack.enter_async_context(
+            serving(link, server, drain_timeout=shutdown_grace.total_seconds())
+        )
 
 
 async def _serve_suggestions(
@@ -159,10 +204,30 @@ async def _serve_suggestions(
     answer: AnswerSuggestions,
     link: SupervisedConnection,
     stack: AsyncExitStack,
-    limit: timedelta,
+    shutdown_grace: timedelta,
 ) -> None:
-    server = RpcServer(link, suggest_queue(country), SuggestRequest, SearchReads(answer))
-    await stack.enter_async_context(serving(link, server, drain_limit=limit.total_seconds()))
+    server = RpcServer(link, suggest_queue(country), SuggestRequest, answer, report=report)
+    await stack.enter_async_context(
+        serving(link, server, drain_timeout=shutdown_grace.total_seconds())
+    )
+
+
+async def _serve_feed(
+    feed: StoredFeed, link: SupervisedConnection, stack: AsyncExitStack, shutdown_grace: timedelta
+) -> None:
+    pages = RpcServer(link, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads)
+    events = RpcServer(link, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads)
+    timeout = shutdown_grace.total_seconds()
+    await stack.enter_async_context(serving(link, pages, drain_timeout=timeout))
+    await stack.enter_async_context(serving(link, events, drain_timeout=timeout))
+
+
+async def _take_owner_events(
+    register: Database, link: SupervisedConnection, stack: AsyncExitStack, grace: timedelta
+) -> None:
+    store = StoreOwnerEvents(StoredOwnerEvents(register))
+    server = RpcServer(link, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored)
+    await stack.enter_async_context(serving(link, server, drain_timeout=grace.total_seconds()))
 
 
 def _new_id() -> str:

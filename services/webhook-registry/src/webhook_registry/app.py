@@ -13,17 +13,20 @@ from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer, serving
 from common.mongo import connected, database, database_clock, ping
-from common.runtime.health import Health
+from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.adapters.deliveries import StoredDeliveries
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents
+from webhook_registry.adapters.examples import example_events
 from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.adapters.resolver import system_resolver
-from webhook_registry.adapters.rpc import Operations
+from webhook_registry.adapters.rpc import Operations, report
 from webhook_registry.settings import Settings
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.attempts import Attempts
+from webhook_store.events import Events
+from webhook_store.health import Health as StoredHealth
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.recoveries import Recoveries
 from webhook_store.redelivery import Redelivery
@@ -31,10 +34,10 @@ from webhook_store.registrations import Registrations
 from webhook_store.secrets import SecretKeys, new_secret
 
 #: Timeout of one publish, within a client's timeout.
-PUBLISH_LIMIT = timedelta(seconds=1)
+PUBLISH_TIMEOUT = timedelta(seconds=1)
 
 #: Maximum concurrent operations: one that waits for a slow name server must not block others.
-PREFETCH = 64
+CONCURRENCY = 64
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
@@ -53,16 +56,16 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         supervised(amqp_url, name="webhook-registry-consume", random=random)
     )
     publisher = Publisher(
-        publishing, topology=TOPOLOGY, new_id=lambda: uuid4().hex, limit=PUBLISH_LIMIT
+        publishing, topology=TOPOLOGY, new_id=lambda: uuid4().hex, timeout=PUBLISH_TIMEOUT
     )
     await publishing.add(publisher)
-    resolver = await stack.enter_async_context(system_resolver(limit=settings.resolve_limit))
+    resolver = await stack.enter_async_context(system_resolver(timeout=settings.resolve_timeout))
 
     health.add("broker_publish", publishing.health)
     health.add("broker_consume", consuming.health)
     health.add("database", ping(mongo))
     now = await stack.enter_async_context(database_clock(mongo))
-    health.add("clock", now.check, required=False)
+    health.add("clock", now.check, required=Required.NEVER)
 
     delivery_queue = DeliveryQueue(publisher)
     recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
@@ -72,26 +75,38 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         registrations=Registrations(webhooks, keys, random),
         keys=IdempotencyKeys(webhooks),
         deliveries=StoredDeliveries(
-            Attempts(webhooks), Redelivery(webhooks), recovering, delivery_queue
+            Attempts(webhooks),
+            Redelivery(webhooks),
+            # The registry only reads events; the dispatcher deletes them.
+            Events(webhooks, retention=timedelta()),
+            recovering,
+            delivery_queue,
         ),
+        health=StoredHealth(webhooks),
         events=BrokerEvents(publisher),
+        examples=example_events(),
         resolver=resolver,
         new_secret=partial(new_secret, secrets.token_bytes),
         now=now,
     )
     use_cases = operations(dependencies, _policy(settings))
     server = RpcServer(
-        consuming, WEBHOOKS_QUEUE, WebhookRequest, Operations(use_cases), prefetch=PREFETCH
+        consuming,
+        WEBHOOKS_QUEUE,
+        WebhookRequest,
+        Operations(use_cases),
+        report=report,
+        concurrency=CONCURRENCY,
     )
     await stack.enter_async_context(
-        serving(consuming, server, drain_limit=settings.stop_limit.total_seconds())
+        serving(consuming, server, drain_timeout=settings.shutdown_grace.total_seconds())
     )
 
 
 def _policy(settings: Settings) -> Policy:
     return Policy(
-        limit=settings.webhook_limit,
+        limit=settings.max_webhooks_per_owner,
         overlap=settings.webhook_secret_overlap,
-        key_lifetime=settings.idempotency_lifetime,
+        key_lifetime=settings.idempotency_retention,
         allowed_networks=settings.webhook_extra_allowed_networks,
     )

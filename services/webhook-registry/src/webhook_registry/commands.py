@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 
 from common.contracts.failures import Unavailable
+from common.contracts.webhooks import Webhook
 from common.mongo import Database, DatabaseClock, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
@@ -17,7 +18,6 @@ from webhook_registry.app import build
 from webhook_registry.domain.changes import enabled, stopped_by_operator
 from webhook_registry.settings import SealedStoreSettings, Settings, StoreSettings
 from webhook_store.indexes import make_indexes
-from webhook_store.models import Webhook
 from webhook_store.registrations import Registrations
 from webhook_store.resealing import reseal
 from webhook_store.secrets import SecretKeys
@@ -42,12 +42,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m webhook_registry")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
-    commands.add_parser("indexes", help="make the indexes that the webhooks' collections need")
+    commands.add_parser("indexes", help="create the indexes of the webhooks' collections")
     commands.add_parser("reseal", help="seal every secret with the newest key")
     disable = commands.add_parser(
-        "disable", help="stop a webhook so that its owner cannot start it again"
+        "disable", help="disable a webhook; its owner cannot enable it again"
     )
-    enable = commands.add_parser("enable", help="start a webhook again, whoever stopped it")
+    enable = commands.add_parser("enable", help="enable a webhook that was disabled for any reason")
     for command in (disable, enable):
         command.add_argument("webhook_id", help="wh_…")
     return parser
@@ -58,7 +58,7 @@ async def _command(chosen: argparse.Namespace) -> str | None:
     # Creating indexes decrypts no secret, so that Job needs no keys.
     settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
     url = settings.mongo_url.get_secret_value()
-    async with connected(url, name="webhook-registry-command", operation_limit=None) as mongo:
+    async with connected(url, name="webhook-registry-command", operation_timeout=None) as mongo:
         webhooks = database(mongo, settings.webhooks_db)
         if not isinstance(settings, SealedStoreSettings):
             await make_indexes(webhooks)

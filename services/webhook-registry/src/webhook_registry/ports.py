@@ -1,15 +1,23 @@
 """Ports of the use cases. Every method may raise `Unavailable`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
 from common.contracts.events import RegistryEvent
-from common.contracts.webhooks import AttemptStatus, DeliveryId, PublicAttempt, WebhookId
+from common.contracts.webhooks import (
+    Delivery,
+    DeliveryId,
+    DeliveryQuery,
+    Webhook,
+    WebhookHealth,
+    WebhookId,
+)
 from webhook_registry.domain.bodies import Window
 from webhook_store.addresses import Address
+from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -18,7 +26,6 @@ from webhook_store.models import (
     NewSecret,
     OwnerIsFull,
     Registered,
-    Webhook,
 )
 
 
@@ -45,6 +52,13 @@ class Registrations(Protocol):
 
     async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
         """Rotates the secret; a redelivered call returns the secret it created."""
+
+
+class Health(Protocol):
+    async def of(
+        self, webhooks: Sequence[WebhookId], *, at: datetime
+    ) -> Mapping[WebhookId, WebhookHealth]:
+        """Returns how the recent attempts of these webhooks ended."""
 
 
 class IdempotencyKeys(Protocol):
@@ -79,22 +93,25 @@ class Retried(StrEnum):
 
     ACCEPTED = "accepted"
     NOT_FOUND = "not_found"
-    #: The delivery is not finished: its next attempt is scheduled.
+    #: An attempt is being made.
     PENDING = "pending"
 
 
 class Deliveries(Protocol):
     """Deliveries of a webhook."""
 
-    async def attempts(
-        self, webhook: Webhook, status: AttemptStatus | None
-    ) -> Sequence[PublicAttempt]:
-        """Returns the last 50 attempts, newest first; for `cancelled`, cancelled deliveries."""
+    async def listed(
+        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
+    ) -> Listed:
+        """Returns attempts behind a place, newest first; for `cancelled`, cancelled deliveries."""
+
+    async def find(self, webhook: Webhook, delivery_id: DeliveryId) -> Delivery | None:
+        """Returns a delivery with its request and its attempts."""
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
     ) -> Retried:
-        """Schedules one more attempt of a finished delivery; once per call."""
+        """Schedules an attempt now, a scheduled one or one more; once per call."""
 
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
         """Resends failed and cancelled deliveries in the background; returns how many.

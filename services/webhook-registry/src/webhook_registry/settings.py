@@ -18,23 +18,23 @@ class SealedStoreSettings(StoreSettings, store.SealedStoreSettings):
 
 class Settings(ServiceSettings, store.SealedStoreSettings, store.DestinationSettings):
     admin_port: Port = Field(default=9103, description="operational port")
-    webhook_limit: int = Field(
+    max_webhooks_per_owner: int = Field(
         default=50, ge=1, le=10_000, description="maximum of webhooks per owner"
     )
     webhook_secret_overlap: Duration = Field(
         default="PT24H",
         validate_default=True,
-        description="time that a replaced secret signs beside the new one",
+        description="time for which a replaced secret still signs, with the new one",
     )
-    idempotency_lifetime: Duration = Field(
+    idempotency_retention: Duration = Field(
         default="PT24H", validate_default=True, description="retention of an `Idempotency-Key`"
     )
-    resolve_limit: Duration = Field(
+    resolve_timeout: Duration = Field(
         default="PT0.5S",
         validate_default=True,
         description="timeout of resolving a URL's host name when it is checked",
     )
-    stop_limit: Duration = Field(
+    shutdown_grace: Duration = Field(
         default="PT5S",
         validate_default=True,
         description="time that a shutdown waits for work in flight",

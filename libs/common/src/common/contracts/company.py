@@ -6,16 +6,26 @@ dates are `YYYY-MM-DD`, percentages are strings of a decimal number.
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, GetPydanticSchema
+from pydantic_core import core_schema
 
 from common.contracts.contract import Contract
 from common.domain.countries import Country as Country
 from common.domain.keys import CompanyKey as CompanyKey
+from common.domain.keys import RegisterKey as RegisterKey
 from common.domain.keys import UnitKey as UnitKey
-from common.domain.keys import company_key as company_key
-from common.domain.keys import unit_key as unit_key
+
+#: A company's key as a field of a contract; in JSON `<country>:<registration number>`.
+CompanyKeyText = Annotated[
+    CompanyKey,
+    GetPydanticSchema(
+        lambda _type, _handler: core_schema.no_info_after_validator_function(
+            CompanyKey.parse, core_schema.str_schema()
+        )
+    ),
+]
 
 
 class Status(StrEnum):
@@ -175,7 +185,7 @@ class ProductionUnit(Contract):
     #: The other fields are absent where only the company's record lists the unit (Denmark).
     number: str
     name: str | None = None
-    #: Whether it is the company's main unit; computed from its units when they are read.
+    #: True if it is the company's main unit; computed from its units when they are read.
     main: bool | None = False
     status: Status | None = None
     address: Address | None = None

@@ -22,12 +22,12 @@ class DeliveryTask(Contract):
 
 
 class DeliveryTasks(Contract):
-    """One message: deliveries that became due at the same moment."""
+    """One message: deliveries that became due at the same time."""
 
     #: An unknown version fails to decode, and the message ends in the dead letters.
     v: Literal[1] = 1
     tasks: tuple[DeliveryTask, ...] = Field(min_length=1)
-    #: Whether more deliveries of the same webhooks are due without messages of their own.
+    #: True if more deliveries of the same webhooks are due without messages of their own.
     more: bool = False
 
 

@@ -34,6 +34,8 @@ class EventType(StrEnum):
     PRODUCTION_UNIT_ENDED = "production_unit.ended"
     EINVOICING_CHANGED = "einvoicing.changed"
     WEBHOOK_TEST = "webhook.test"
+    WEBHOOK_FAILING = "webhook.failing"
+    WEBHOOK_DISABLED = "webhook.disabled"
 
 
 class Change(Contract):
@@ -50,10 +52,36 @@ class EventCompany(Company):
     revision: int
 
 
+class EventWebhook(Contract):
+    """The webhook that an event is about."""
+
+    id: str
+    url: str
+    description: str | None = None
+    #: RFC 3339, UTC, `Z`.
+    disabled_at: str | None = None
+    disabled_reason: str | None = None
+
+
+class FailedDelivery(Contract):
+    """The last attempt of a delivery that fails."""
+
+    delivery_id: str
+    event_id: str
+    event_type: EventType
+    attempt: int
+    response_code: int | None
+    #: Cause in one word.
+    error: str
+
+
 class EventData(Contract):
     company: EventCompany | None = None
     changes: tuple[Change, ...] = ()
     production_unit: ProductionUnit | None = None
+    #: Only in events about a webhook, which have none of the above.
+    webhook: EventWebhook | None = None
+    delivery: FailedDelivery | None = None
 
 
 class RegistryEvent(Contract):
@@ -63,22 +91,29 @@ class RegistryEvent(Contract):
     type: EventType
     #: RFC 3339, UTC, `Z`.
     occurred_at: str
-    #: Absent, like `vat` and `revision`, in `webhook.test` only.
+    #: Absent, like `vat` and `revision`, in events of webhooks only.
     country: Country | None = None
     vat: str | None = None
     revision: int | None = None
     data: EventData | None = None
+    #: True if the event is invented and was requested by the webhook's owner; absent otherwise.
+    test: bool = False
 
 
 def encode_event(event: RegistryEvent) -> bytes:
     """The bytes that are stored, sent over the broker and POSTed, the same for every attempt."""
     public = event.model_dump(mode="json", exclude={"data"})
+    if not event.test:
+        del public["test"]
     public["data"] = {} if event.data is None else _public_data(event.data)
     return orjson.dumps(public)
 
 
 def _public_data(data: EventData) -> dict[str, Any]:
-    public = data.model_dump(mode="json")
+    if data.webhook is not None:
+        of_webhook = {"webhook"} if data.delivery is None else {"webhook", "delivery"}
+        return data.model_dump(mode="json", include=of_webhook)
+    public = data.model_dump(mode="json", exclude={"webhook", "delivery"})
     if data.production_unit is None:
         del public["production_unit"]
     return public

@@ -8,25 +8,39 @@ from common.contracts.contract import Contract
 class Unavailable(Exception):
     """A broker, database or service cannot be reached now; the message names which.
 
-    Any port may raise it; the RPC server reports it as `service_unavailable`.
+    Any port may raise it; the RPC server reports it as `unavailable`, without the message.
     """
 
 
 class FailureCode(StrEnum):
-    """The problem codes (spec/decisions.md section 1) that a service behind the gateway gives."""
+    """Codes of failed requests: those of the domain, which clients see, and neutral ones.
+
+    A code unknown to this release is parsed as `internal`, so that during an upgrade it fails
+    one request and not its whole batch.
+    """
 
     INVALID_PARAMETER = "invalid_parameter"
     INVALID_BODY = "invalid_body"
     COMPANY_NOT_FOUND = "company_not_found"
     WEBHOOK_NOT_FOUND = "webhook_not_found"
     DELIVERY_NOT_FOUND = "delivery_not_found"
+    EVENT_NOT_FOUND = "event_not_found"
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_LIMIT_REACHED = "webhook_limit_reached"
     DELIVERY_PENDING = "delivery_pending"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
-    INTERNAL_ERROR = "internal_error"
-    SERVICE_UNAVAILABLE = "service_unavailable"
-    LOOKUP_TIMEOUT = "lookup_timeout"
+    #: Neutral: only the RPC server and client report these, and the gateway supplies their texts.
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    UNAVAILABLE = "unavailable"
+    INTERNAL = "internal"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "FailureCode | None":
+        return cls.INTERNAL if isinstance(value, str) else None
+
+
+#: The neutral codes: the request was not carried out, or not known to be.
+NEUTRAL = frozenset({FailureCode.DEADLINE_EXCEEDED, FailureCode.UNAVAILABLE, FailureCode.INTERNAL})
 
 
 class FieldError(Contract):
@@ -37,8 +51,8 @@ class FieldError(Contract):
 
 
 class Failure(Contract):
-    """A typed failure with a message for clients."""
+    """The failure of one request; `detail` is written for clients, and empty for neutral codes."""
 
     code: FailureCode
-    detail: str
+    detail: str = ""
     errors: tuple[FieldError, ...] = ()

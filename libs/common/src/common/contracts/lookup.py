@@ -29,7 +29,7 @@ class LookupRequest(Contract):
     #: Tried in this order; the first that finds a company answers.
     questions: tuple[Question, ...] = Field(min_length=1)
     include: tuple[Include, ...] = ()
-    #: Whether the types of the questions were inferred from a bare term.
+    #: True if the types of the questions were inferred from a bare term.
     inferred: bool = False
 
 

@@ -9,6 +9,15 @@ from common.contracts.company import Country
 EVENTS_EXCHANGE = "registry.events"
 
 
+# The request queues of RPC. Each name is a fanout exchange, to which each server binds an exclusive
+# queue of its own; clients publish to these (ADR 0037).
+
+
+#: Arguments of a server's queue. A server keeps it empty; the limit, beyond which the oldest
+#: request is dropped, bounds what the broker holds for a process that stands still.
+REQUESTS_ARGUMENTS: dict[str, Any] = {"x-max-length": 500}
+
+
 def lookup_queue(country: Country) -> str:
     """Queue of one country's indexed reads, apart from the slower name searches."""
     return f"rpc.lookup.{country}"
@@ -26,6 +35,26 @@ def suggest_queue(country: Country) -> str:
 
 WEBHOOKS_QUEUE = "rpc.webhooks"
 
+#: Queue of reads of the event feed.
+FEED_QUEUE = "rpc.events"
+#: Queue of reads of single events.
+EVENT_QUEUE = "rpc.event"
+#: Queue of events about webhooks, to be stored in the outbox.
+OWNER_EVENTS_QUEUE = "rpc.owner_events"
+
+#: Request queues that a gateway calls.
+GATEWAY_QUEUES = (
+    *map(lookup_queue, Country),
+    *map(search_queue, Country),
+    *map(suggest_queue, Country),
+    FEED_QUEUE,
+    EVENT_QUEUE,
+    WEBHOOKS_QUEUE,
+)
+
+#: Topic exchange of notices that events were published, broadcast to every gateway.
+FEED_EXCHANGE = "registry.feed"
+
 #: Registry events, to be matched with webhooks and stored as deliveries.
 EVENTS_QUEUE = "dispatcher.events"
 #: Tasks of first attempts, apart from retries so that these never delay them.
@@ -40,7 +69,7 @@ DEAD_LETTERS_QUEUE = "dispatcher.dead_letters"
 _NO_DELIVERY_LIMIT = 1_000_000
 
 _DURABLE: dict[str, Any] = {"x-queue-type": "quorum"}
-# Without this a dead letter is lost when its target is unavailable at that moment. It needs
+# Without this a dead letter is lost if its target is unavailable at that time. It needs
 # `reject-publish`: with the other overflow behaviour it silently falls back to at-most-once.
 _AT_LEAST_ONCE = {"x-dead-letter-strategy": "at-least-once", "x-overflow": "reject-publish"}
 

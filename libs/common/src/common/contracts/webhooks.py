@@ -5,14 +5,14 @@ carries the ready JSON, which the gateway passes through.
 """
 
 from enum import StrEnum
-from typing import Any, Literal, NewType
+from typing import Any, NewType
 from uuid import UUID
 
 import orjson
 from pydantic import ConfigDict, Field
 
-from common.contracts.company import Country
-from common.contracts.contract import Contract
+from common.contracts.company import CompanyKeyText, Country
+from common.contracts.contract import Contract, Timestamp
 from common.contracts.events import EventType, RegistryEvent, encode_event
 
 #: `wh_` and 32 hexadecimal digits.
@@ -43,31 +43,78 @@ class AttemptStatus(StrEnum):
 
 
 class WebhookFilter(Contract):
-    """Selects companies; an empty list matches all, and both lists must match."""
+    """Selects events; an empty list matches all, and every list must match."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     countries: tuple[Country, ...] = ()
-    #: `<country>:<registration number>`.
-    companies: tuple[str, ...] = ()
+    companies: tuple[CompanyKeyText, ...] = ()
+    #: Codes of legal forms as the registers have them, such as `80` or `AS`.
+    forms: tuple[str, ...] = ()
+    #: Beginnings of industry codes, with or without dots.
+    industries: tuple[str, ...] = ()
+    #: Names of municipalities, in any case.
+    municipalities: tuple[str, ...] = ()
+    #: Fields of changes, or their beginnings: `address` is also `address.street`.
+    fields: tuple[str, ...] = ()
 
 
-class PublicWebhook(Contract):
-    """A webhook as its owner sees it, without the secret."""
+class AttemptCounts(Contract):
+    """Attempts of the last 24 hours, each counted up to 10,000."""
 
-    id: str
+    succeeded: int = 0
+    failed: int = 0
+
+
+class WebhookHealth(Contract):
+    """Outcomes of a webhook's recent attempts."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    last_success_at: Timestamp | None = None
+    last_failure_at: Timestamp | None = None
+    #: Failed attempts since the last success, at most 1,000.
+    consecutive_failures: int = 0
+    #: The first of them.
+    failing_since: Timestamp | None = None
+    last_24h: AttemptCounts = AttemptCounts()
+
+
+class Webhook(Contract):
+    """A webhook without its secret; its JSON is public and omits the excluded fields."""
+
+    # Every public field is always present, also one with a default.
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+    id: WebhookId
+    owner: str = Field(exclude=True)
     url: str
+    #: The host of `url` in lower case, without a trailing dot; concurrency limits count by it.
+    host: str = Field(exclude=True)
     #: Event types (`company.updated`), families (`company.*`) or `*`.
     events: tuple[str, ...]
     filter: WebhookFilter | None
     description: str | None
-    status: WebhookStatus
-    #: RFC 3339, UTC, `Z`, as every time here.
-    disabled_at: str | None
-    disabled_reason: DisabledReason | None
-    created_at: str
-    updated_at: str
+    #: Names of the owner's headers; their values are never shown.
+    headers: tuple[str, ...] = ()
+    #: Headers to store with their values, when the owner gives them.
+    new_headers: dict[str, str] | None = Field(default=None, exclude=True, repr=False)
+    status: WebhookStatus = WebhookStatus.ENABLED
+    disabled_at: Timestamp | None = None
+    disabled_reason: DisabledReason | None = None
+    health: WebhookHealth = WebhookHealth()
+    created_at: Timestamp
+    updated_at: Timestamp
+    #: Incremented by each disable and enable, so that deliveries of an earlier state can be
+    #: recognized.
+    generation: int = Field(default=1, exclude=True)
+
+    @property
+    def enabled(self) -> bool:
+        return self.status is WebhookStatus.ENABLED
 
 
-class WebhookWithSecret(PublicWebhook):
+class WebhookWithSecret(Webhook):
     """The answer to creating a webhook or rotating its secret: only these two show a secret."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -77,13 +124,13 @@ class WebhookWithSecret(PublicWebhook):
 
 
 class WebhookList(Contract):
-    webhooks: tuple[PublicWebhook, ...]
+    webhooks: tuple[Webhook, ...]
 
 
-class PublicAttempt(Contract):
+class Attempt(Contract):
     """One attempt to deliver, or one delivery that was cancelled before a further attempt."""
 
-    delivery_id: str
+    delivery_id: DeliveryId
     event_id: str
     event_type: EventType
     #: Counts from 1; 0 when a delivery was cancelled before its first attempt.
@@ -93,12 +140,41 @@ class PublicAttempt(Contract):
     #: Cause in one word: `timeout`, `dns`, `http_status`, `webhook_disabled`, …
     error: str | None
     duration_ms: int | None
-    attempted_at: str | None
-    next_attempt_at: str | None
+    attempted_at: Timestamp | None
+    next_attempt_at: Timestamp | None
 
 
 class AttemptList(Contract):
-    deliveries: tuple[PublicAttempt, ...]
+    deliveries: tuple[Attempt, ...]
+    #: `after` of the next page; None at the end.
+    cursor: str | None = None
+
+
+class DeliveryStatus(StrEnum):
+    #: An attempt is due, scheduled or being made.
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Delivery(Contract):
+    """One delivery with its request and all of its attempts."""
+
+    delivery_id: DeliveryId
+    event_id: str
+    event_type: EventType
+    occurred_at: Timestamp
+    status: DeliveryStatus
+    #: Cause of the cancellation in one word.
+    reason: str | None
+    next_attempt_at: Timestamp | None
+    #: The body as sent, the same for every attempt; None once the event's company was removed.
+    body: str | None
+    #: The headers of the last attempt, or of the first that will be made; signatures are masked.
+    headers: dict[str, str]
+    #: The first attempt first.
+    attempts: tuple[Attempt, ...]
 
 
 class AcceptedDelivery(Contract):
@@ -134,9 +210,29 @@ class Operation(StrEnum):
     ROTATE_SECRET = "rotate_secret"  # noqa: S105 (the name of an operation)
     TEST = "test"
     DELIVERIES = "deliveries"
+    DELIVERY = "delivery"
     RETRY = "retry"
     RECOVER = "recover"
     EVENT_TYPES = "event_types"
+
+
+#: Attempts listed by default (spec section 8), and at most.
+LISTED, MAX_LISTED = 50, 100
+
+
+class DeliveryQuery(Contract):
+    """Selects the attempts to list, newest first."""
+
+    #: None lists attempts made, `cancelled` the cancelled deliveries.
+    status: AttemptStatus | None = None
+    #: Empty: all.
+    types: tuple[EventType, ...] = ()
+    #: Bounds of `attempted_at`, or of a cancelled delivery's event; both inclusive.
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    limit: int = Field(default=LISTED, ge=1, le=MAX_LISTED)
+    #: Cursor of the previous page, unvalidated.
+    after: str | None = None
 
 
 class WebhookRequest(Contract):
@@ -155,8 +251,7 @@ class WebhookRequest(Contract):
     body: bytes = b""
     #: The `Idempotency-Key` header.
     idempotency_key: str | None = None
-    #: Selects the deliveries listed: attempts made, or cancelled deliveries.
-    status: Literal[AttemptStatus.CANCELLED] | None = None
+    query: DeliveryQuery = DeliveryQuery()
 
 
 class WebhookReply(Contract):
@@ -171,7 +266,7 @@ class WebhookReply(Contract):
     body: bytes = Field(default=b"", repr=False)
     #: The path of the created resource.
     location: str | None = None
-    #: Whether it is the stored answer to an earlier request with the same `Idempotency-Key`.
+    #: True if it is the stored answer to an earlier request with the same `Idempotency-Key`.
     replayed: bool = False
 
 
@@ -179,10 +274,17 @@ class AddressedEvent(RegistryEvent):
     """An event on the broker: the public event, and its webhook if it is for one only."""
 
     webhook_id: WebhookId | None = None
+    #: The owner whose webhooks receive it, if it is about one of them.
+    owner: str | None = None
+
+
+def encode_for_owner(owner: str, event: bytes) -> bytes:
+    """Encode a public event for the webhooks of its owner."""
+    return orjson.dumps({**orjson.loads(event), "owner": owner})
 
 
 def encode_for(webhook_id: WebhookId, event: RegistryEvent) -> bytes:
-    """Encode an event for one webhook only; the webhook's id is beside the event."""
+    """Encode an event for one webhook only; the webhook's id is a separate member."""
     return orjson.dumps({**orjson.loads(encode_event(event)), "webhook_id": webhook_id})
 
 
@@ -192,8 +294,8 @@ def decode_addressed(message: bytes) -> tuple[AddressedEvent, bytes]:
     Raises pydantic.ValidationError.
     """
     event = AddressedEvent.model_validate_json(message)
-    if event.webhook_id is None:
+    if event.webhook_id is None and event.owner is None:
         return event, message
-    public = orjson.loads(message)
-    del public["webhook_id"]
+    addressed = orjson.loads(message)
+    public = {name: addressed[name] for name in addressed if name not in ("webhook_id", "owner")}
     return event, orjson.dumps(public)

@@ -1,19 +1,51 @@
-"""Keys of companies and units across both registers."""
+"""Keys of companies and units across both registers.
 
-from typing import NewType
+A key is its text, `<country>:<number>`, with fields. MongoDB, JSON and logs take it as it is, and
+it hashes as fast as a string; a named tuple would be stored by MongoDB as an array.
+"""
+
+from collections.abc import Callable
+from typing import Self
 
 from common.domain.countries import Country
 
-#: `<country>:<registration number>`, e.g. `dk:25052943`.
-CompanyKey = NewType("CompanyKey", str)
 
-#: `<country>:<unit number>`: ten digits in Denmark, nine in Norway.
-UnitKey = NewType("UnitKey", str)
+class RegisterKey(str):
+    """The key of a company or a unit."""
+
+    __slots__ = ()
+
+    def __new__(cls, country: Country, number: str) -> Self:
+        return str.__new__(cls, f"{country}:{number}")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The key with this text, which is trusted: it was stored or validated before."""
+        return str.__new__(cls, text)
+
+    @property
+    def country(self) -> Country:
+        return Country(self.partition(":")[0])
+
+    @property
+    def number(self) -> str:
+        return self.partition(":")[2]
+
+    def __reduce__(self) -> tuple[Callable[..., "RegisterKey"], tuple[type["RegisterKey"], str]]:
+        return str.__new__, (type(self), str(self))
 
 
-def company_key(country: Country, vat: str) -> CompanyKey:
-    return CompanyKey(f"{country}:{vat}")
+class CompanyKey(RegisterKey):
+    """A company by its registration number, e.g. `dk:25052943`."""
+
+    __slots__ = ()
+
+    @property
+    def vat(self) -> str:
+        return self.number
 
 
-def unit_key(country: Country, number: str) -> UnitKey:
-    return UnitKey(f"{country}:{number}")
+class UnitKey(RegisterKey):
+    """A production unit by its number: ten digits in Denmark, nine in Norway."""
+
+    __slots__ = ()

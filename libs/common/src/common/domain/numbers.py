@@ -23,7 +23,7 @@ class InvalidIdentifier(ValueError):
 
 
 def is_digits(text: str, count: int) -> bool:
-    """Whether the text is that many ASCII digits and nothing else."""
+    """True if the text consists of that many ASCII digits."""
     return len(text) == count and text.isascii() and text.isdecimal()
 
 
@@ -99,13 +99,13 @@ def searchable_phones(phones: Sequence[str], country: Country) -> tuple[str, ...
 
 
 def registration_number_checks(number: str, country: Country) -> bool:
-    """Whether the check digit is valid."""
+    """True if the check digit is valid."""
     formats = FORMATS[country]
     return is_digits(number, formats.vat_digits) and _weighs(number, formats.vat_weights, 11)
 
 
 def gln_checks(number: str) -> bool:
-    """Whether the check digit of a global location number is valid (GS1)."""
+    """True if the check digit of a global location number is valid (GS1)."""
     return is_digits(number, GLN_DIGITS) and _weighs(number, _GLN_WEIGHTS, 10)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from common.domain.countries import FORMATS, Country
-from common.domain.keys import CompanyKey, UnitKey, company_key, unit_key
+from common.domain.keys import CompanyKey, UnitKey
 from common.domain.numbers import GLN_DIGITS, InvalidIdentifier, bare_number, gln_checks
 
 GLN_SCHEME: Final = "0088"
@@ -71,8 +71,8 @@ class Participant:
         if scheme is None or scheme.country is None or scheme.holder == "none":
             return None
         if scheme.holder == "unit":
-            return unit_key(scheme.country, self.value)
-        return company_key(scheme.country, self.value)
+            return UnitKey(scheme.country, self.value)
+        return CompanyKey(scheme.country, self.value)
 
 
 def parse_participant(text: str) -> Participant:

@@ -2,7 +2,7 @@
 
 aio-pika's robust connection restores channels, queues and consumers one by one, each with traps of
 its own (an exclusive queue that cannot be consumed again, channels without a reference, a fixed
-interval that reconnects every process at once). Here a lost connection is discarded, and every
+interval that reconnects all processes together). Here a lost connection is discarded, and every
 attachment opens its channel and declares its queues and consumers anew.
 """
 
@@ -20,6 +20,7 @@ from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
+from common.messaging.content import ContentChannel, ContentTransport
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 
@@ -75,7 +76,7 @@ def _reason(error: BrokerUnavailable) -> str:
 def _stay_cancelled(error: Exception) -> None:
     """Raises CancelledError when it caused the library's error.
 
-    aiormq replaces it when its connection is lost at the same moment. A caller that retries after
+    aiormq replaces it when its connection is lost at the same time. A caller that retries after
     an error would otherwise never be cancelled.
     """
     task = asyncio.current_task()
@@ -104,16 +105,18 @@ class SupervisedConnection:
         self._lost: asyncio.Future[str] | None = None
         self._attached = asyncio.Event()
         self._blocked = False
+        self._transport = ContentTransport()
         self.name = name
+        _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
 
     @property
     def ready(self) -> bool:
         return self._attached.is_set()
 
-    async def until_ready(self, limit: float) -> None:
-        """Wait at most `limit` seconds for the connection; raises BrokerUnavailable."""
+    async def until_ready(self, timeout: float) -> None:
+        """Wait at most `timeout` seconds for the connection; raises BrokerUnavailable."""
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(timeout):
                 await self._attached.wait()
         except TimeoutError:
             raise BrokerUnavailable("the broker cannot be reached") from None
@@ -159,6 +162,10 @@ class SupervisedConnection:
         )
         return channel
 
+    async def content_of(self, channel: AbstractChannel) -> ContentChannel:
+        """The messages of a channel that `open_channel` opened, to be read and written directly."""
+        return await self._transport.content_of(channel)
+
     async def run(self) -> None:
         """Connects, and connects again after each loss, until cancelled."""
         waits = delays(self._random)
@@ -173,17 +180,19 @@ class SupervisedConnection:
                 log.warning("broker.lost", connection=self.name, reason=reason)
             except BrokerUnavailable as error:
                 if not said:
-                    log.warning("broker.away", connection=self.name, reason=_reason(error))
+                    log.warning("broker.unavailable", connection=self.name, reason=_reason(error))
                     said = True
             await asyncio.sleep(next(waits))
 
     async def _connected_once(self) -> str:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            connection = await aio_pika.connect(
-                self._url,
+            connection = aio_pika.Connection(
+                aio_pika.connection.make_url(self._url, heartbeat=HEARTBEAT),
                 client_properties={"connection_name": self.name},
-                heartbeat=HEARTBEAT,
             )
+            self._transport = ContentTransport()
+            connection.kwargs["transport_factory"] = self._transport
+            await connection.connect()
         self._connection = connection
         self._lost = asyncio.get_running_loop().create_future()
         connection.close_callbacks.add(lambda _connection, error: self.lost(repr(error)))
@@ -243,21 +252,21 @@ class SupervisedConnection:
 class Publishing:
     """Publishes in flight on a channel; all fail when its connection is abandoned.
 
-    A blocked connection never confirms what was sent over it, and takes seconds to close.
+    A blocked connection never confirms messages sent over it, and takes seconds to close.
     """
 
     def __init__(self) -> None:
         self._timeouts: set[asyncio.Timeout] = set()
 
     @asynccontextmanager
-    async def within(self, limit: float | None) -> AsyncIterator[None]:
-        """Runs the body for at most `limit` seconds; raises TimeoutError after `give_up`, too."""
-        async with asyncio.timeout(limit) as timeout:
-            self._timeouts.add(timeout)
+    async def within(self, timeout: float | None) -> AsyncIterator[None]:
+        """Runs the body for at most `timeout` seconds; raises TimeoutError after `give_up`, too."""
+        async with asyncio.timeout(timeout) as running:
+            self._timeouts.add(running)
             try:
                 yield
             finally:
-                self._timeouts.discard(timeout)
+                self._timeouts.discard(running)
 
     def give_up(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -267,7 +276,7 @@ class Publishing:
 
 
 async def _is_unblocked(connection: AbstractConnection) -> bool:
-    # aiormq has no callback for it, but its `ready()` returns at once unless it is blocked.
+    # aiormq has no callback for it, but its `ready()` returns immediately unless it is blocked.
     transport = connection.transport
     if transport is None:
         return True

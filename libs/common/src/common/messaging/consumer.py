@@ -13,6 +13,7 @@ from aio_pika.exceptions import ChannelInvalidStateError
 from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
+from common.contracts.traces import read
 from common.messaging.connection import (
     CONNECT_TIMEOUT,
     BrokerUnavailable,
@@ -21,6 +22,7 @@ from common.messaging.connection import (
 )
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.topology import Topology, declare
+from common.runtime import tracing
 from common.runtime.backoff import delays
 
 #: Handles one message. Raises `Unavailable` if it has to be retried later; any other exception is
@@ -29,11 +31,11 @@ Handler = Callable[[bytes], Awaitable[None]]
 
 #: Seconds for which a message is held during an outage before it is requeued, well below the
 #: broker's consumer timeout (30 minutes).
-HOLD_LIMIT = 900.0
+HOLD_TIMEOUT = 900.0
 #: Failed tries of one message, with growing waits between them, before it is a dead letter.
 MAX_TRIES = 5
 
-_CONSUMED = Counter("broker_consumed_total", "Messages by outcome", ["queue", "outcome"])
+_CONSUMED = Counter("broker_messages_consumed_total", "Messages by outcome", ["queue", "outcome"])
 _HELD = Gauge("broker_messages_held", "Messages held while a dependency is unavailable", ["queue"])
 
 log = structlog.get_logger()
@@ -50,7 +52,7 @@ class Consumer:
     """Takes messages off one queue, at most `prefetch` at a time.
 
     During an outage the messages in hand are kept unacked and tried again with backoff, and the
-    broker hands out no further ones. A message whose tries fail otherwise is rejected after
+    broker delivers no further ones. A message whose tries fail otherwise is rejected after
     `MAX_TRIES`, which makes it a dead letter. Only tries count: a lost connection does not.
     """
 
@@ -63,25 +65,29 @@ class Consumer:
         topology: Topology,
         prefetch: int,
         random: Random,
-        hold_limit: float = HOLD_LIMIT,
+        hold_timeout: float = HOLD_TIMEOUT,
     ) -> None:
-        """`hold_limit` in seconds."""
+        """`hold_timeout` in seconds."""
         self._link = link
         self._queue_name = queue
         self._handler = handler
         self._topology = topology
         self._prefetch = prefetch
         self._random = random
-        self._hold_limit = hold_limit
+        self._hold_timeout = hold_timeout
         self._channel: AbstractChannel | None = None
-        self._in_flight = InFlightHandlers(self._work)
+        self._in_flight = InFlightHandlers()
+        for outcome in _Outcome:  # Prometheus sees no increase in a counter's first sample
+            _CONSUMED.labels(queue, outcome)
+        _HELD.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         await declare(channel, self._topology)
         self._channel = channel
-        await self._in_flight.begin(await channel.get_queue(self._queue_name, ensure=False))
+        queue = await channel.get_queue(self._queue_name, ensure=False)
+        await self._in_flight.begin(queue, self._take)
 
     def detach(self) -> None:
         # The broker redelivers unacked messages, here or elsewhere. Running handlers finish;
@@ -93,20 +99,41 @@ class Consumer:
         """Stops consuming, then waits at most `grace` seconds for running handlers."""
         await self._in_flight.drain(grace)
 
+    async def _take(self, message: AbstractIncomingMessage) -> None:
+        self._in_flight.start(self._work(message))
+
     async def _work(self, message: AbstractIncomingMessage) -> None:
         held = _Held(self._queue_name)
+        span = self._begin(message)
         try:
             outcome = await self._outcome(message, held)
         finally:
             held.end()
+        if span is not None:
+            span.end(error=None if outcome is _Outcome.HANDLED else outcome)
         _CONSUMED.labels(self._queue_name, outcome).inc()
         await self._settle(message, outcome)
+
+    def _begin(self, message: AbstractIncomingMessage) -> tracing.Span | None:
+        """Continues the trace of a message, in a span where they are exported."""
+        trace = read(message.headers) if message.headers else None
+        span = None
+        if trace is not None and tracing.tracer is not None:
+            span = tracing.tracer.begin(
+                f"process {self._queue_name}",
+                tracing.Kind.CONSUMER,
+                trace,
+                tracing.of_queue(self._queue_name),
+            )
+            trace = span.context
+        tracing.CURRENT.set(trace)
+        return span
 
     async def _outcome(self, message: AbstractIncomingMessage, held: "_Held") -> _Outcome:
         """Runs the handler until it has an outcome; waits between two tries."""
         waits = delays(self._random)
         clock = asyncio.get_running_loop().time
-        held_until = clock() + self._hold_limit
+        held_until = clock() + self._hold_timeout
         failures = 0
         while True:
             try:
@@ -122,9 +149,7 @@ class Consumer:
                 if failures == MAX_TRIES:
                     log.exception("consumer.failed", queue=self._queue_name, id=message.message_id)
                     return _Outcome.FAILED
-                log.warning(
-                    "consumer.trying_again", queue=self._queue_name, error=type(error).__name__
-                )
+                log.warning("consumer.retrying", queue=self._queue_name, error=type(error).__name__)
             if _is_lost(message):
                 return _Outcome.GIVEN_OUT_AGAIN
             await asyncio.sleep(next(waits))
@@ -166,7 +191,7 @@ class _Held:
 
 
 def _is_lost(message: AbstractIncomingMessage) -> bool:
-    """Whether the message's channel is closed, so that the broker has redelivered it."""
+    """True if the message's channel is closed, so that the broker has redelivered it."""
     try:
         return message.channel.is_closed
     except ChannelInvalidStateError:
@@ -175,12 +200,12 @@ def _is_lost(message: AbstractIncomingMessage) -> bool:
 
 @asynccontextmanager
 async def consuming(
-    link: SupervisedConnection, consumer: Consumer, *, drain_limit: float
+    link: SupervisedConnection, consumer: Consumer, *, drain_timeout: float
 ) -> AsyncIterator[None]:
     """Consumes during the body; leaving stops consuming first, then waits for running handlers."""
     await link.add(consumer)
     try:
         yield
     finally:
-        await consumer.drain(drain_limit)
+        await consumer.drain(drain_timeout)
         link.remove(consumer)

@@ -34,26 +34,26 @@ class DeadLetters:
         self._channel = channel
         self._queue = queue
 
-    async def look(self, *, most: int) -> list[DeadLetter]:
+    async def look(self, *, limit: int) -> list[DeadLetter]:
         """The oldest letters; they stay in the queue."""
         with broker_calls():
-            taken = [message async for message in self._take(most)]
+            taken = [message async for message in self._take(limit)]
             for message in taken:
                 await message.nack(requeue=True)
         return [_letter(message) for message in taken]
 
-    async def requeue(self, *, most: int, message_id: str | None = None) -> int:
+    async def requeue(self, *, limit: int, message_id: str | None = None) -> int:
         """Moves letters back to the queues that they failed in; returns the number."""
-        return await self._settle(most, message_id, put_back=True)
+        return await self._settle(limit, message_id, put_back=True)
 
-    async def drop(self, *, most: int, message_id: str | None = None) -> int:
+    async def drop(self, *, limit: int, message_id: str | None = None) -> int:
         """Deletes letters; returns the number."""
-        return await self._settle(most, message_id, put_back=False)
+        return await self._settle(limit, message_id, put_back=False)
 
-    async def _settle(self, most: int, message_id: str | None, *, put_back: bool) -> int:
+    async def _settle(self, limit: int, message_id: str | None, *, put_back: bool) -> int:
         done, others = 0, []
         with broker_calls():
-            async for message in self._take(most):
+            async for message in self._take(limit):
                 letter = _letter(message)
                 if message_id not in (None, letter.message_id) or (put_back and not letter.queue):
                     others.append(message)
@@ -81,9 +81,9 @@ class DeadLetters:
         except DeliveryError:
             raise BrokerUnavailable(f"the queue {letter.queue} does not take messages") from None
 
-    async def _take(self, most: int) -> AsyncIterator[AbstractIncomingMessage]:
+    async def _take(self, limit: int) -> AsyncIterator[AbstractIncomingMessage]:
         queue = await self._channel.get_queue(self._queue, ensure=False)
-        for _ in range(most):
+        for _ in range(limit):
             try:
                 yield await queue.get(timeout=CONNECT_TIMEOUT)
             except QueueEmpty:

@@ -1,4 +1,4 @@
-"""Topology of webhook deliveries, declared by the registry and the dispatcher alike.
+"""Topology of webhook deliveries, declared by both the registry and the dispatcher.
 
 The registry publishes test events and tasks, the dispatcher consumes; either may start first
 without losing a message.
@@ -24,7 +24,7 @@ _EVERY_EVENT = Binding(EVENTS_EXCHANGE, "#")
 
 
 def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
-    """Everything from event to dead letter, and a delay queue for each of `delays`."""
+    """The queues from event to dead letter, and a delay queue for each of `delays`."""
     return Topology(
         topic_exchanges=(EVENTS_EXCHANGE,),
         queues=(

@@ -65,7 +65,7 @@ class QueueProbe:
         """The state of a queue; None when it does not exist. Raises BrokerUnavailable."""
         if self._connection is None:
             raise BrokerUnavailable("the broker cannot be reached")
-        # A channel of its own: the broker closes it when the queue does not exist.
+        # A separate channel: the broker closes it when the queue does not exist.
         channel = self._connection.channel(publisher_confirms=False)
         with broker_calls():
             await channel.initialize(timeout=CONNECT_TIMEOUT)

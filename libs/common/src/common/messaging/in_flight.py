@@ -13,26 +13,34 @@ log = structlog.get_logger()
 
 
 class InFlightHandlers:
-    """Runs `work` on each message in its own task, and tracks the running tasks."""
+    """Tracks the tasks that handle messages, each in its own."""
 
-    def __init__(
-        self, work: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]]
-    ) -> None:
-        self._work = work
+    def __init__(self) -> None:
         self._queue: AbstractQueue | None = None
         self._tag = ""
         self._running: set[asyncio.Task[None]] = set()
         self._ended = False
 
-    async def begin(self, queue: AbstractQueue) -> None:
-        """Starts consuming; the channel's prefetch bounds the messages in flight.
+    async def begin(
+        self,
+        queue: AbstractQueue,
+        take: Callable[[AbstractIncomingMessage], Coroutine[Any, Any, None]],
+        *,
+        no_ack: bool = False,
+    ) -> bool:
+        """Starts consuming; with acks the channel's prefetch bounds the messages in flight.
 
-        After `drain` it does nothing: a connection may be restored during shutdown.
+        After `drain` it does nothing and returns False: a connection may be restored during
+        shutdown.
         """
         if self._ended:
-            return
-        self._tag = await queue.consume(self._take, timeout=CONNECT_TIMEOUT)
+            return False
+        self._tag = await queue.consume(take, no_ack=no_ack, timeout=CONNECT_TIMEOUT)
         self._queue = queue
+        return True
+
+    def __len__(self) -> int:
+        return len(self._running)
 
     def forget(self) -> None:
         """Drops the closed channel. Running handlers finish, though settling then fails."""
@@ -52,9 +60,12 @@ class InFlightHandlers:
             for task in late:
                 task.cancel()
 
-    async def _take(self, message: AbstractIncomingMessage) -> None:
-        # Not awaited here: when a channel closes, aiormq cancels the awaits of its callbacks,
-        # and a lost connection must not interrupt work in progress.
-        task = asyncio.create_task(self._work(message))
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Handles one message.
+
+        Not in the callback that takes it: when a channel closes, aiormq cancels the awaits of its
+        callbacks, and a lost connection must not interrupt work in progress.
+        """
+        task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)

@@ -15,8 +15,10 @@ from common.messaging.connection import (
     broker_calls,
 )
 from common.messaging.topology import Topology, declare
+from common.runtime import tracing
 
-_PUBLISHED = Counter("broker_published_total", "Messages by outcome", ["outcome"])
+_PUBLISHED = Counter("broker_messages_published_total", "Messages by outcome", ["outcome"])
+_OUTCOMES = ("confirmed", "unroutable", "broker_unavailable")
 
 
 class Unroutable(Exception):
@@ -24,7 +26,7 @@ class Unroutable(Exception):
 
 
 class Publisher:
-    """Publishes persistent messages with confirms and `mandatory`, each within a time limit."""
+    """Publishes persistent messages with confirms and `mandatory`, each within `timeout`."""
 
     def __init__(
         self,
@@ -32,14 +34,16 @@ class Publisher:
         *,
         topology: Topology,
         new_id: Callable[[], str],
-        limit: timedelta,
+        timeout: timedelta,
     ) -> None:
         self._link = link
         self._topology = topology
         self._new_id = new_id
-        self._limit = limit.total_seconds()
+        self._timeout = timeout.total_seconds()
         self._channel: AbstractChannel | None = None
         self._publishing = Publishing()
+        for outcome in _OUTCOMES:  # Prometheus sees no increase in a counter's first sample
+            _PUBLISHED.labels(outcome)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=True)
@@ -57,16 +61,18 @@ class Publisher:
         """
         if self._channel is None:
             raise BrokerUnavailable("the broker cannot be reached")
+        trace = tracing.CURRENT.get()
         # aiormq matches a returned message to its publish by this id, so it is new for each.
         message = Message(
             body,
             message_id=self._new_id(),
             delivery_mode=DeliveryMode.PERSISTENT,
             content_type="application/json",
+            headers=None if trace is None else dict(trace.fields()),
         )
         try:
             with broker_calls():
-                async with self._publishing.within(self._limit):
+                async with self._publishing.within(self._timeout):
                     target = (
                         await self._channel.get_exchange(exchange, ensure=False)
                         if exchange
@@ -77,6 +83,6 @@ class Publisher:
             _PUBLISHED.labels("unroutable").inc()
             raise Unroutable(f"no queue took a message for {routing_key!r}") from error
         except BrokerUnavailable:
-            _PUBLISHED.labels("broker_away").inc()
+            _PUBLISHED.labels("broker_unavailable").inc()
             raise
         _PUBLISHED.labels("confirmed").inc()

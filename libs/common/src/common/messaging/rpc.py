@@ -1,11 +1,15 @@
 """Wire format of RPC requests and replies.
 
-A message carries a batch: requests pending at the same moment share it. Both sides use msgpack, so
+A message carries a batch: requests pending at the same time share it. Both sides use msgpack, so
 that a reply's ready JSON travels as bytes and is copied, never parsed.
 
 Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same order:
 `[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
-hosts differ.
+hosts differ. A message without requests asks for the server's queue, which is the reply-to of the
+reply.
+
+The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
+request without a trace. A message has neither if none has one.
 """
 
 from collections.abc import Sequence
@@ -15,7 +19,9 @@ import ormsgpack
 from pydantic import ValidationError
 
 from common.contracts.contract import Contract
-from common.contracts.failures import Failure
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
+from common.messaging import frames
 
 C = TypeVar("C", bound=Contract)
 
@@ -27,11 +33,21 @@ class Undecodable(Exception):
 
 
 class RpcFailed(Exception):
-    """The other side answered with a failure."""
+    """A call without a reply: the service reported a failure, or the client could not reach it."""
 
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.code, failure.detail)
+    def __init__(self, failure: Failure, *, cause: str | None = None) -> None:
+        """`cause` distinguishes failures of one code in the metrics; by default it is the code."""
         self.failure = failure
+        self.cause = cause or failure.code.value
+        super().__init__(self.cause, failure.detail)
+
+
+def deadline_exceeded() -> RpcFailed:
+    return RpcFailed(Failure(code=FailureCode.DEADLINE_EXCEEDED))
+
+
+def unavailable(cause: str) -> RpcFailed:
+    return RpcFailed(Failure(code=FailureCode.UNAVAILABLE), cause=cause)
 
 
 class Asked(NamedTuple, Generic[C]):
@@ -41,24 +57,57 @@ class Asked(NamedTuple, Generic[C]):
     request: C
     #: The caller's deadline on this process' monotonic clock, in seconds.
     deadline: float
+    trace: TraceContext | None = None
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """The fields by which a log line is found."""
+        if self.trace is None:
+            return {"request_id": self.request_id}
+        return {"request_id": self.request_id, "trace_id": self.trace.trace_id}
+
+
+def encode_traces(traces: Sequence[TraceContext | None]) -> bytes:
+    """The headers of a message, empty if no request has a trace."""
+    if not any(traces):
+        return b""
+    fields = {TRACEPARENT: "\n".join(trace.parent if trace else "" for trace in traces)}
+    if any(trace is not None and trace.state for trace in traces):
+        fields[TRACESTATE] = "\n".join(trace.state if trace else "" for trace in traces)
+    return frames.table(fields)
+
+
+def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
+    """A trace or None for each request; headers of any other form are ignored."""
+    if headers:
+        fields = frames.texts(headers)
+        parents = fields.get(TRACEPARENT, "").split("\n")
+        states = fields.get(TRACESTATE, "").split("\n")
+        if len(parents) == count:
+            if len(states) != count:
+                states = [""] * count
+            return [parse(*pair) for pair in zip(parents, states, strict=True)]
+    return [None] * count
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
     return ormsgpack.packb(items, option=ormsgpack.OPT_SERIALIZE_PYDANTIC)
 
 
-def decode_requests(body: bytes, kind: type[C], *, now: float) -> list[Asked[C]]:
-    """The requests of a message, at least one; raises Undecodable when any is invalid."""
+def decode_requests(
+    body: bytes, kind: type[C], *, now: float, headers: bytes = b""
+) -> list[Asked[C]]:
+    """The requests of a message; raises Undecodable when any is invalid."""
     try:
-        asked = [
-            Asked(request_id, kind.model_validate(request), now + milliseconds / 1000)
-            for request_id, milliseconds, request in ormsgpack.unpackb(body)
+        items = ormsgpack.unpackb(body)
+        return [
+            Asked(request_id, kind.model_validate(request), now + milliseconds / 1000, trace)
+            for (request_id, milliseconds, request), trace in zip(
+                items, _decode_traces(headers, len(items)), strict=True
+            )
         ]
     except (ValidationError, ValueError, TypeError) as error:
         raise Undecodable(str(error)) from error
-    if not asked:
-        raise Undecodable("it asks for nothing")
-    return asked
 
 
 def encode_results(results: Sequence[Result]) -> bytes:

@@ -1,139 +1,54 @@
-"""RPC client: pending requests are sent in batches."""
+"""RPC client: pending requests are sent in batches, each to the least busy server."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import TypeVar
 
 import structlog
-from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
-from aio_pika.exceptions import DeliveryError
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import Counter
 
 from common.contracts.contract import Contract
-from common.contracts.failures import Unavailable
-from common.messaging.connection import (
-    CONNECT_TIMEOUT,
-    BrokerUnavailable,
-    Publishing,
-    SupervisedConnection,
-    broker_calls,
+from common.contracts.failures import NEUTRAL
+from common.contracts.traces import TraceContext
+from common.messaging.connection import SupervisedConnection
+from common.messaging.content import Content
+from common.messaging.rpc import (
+    RpcFailed,
+    Undecodable,
+    deadline_exceeded,
+    decode_results,
+    encode_requests,
+    encode_traces,
+    unavailable,
 )
-from common.messaging.rpc import RpcFailed, Undecodable, decode_results, encode_requests
+from common.messaging.rpc_channels import Replies, Requests
+from common.messaging.rpc_routes import FAILED, Batch, Call, Route, RouteQueue, Server
+from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
 
-_LATENCY = Histogram(
-    "rpc_client_seconds",
-    "From request to reply",
-    ["queue"],
-    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
-)
-_IN_FLIGHT = Gauge("rpc_client_in_flight", "Requests waiting for a reply", ["queue"])
-_FAILED = Counter("rpc_client_failures_total", "Failed requests by cause", ["queue", "cause"])
-_LATE = Counter("rpc_client_late_replies_total", "Replies after their deadline, dropped")
-_LIST = Histogram(
-    "rpc_client_list_size",
-    "Requests in a message",
-    ["queue"],
-    buckets=(1, 2, 4, 8, 16, 32, 64, 128),
-)
+_LATE = Counter("rpc_late_replies_total", "Replies after their deadline, dropped")
 
 #: Seconds between checks for expired calls.
 TICK = 0.02
+#: Seconds without a reply after which a server is asked whether it is there.
+PROBE = 0.25
+#: Seconds between questions for further servers, while there are calls.
+DISCOVERY = 2.0
 
 log = structlog.get_logger()
-
-
-class NoConsumer(Unavailable):
-    """No process consumes the queue, or it is full."""
-
-
-class DeadlineExceeded(Exception):
-    """The deadline passed without an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """A request queue and how it is used; a client uses a queue in one way.
-
-    Two messages in flight measured best for indexed reads: one is processed while the next is in
-    transit. A search takes longer than its transport, so more and smaller batches keep one slow
-    search from delaying others.
-    """
-
-    queue: str
-    in_flight: int = 2
-    max_batch_size: int = 128
-    #: Further requests are rejected at once: they would only time out.
-    max_pending: int = 4096
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    request_id: str
-    request: Contract
-    deadline: float
-    answer: asyncio.Future[dict[str, object]]
-
-
-class _RouteQueue:
-    """The pending calls of a route, and the number of messages in flight."""
-
-    def __init__(self, route: Route) -> None:
-        self.route = route
-        self.pending: deque[_Call] = deque()
-        self.in_flight = 0
-        self.pump_is_due = False
-        #: Number of pending calls at the end of the last loop iteration.
-        self.gathered = 0
-        #: Calls waiting for a reply.
-        self.open_calls = 0
-        _IN_FLIGHT.labels(route.queue).set_function(lambda: self.open_calls)
-        # Cached, since looking up a labelled child costs more than counting with it.
-        self.latency = _LATENCY.labels(route.queue)
-        self.batch_size = _LIST.labels(route.queue)
-
-
-class _PendingCalls:
-    """Calls waiting for a reply; each ends at its deadline, to within a tick.
-
-    One timer serves all of them: a timer each would cost as much as the rest of the call.
-    """
-
-    def __init__(self) -> None:
-        self._calls: dict[_Call, None] = {}
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, call: _Call) -> None:
-        self._calls[call] = None
-        if self._timer is None:
-            self._look_later()
-
-    def remove(self, call: _Call) -> None:
-        del self._calls[call]
-
-    def _look_later(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(TICK, self._look)
-
-    def _look(self) -> None:
-        self._timer = None
-        now = asyncio.get_running_loop().time()
-        for call in self._calls:
-            if call.deadline <= now and not call.answer.done():
-                call.answer.set_exception(DeadlineExceeded())
-        if self._calls:
-            self._look_later()
 
 
 class RpcClient:
     """Calls over one publishing and one consuming connection.
 
-    Replies arrive in an exclusive queue of this process, declared anew on each connection:
-    RabbitMQ's direct reply-to does not survive a reconnect and measured slower.
+    Each server has a queue of its own (ADR 0037). The client asks for these queues through the
+    exchange of the request queue, which has the request queue's name and routes to all of them.
+    Requests are published without confirms: the broker returns one whose server is gone, and the
+    reply confirms every other (ADR 0033). Replies arrive in an exclusive queue of this process,
+    declared anew on each connection: RabbitMQ's direct reply-to does not survive a reconnect and
+    measured slower.
     """
 
     def __init__(
@@ -141,15 +56,16 @@ class RpcClient:
         publishing: SupervisedConnection,
         consuming: SupervisedConnection,
         *,
+        queues: Sequence[str],
         new_id: Callable[[], str],
     ) -> None:
         self._new_id = new_id
-        self._route_queues: dict[str, _RouteQueue] = {}
-        self._open = _PendingCalls()
-        self._sent: dict[str, asyncio.Future[bytes]] = {}
-        self._sending: set[asyncio.Task[None]] = set()
-        self._requests = _Requests(publishing)
-        self._replies = _Replies(consuming, self._take)
+        self._route_queues: dict[str, RouteQueue] = {}
+        self._calls: dict[Call, None] = {}
+        self._sent: dict[str, Batch] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._requests = Requests(publishing, queues, self._returned, self._lost)
+        self._replies = Replies(consuming, self._replied, self._lost)
 
     @property
     def waiting_for_replies(self) -> int:
@@ -162,58 +78,76 @@ class RpcClient:
 
     async def close(self) -> None:
         """Fails the calls whose replies can no longer arrive."""
-        for task in self._sending:
-            task.cancel()
-        if self._sending:
-            await asyncio.wait(self._sending)
         self._requests.link.remove(self._requests)
         self._replies.link.remove(self._replies)
+        self._requests.detach()
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def call(
-        self, route: Route, request: Contract, reply: type[C], *, limit: float, request_id: str
+        self, route: Route, request: Contract, reply: type[C], *, timeout: float, request_id: str
     ) -> C:
-        """Send one request and return its reply, within `limit` seconds.
+        """Send one request and return its reply, within `timeout` seconds.
 
-        Raises RpcFailed (the service reported a failure), DeadlineExceeded, NoConsumer or
-        BrokerUnavailable.
+        Raises RpcFailed: with the service's failure, `deadline_exceeded` or `unavailable`.
         """
-        if self._requests.channel is None or self._replies.queue is None:
-            _FAILED.labels(route.queue, "broker_away").inc()
-            raise BrokerUnavailable("the broker cannot be reached")
-        route_queue = self._route_queues.get(route.queue)
-        if route_queue is None:
-            route_queue = self._route_queues[route.queue] = _RouteQueue(route)
-        if len(route_queue.pending) >= route.max_pending:
-            _FAILED.labels(route.queue, "overload").inc()
-            raise NoConsumer("too many requests are waiting")
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        call = _Call(request_id, request, started + limit, loop.create_future())
-        route_queue.pending.append(call)
-        self._pump_soon(route_queue)
-        self._open.add(call)
-        route_queue.open_calls += 1
+        span = _begin(route, request_id) if tracing.tracer is not None else None
+        trace = tracing.CURRENT.get() if span is None else span.context
+        failure: str | None = "cancelled"
         try:
-            return reply.model_validate(await call.answer)
-        except DeadlineExceeded:
-            _FAILED.labels(route.queue, "timeout").inc()
-            raise
-        except (RpcFailed, Unavailable) as error:
-            cause = error.failure.code if isinstance(error, RpcFailed) else "unavailable"
-            _FAILED.labels(route.queue, cause).inc()
+            answer = await self._answer(route, request, timeout, request_id, trace)
+            failure = None
+            return reply.model_validate(answer)
+        except RpcFailed as failed:
+            failure = failed.cause if failed.failure.code in NEUTRAL else None
+            # A company that does not exist is a reply, not a failed request.
+            if failed.failure.code in NEUTRAL:
+                FAILED.labels(route.queue, failed.cause).inc()
             raise
         finally:
-            self._open.remove(call)
+            if span is not None:
+                span.end(error=failure)
+
+    async def _answer(
+        self,
+        route: Route,
+        request: Contract,
+        timeout: float,
+        request_id: str,
+        trace: TraceContext | None,
+    ) -> dict[str, object]:
+        if self._requests.content is None or self._replies.queue is None:
+            raise unavailable("broker_unavailable")
+        route_queue = self._route_queues.get(route.queue)
+        if route_queue is None:
+            route_queue = self._route_queues[route.queue] = RouteQueue(route)
+        if len(route_queue.pending) >= route.max_pending:
+            raise unavailable("overload")
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        call = Call(request_id, request, started + timeout, loop.create_future(), trace)
+        self._calls[call] = None
+        self._expect(loop)
+        route_queue.pending.append(call)
+        route_queue.open_calls += 1
+        if route_queue.open_calls == 1:
+            self._send_pending(route_queue)  # no other call that it could share a message with
+        else:
+            self._pump_soon(route_queue)
+        try:
+            return await call.answer
+        finally:
+            del self._calls[call]
             route_queue.open_calls -= 1
             route_queue.latency.observe(loop.time() - started)
 
-    def _pump_soon(self, route_queue: _RouteQueue) -> None:
+    def _pump_soon(self, route_queue: RouteQueue) -> None:
         # On the next loop iteration, so that simultaneous calls share a message.
-        if not route_queue.pump_is_due and route_queue.in_flight < route_queue.route.in_flight:
+        if not route_queue.pump_is_due and (route_queue.free_server() or not route_queue.servers):
             route_queue.pump_is_due = True
             asyncio.get_running_loop().call_soon(self._pump, route_queue)
 
-    def _pump(self, route_queue: _RouteQueue) -> None:
+    def _pump(self, route_queue: RouteQueue) -> None:
         route_queue.pump_is_due = False
         if route_queue.gathered < len(route_queue.pending) < route_queue.route.max_batch_size:
             # Calls arrived in this iteration, so wait for more: a message costs as much as ten.
@@ -221,97 +155,178 @@ class RpcClient:
             self._pump_soon(route_queue)
             return
         route_queue.gathered = 0
-        while route_queue.pending and route_queue.in_flight < route_queue.route.in_flight:
-            calls = self._next_batch(route_queue)
+        self._send_pending(route_queue)
+
+    def _send_pending(self, route_queue: RouteQueue) -> None:
+        while route_queue.pending:
+            server = route_queue.free_server()
+            if server is None:
+                if not route_queue.servers:
+                    self._discover(route_queue, every=PROBE)
+                return
+            calls = route_queue.next_batch()
             if calls:
-                route_queue.in_flight += 1
-                task = asyncio.create_task(self._exchange(route_queue, calls))
-                self._sending.add(task)
-                task.add_done_callback(self._sending.discard)
+                self._send(route_queue, server, calls)
 
-    def _next_batch(self, route_queue: _RouteQueue) -> list[_Call]:
-        calls: list[_Call] = []
-        while route_queue.pending and len(calls) < route_queue.route.max_batch_size:
-            call = route_queue.pending.popleft()
-            if not call.answer.done():  # expired, or cancelled by its caller
-                calls.append(call)
-        return calls
-
-    async def _exchange(self, route_queue: _RouteQueue, calls: list[_Call]) -> None:
-        """Sends one batch and distributes its results; every call gets a result or an exception."""
-        queue = route_queue.route.queue
+    def _send(self, route_queue: RouteQueue, server: Server, calls: list[Call]) -> None:
+        now = asyncio.get_running_loop().time()
+        deadline = max(call.deadline for call in calls)
+        correlation_id = self._new_id()
+        items = [
+            (call.request_id, int((call.deadline - now) * 1000), call.request) for call in calls
+        ]
         try:
-            route_queue.batch_size.observe(len(calls))
-            with broker_calls():
-                _hand_out(calls, await self._send(queue, calls))
-        except DeadlineExceeded:
-            pass  # each call has its own deadline, and the last of them has passed
-        except DeliveryError:
-            _fail(calls, NoConsumer(f"nobody serves {queue}, or it is full"))
-        except BrokerUnavailable as error:
-            _fail(calls, error)
-        except (asyncio.CancelledError, Undecodable) as error:
-            _fail(
-                calls, BrokerUnavailable("the connection was closed while a request was under way")
+            self._publish(
+                server.queue,
+                items,
+                correlation_id,
+                headers=encode_traces([call.trace for call in calls]),
+                seconds=deadline - now,
             )
-            if isinstance(error, Undecodable):
-                log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
-            else:
-                raise
-        finally:
-            route_queue.in_flight -= 1
-            self._pump_soon(route_queue)
+        except ConnectionError:
+            _fail(calls, unavailable("broker_unavailable"))
+            return
+        self._sent[correlation_id] = Batch(route_queue, server, calls, now, deadline)
+        route_queue.begin(server)
+        route_queue.batch_size.observe(len(calls))
 
-    async def _send(self, queue: str, calls: list[_Call]) -> bytes:
-        channel, reply_queue = self._requests.channel, self._replies.queue
-        if channel is None or reply_queue is None:
-            raise BrokerUnavailable("the broker cannot be reached")
+    def _publish(  # noqa: PLR0913 (the properties of a message)
+        self,
+        routing_key: str,
+        items: Sequence[tuple[str, int, Contract]],
+        correlation_id: str,
+        *,
+        exchange: str = "",
+        headers: bytes = b"",
+        seconds: float,
+    ) -> None:
+        """Publishes a message that the broker drops after `seconds`; raises ConnectionError."""
+        content, reply_to = self._requests.content, self._replies.queue
+        if content is None or reply_to is None:
+            raise ConnectionError("no connection")
+        content.publish(
+            routing_key,
+            encode_requests(items),
+            exchange=exchange,
+            correlation_id=correlation_id,
+            reply_to=reply_to,
+            expiration=max(int(seconds * 1000), 1),
+            headers=headers,
+            mandatory=True,
+        )
+
+    def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
+        """Requests the queues of all servers of a route, unless it did so `every` seconds ago."""
+        now = asyncio.get_running_loop().time()
+        if now - route_queue.asked_at >= every:
+            route_queue.asked_at = now
+            queue = route_queue.route.queue
+            with suppress(ConnectionError):  # `_lost` is about to fail the calls
+                self._publish(queue, (), queue, exchange=queue, seconds=PROBE)
+
+    def _probe(self, batch: Batch, now: float) -> None:
+        """Probes a slow server: the broker returns the message if its queue is gone."""
+        if now - max(batch.sent_at, batch.server.probed_at) >= PROBE:
+            batch.server.probed_at = now
+            self._question(batch)
+
+    def _question(self, batch: Batch) -> None:
+        """Requests the queue of a message's server."""
+        with suppress(ConnectionError):
+            self._publish(batch.server.queue, (), batch.route_queue.route.queue, seconds=PROBE)
+
+    def _ended(self, correlation_id: str) -> Batch | None:
+        """Drops a message that is answered, returned or late, so that the next can be sent."""
+        batch = self._sent.pop(correlation_id, None)
+        if batch is not None:
+            batch.server.in_flight -= 1
+            if batch.route_queue.pending:
+                self._pump_soon(batch.route_queue)
+        return batch
+
+    def _replied(self, reply: Content) -> None:
+        batch = self._ended(reply.correlation_id)
+        if batch is None:
+            self._introduced(reply)
+            return
+        try:
+            _hand_out(batch.calls, reply.body)
+        except Undecodable as error:
+            queue = batch.route_queue.route.queue
+            log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
+            _fail(batch.calls, unavailable("undecodable"))
+
+    def _introduced(self, reply: Content) -> None:
+        route_queue, server = self._route_queues.get(reply.correlation_id), reply.reply_to
+        if route_queue is None or server is None:
+            _LATE.inc()
+        elif server not in route_queue.servers:
+            # One that was only slow still has its earlier messages in flight.
+            known = (sent.server for sent in self._sent.values() if sent.server.queue == server)
+            route_queue.servers[server] = next(known, None) or Server(server)
+            self._send_pending(route_queue)
+
+    def _returned(self, request: Content) -> None:
+        """A message whose server is gone, or a question to all servers when there is none."""
+        route_queue = self._route_queues.get(request.routing_key)
+        if route_queue is not None:
+            route_queue.asked_at = float("-inf")
+            if not route_queue.servers:
+                _fail(route_queue.pending, unavailable("no_consumer"))
+            return
+        for correlation_id, batch in list(self._sent.items()):
+            if batch.server.queue == request.routing_key:
+                self._ended(correlation_id)
+                batch.route_queue.put_back(batch.calls)
+        for route_queue in self._route_queues.values():
+            route_queue.servers.pop(request.routing_key, None)
+            self._send_pending(route_queue)
+
+    def _lost(self) -> None:
+        """Fails every call: a lost connection loses the replies in transit."""
+        for correlation_id in list(self._sent):
+            self._ended(correlation_id)
+        for route_queue in self._route_queues.values():
+            route_queue.servers.clear()
+            route_queue.asked_at = float("-inf")
+        _fail(self._calls, unavailable("broker_unavailable"))
+
+    def _expect(self, loop: asyncio.AbstractEventLoop) -> None:
+        # One timer for all calls: a timer each would cost as much as the rest of the call.
+        if self._timer is None:
+            self._timer = loop.call_later(TICK, self._end_expired)
+
+    def _end_expired(self) -> None:
+        self._timer = None
         loop = asyncio.get_running_loop()
         now = loop.time()
-        last = max(call.deadline for call in calls)
-        correlation_id = self._new_id()
-        message = Message(
-            encode_requests(
-                [
-                    (call.request_id, int((call.deadline - now) * 1000), call.request)
-                    for call in calls
-                ]
-            ),
-            message_id=correlation_id,
-            correlation_id=correlation_id,
-            reply_to=reply_queue,
-            # The broker drops expired requests.
-            expiration=max(last - now, 0.001),
-            delivery_mode=DeliveryMode.NOT_PERSISTENT,
-        )
-        answer: asyncio.Future[bytes] = loop.create_future()
-        self._sent[correlation_id] = answer
-        try:
-            async with asyncio.timeout_at(last):
-                async with self._requests.publishing.within(None):
-                    await channel.default_exchange.publish(message, queue, mandatory=True)
-                return await answer
-        except TimeoutError:
-            if loop.time() < last:
-                raise BrokerUnavailable("the connection was given up") from None
-            raise DeadlineExceeded from None
-        finally:
-            del self._sent[correlation_id]
-
-    def _take(self, message: AbstractIncomingMessage | None) -> None:
-        if message is None:  # the reply queue is gone, and with it every reply in transit
-            for waiting in self._sent.values():
-                if not waiting.done():
-                    waiting.set_exception(ConnectionError("the reply queue is gone"))
-            return
-        answer = self._sent.get(message.correlation_id or "")
-        if answer is None or answer.done():
-            _LATE.inc()
-        else:
-            answer.set_result(message.body)
+        _fail([call for call in self._calls if call.deadline <= now], deadline_exceeded())
+        for correlation_id, batch in list(self._sent.items()):
+            if batch.deadline <= now:
+                # A server that does not answer gets no further requests until it says where it is.
+                batch.route_queue.servers.pop(batch.server.queue, None)
+                self._ended(correlation_id)
+                self._question(batch)
+            else:
+                self._probe(batch, now)
+        for route_queue in self._route_queues.values():
+            route_queue.drop_ended()
+            if route_queue.open_calls:
+                self._discover(route_queue, every=DISCOVERY if route_queue.servers else PROBE)
+        if self._calls or self._sent:
+            self._expect(loop)
 
 
-def _hand_out(calls: list[_Call], body: bytes) -> None:
+def _begin(route: Route, request_id: str) -> tracing.Span | None:
+    """A span of the trace in hand; a request without one begins none here."""
+    parent = tracing.CURRENT.get()
+    if tracing.tracer is None or parent is None:
+        return None
+    attributes = {**tracing.of_queue(route.queue), "request.id": request_id}
+    return tracing.tracer.begin(route.queue, tracing.Kind.CLIENT, parent, attributes)
+
+
+def _hand_out(calls: list[Call], body: bytes) -> None:
     results = decode_results(body)
     if len(results) != len(calls):
         raise Undecodable(f"{len(calls)} requests got {len(results)} results")
@@ -324,61 +339,22 @@ def _hand_out(calls: list[_Call], body: bytes) -> None:
             call.answer.set_result(reply or {})
 
 
-def _fail(calls: list[_Call], error: Exception) -> None:
+def _fail(calls: Iterable[Call], error: RpcFailed) -> None:
     for call in calls:
         if not call.answer.done():
             call.answer.set_exception(error)
 
 
-class _Requests:
-    """The channel for requests."""
-
-    def __init__(self, link: SupervisedConnection) -> None:
-        self.link = link
-        self.channel: AbstractChannel | None = None
-        self.publishing = Publishing()
-
-    async def attach(self, connection: AbstractConnection) -> None:
-        self.channel = await self.link.open_channel(connection, confirms=True)
-
-    def detach(self) -> None:
-        self.channel = None
-        self.publishing.give_up()
-
-
-class _Replies:
-    """The exclusive reply queue."""
-
-    def __init__(
-        self, link: SupervisedConnection, take: Callable[[AbstractIncomingMessage | None], None]
-    ) -> None:
-        self.link = link
-        self.queue: str | None = None
-        self._channel: AbstractChannel | None = None
-        self._take = take
-
-    async def attach(self, connection: AbstractConnection) -> None:
-        self._channel = await self.link.open_channel(connection, confirms=False)
-        queue = await self._channel.declare_queue(
-            exclusive=True, auto_delete=True, timeout=CONNECT_TIMEOUT
-        )
-
-        async def take(message: AbstractIncomingMessage) -> None:
-            self._take(message)
-
-        await queue.consume(take, no_ack=True, timeout=CONNECT_TIMEOUT)
-        self.queue = queue.name
-
-    def detach(self) -> None:
-        self.queue = self._channel = None
-        self._take(None)
-
-
 @asynccontextmanager
 async def rpc_client(
-    publishing: SupervisedConnection, consuming: SupervisedConnection, *, new_id: Callable[[], str]
+    publishing: SupervisedConnection,
+    consuming: SupervisedConnection,
+    *,
+    queues: Sequence[str],
+    new_id: Callable[[], str],
 ) -> AsyncIterator[RpcClient]:
-    client = RpcClient(publishing, consuming, new_id=new_id)
+    """A client of request queues during the body."""
+    client = RpcClient(publishing, consuming, queues=queues, new_id=new_id)
     await client.open()
     try:
         yield client

@@ -1,161 +1,222 @@
-"""RPC server: batches of requests in, batches of results out."""
+"""RPC server: batches of requests in, batches of results out.
+
+It alone turns an exception into a failure: a neutral code for the caller, the cause for the log.
+"""
 
 import asyncio
 from collections import Counter as Counted
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar
 
 import structlog
-from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
-from prometheus_client import Counter, Histogram
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractConnection
+from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.contract import Contract
-from common.contracts.failures import Failure, FailureCode, Unavailable
-from common.messaging.connection import (
-    CONNECT_TIMEOUT,
-    BrokerUnavailable,
-    SupervisedConnection,
-    broker_calls,
-)
+from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
+from common.contracts.topology import REQUESTS_ARGUMENTS
+from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.content import Content, ContentChannel, never
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, encode_results
+from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
 
-#: Handles a batch of requests; returns one result for each.
-Handler = Callable[[Sequence[Asked[C]]], Awaitable[Sequence[Result]]]
+#: Handles requests together; returns a reply or a domain failure for each, in order.
+Handler = Callable[[Sequence[C]], Awaitable[Sequence[Result]]]
+#: Logs the results of a batch, which took so many seconds.
+Report = Callable[[Sequence[Asked[C]], Sequence[Result], float], None]
 
-#: Maximum messages in a request queue; further ones are rejected, and the caller fails at once.
-QUEUE_LIMIT = 500
 #: Messages that one process handles concurrently.
-PREFETCH = 8
+CONCURRENCY = 8
+#: Messages that one process handles or holds; requests in further ones fail immediately.
+MAX_HELD = 500
 
 _SECONDS = Histogram(
-    "rpc_server_seconds",
+    "rpc_server_batch_duration_seconds",
     "Processing of one batch of requests",
     ["queue"],
     buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
 )
 _REQUESTS = Counter("rpc_server_requests_total", "Requests by result", ["queue", "result"])
+_HELD = Gauge(
+    "rpc_server_messages_held", "Messages that are handled or wait for their turn", ["queue"]
+)
 
 log = structlog.get_logger()
 
 
 class RpcServer(Generic[C]):
-    """Serves one request queue, which is deleted with its last consumer."""
+    """Serves a request queue, in an exclusive queue of this process that goes with its connection.
 
-    def __init__(
+    The broker passes every message on immediately and waits for no ack: one that is lost with this
+    process is sent again by its client. The requests of a batch are handled together, and each
+    alone if that raises; or, if they take different times or change something, each alone from the
+    start (`together=False`).
+    """
+
+    def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
         self,
         link: SupervisedConnection,
         queue: str,
         kind: type[C],
         handler: Handler[C],
         *,
-        prefetch: int = PREFETCH,
+        report: Report[C],
+        together: bool = False,
+        concurrency: int = CONCURRENCY,
     ) -> None:
         self._link = link
         self._queue_name = queue
         self._kind = kind
         self._handler = handler
-        self._prefetch = prefetch
-        self._channel: AbstractChannel | None = None
-        self._in_flight = InFlightHandlers(self._work)
+        self._report = report
+        self._together = together
+        self._turns = asyncio.Semaphore(concurrency)
+        self._own_queue = ""
+        self._in_flight = InFlightHandlers()
+        _HELD.labels(queue).set_function(lambda: len(self._in_flight))
         self._seconds = _SECONDS.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
-        await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
+        exchange = await channel.declare_exchange(
+            self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+        )
         queue = await channel.declare_queue(
-            self._queue_name,
+            exclusive=True,
             auto_delete=True,
-            arguments={"x-max-length": QUEUE_LIMIT, "x-overflow": "reject-publish"},
+            arguments=REQUESTS_ARGUMENTS,
             timeout=CONNECT_TIMEOUT,
         )
-        self._channel = channel
-        await self._in_flight.begin(queue)
+        self._own_queue = queue.name
+        content = await self._link.content_of(channel)
+        content.take(delivered=lambda message: self._take(message, content))
+        if await self._in_flight.begin(queue, never, no_ack=True):
+            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
 
     def detach(self) -> None:
-        self._channel = None
         self._in_flight.forget()
 
     async def drain(self, grace: float) -> None:
         """Stops consuming, then waits at most `grace` seconds for running handlers."""
         await self._in_flight.drain(grace)
 
-    async def _work(self, message: AbstractIncomingMessage) -> None:
-        with self._seconds.time():
-            await self._answer(message)
+    def _take(self, message: Content, channel: ContentChannel) -> None:
+        overloaded = len(self._in_flight) >= MAX_HELD
+        self._in_flight.start(self._work(message, channel, overloaded=overloaded))
 
-    async def _answer(self, message: AbstractIncomingMessage) -> None:
-        loop = asyncio.get_running_loop()
+    async def _work(self, message: Content, channel: ContentChannel, *, overloaded: bool) -> None:
+        started = asyncio.get_running_loop().time()
         try:
-            asked = decode_requests(message.body, self._kind, now=loop.time())
+            asked = decode_requests(message.body, self._kind, now=started, headers=message.headers)
         except Undecodable as error:
-            # The caller times out; no other consumer could decode it, so it is not requeued.
+            # The caller times out.
             log.error("rpc.undecodable_request", queue=self._queue_name, reason=str(error))
-            results: Sequence[Result] = ()
-        else:
-            results = await self._results(asked)
-        try:
-            with broker_calls():
-                if results and message.reply_to is not None:
-                    await self._reply(message.reply_to, message.correlation_id, results)
-                await message.ack()
-        except BrokerUnavailable as error:
-            log.debug("rpc.reply_failed", queue=self._queue_name, reason=str(error))
-
-    async def _reply(
-        self, queue: str, correlation_id: str | None, results: Sequence[Result]
-    ) -> None:
-        if self._channel is None:
-            raise BrokerUnavailable("the connection was lost while the answer was made")
-        reply = Message(
-            encode_results(results),
-            correlation_id=correlation_id,
-            delivery_mode=DeliveryMode.NOT_PERSISTENT,
-        )
-        # The caller is gone and needs no reply.
-        await self._channel.default_exchange.publish(
-            reply, queue, mandatory=False, timeout=CONNECT_TIMEOUT
-        )
-
-    async def _results(self, asked: list[Asked[C]]) -> Sequence[Result]:
-        last = max(item.deadline for item in asked)
-        try:
-            async with asyncio.timeout_at(last):
-                results = await self._handler(asked)
-        except TimeoutError:
-            results = [_TIMED_OUT] * len(asked)
-        except Unavailable as outage:
-            results = [Failure(code=FailureCode.SERVICE_UNAVAILABLE, detail=str(outage))] * len(
-                asked
+            return
+        results: Sequence[Result] = ()
+        if overloaded:
+            log.warning("rpc.overload", **self._which(asked))
+            results = [Failure(code=FailureCode.UNAVAILABLE)] * len(asked)
+        elif asked:
+            async with self._turns:
+                results = await self._results(asked, started)
+        # Without a connection the client sends the request again.
+        with suppress(ConnectionError):
+            channel.publish(
+                message.reply_to or "",  # not mandatory: a caller that has ended needs no reply
+                encode_results(results),
+                correlation_id=message.correlation_id,
+                reply_to=None if asked else self._own_queue,
             )
-        except Exception:
-            # The server survives any failed request: callers get the failure, the log the cause.
-            log.exception(
-                "rpc.failed", queue=self._queue_name, request_ids=[a.request_id for a in asked]
-            )
-            results = [_FAILED] * len(asked)
+        self._seconds.observe(asyncio.get_running_loop().time() - started)
+
+    async def _results(self, asked: Sequence[Asked[C]], started: float) -> Sequence[Result]:
+        results = await (self._attempt(asked) if self._together else self._each(asked))
+        self._report(asked, results, asyncio.get_running_loop().time() - started)
         words = Counted(r.code if isinstance(r, Failure) else "ok" for r in results)
         for word, count in words.items():
             _REQUESTS.labels(self._queue_name, word).inc(count)
         return results
 
+    async def _each(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+        results = await asyncio.gather(*(self._attempt([item]) for item in asked))
+        return [result for (result,) in results]
 
-_TIMED_OUT = Failure(code=FailureCode.LOOKUP_TIMEOUT, detail="the answer was not ready in time")
-_FAILED = Failure(code=FailureCode.INTERNAL_ERROR, detail="an internal error")
+    async def _attempt(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+        """The results of requests that are handled together, or a failure for each."""
+        spans = None if tracing.tracer is None else self._begin(tracing.tracer, asked)
+        if len(asked) == 1:  # logs and further messages are about this one request
+            span = None if spans is None else spans[0]
+            tracing.REQUEST_ID.set(asked[0].request_id)
+            tracing.CURRENT.set(asked[0].trace if span is None else span.context)
+        results = await self._handled(asked)
+        if spans is not None:
+            _end(spans, results)
+        return results
+
+    def _begin(
+        self, tracer: tracing.Tracer, asked: Sequence[Asked[C]]
+    ) -> Sequence[tracing.Span | None]:
+        """A span for each request that has a trace."""
+        attributes = tracing.of_queue(self._queue_name)
+        return [
+            None
+            if item.trace is None
+            else tracer.begin(
+                self._queue_name,
+                tracing.Kind.SERVER,
+                item.trace,
+                {**attributes, "request.id": item.request_id},
+            )
+            for item in asked
+        ]
+
+    async def _handled(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+        try:
+            async with asyncio.timeout_at(max(item.deadline for item in asked)):
+                results = await self._handler([item.request for item in asked])
+            if len(results) != len(asked):
+                raise ValueError(f"{len(results)} results for {len(asked)} requests")
+            return results
+        except TimeoutError:
+            code = FailureCode.DEADLINE_EXCEEDED
+            log.warning("rpc.deadline_exceeded", **self._which(asked))
+        except Unavailable as outage:
+            # Not tried again one by one: the dependency is unavailable to each of them.
+            code = FailureCode.UNAVAILABLE
+            reason, cause = str(outage), repr(outage.__cause__)
+            log.warning("rpc.unavailable", reason=reason, cause=cause, **self._which(asked))
+        except Exception:
+            log.exception("rpc.failed", **self._which(asked))
+            if len(asked) > 1:
+                return await self._each(asked)
+            code = FailureCode.INTERNAL
+        return [Failure(code=code)] * len(asked)
+
+    def _which(self, asked: Sequence[Asked[C]]) -> dict[str, object]:
+        """Fields of a log line about requests."""
+        return {"queue": self._queue_name, "request_ids": [item.request_id for item in asked]}
+
+
+def _end(spans: Sequence[tracing.Span | None], results: Sequence[Result]) -> None:
+    for span, result in zip(spans, results, strict=True):
+        if span is not None:
+            code = result.code if isinstance(result, Failure) else None
+            span.end(error=code if code in NEUTRAL else None)
 
 
 @asynccontextmanager
 async def serving(
-    link: SupervisedConnection, server: RpcServer[C], *, drain_limit: float
+    link: SupervisedConnection, server: RpcServer[C], *, drain_timeout: float
 ) -> AsyncIterator[None]:
     """Serves during the body; leaving stops consuming first, then waits for running handlers."""
     await link.add(server)
     try:
         yield
     finally:
-        await server.drain(drain_limit)
+        await server.drain(drain_timeout)
         link.remove(server)

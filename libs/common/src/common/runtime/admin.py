@@ -22,6 +22,7 @@ async def admin_port(health: Health, *, host: str, port: int) -> AsyncIterator[i
         return web.json_response(body, status=200 if is_ready else 503)
 
     async def metrics(_request: web.Request) -> web.Response:
+        await health.report()  # sets the metrics of readiness
         return web.Response(
             body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE_LATEST}
         )

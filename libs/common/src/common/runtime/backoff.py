@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from random import Random
 
 
-def delays(random: Random, *, first: float = 0.1, most: float = 5.0) -> Iterator[float]:
-    """Seconds to wait before each further try: doubling up to `most`, each with full jitter.
+def delays(random: Random, *, first: float = 0.1, max_delay: float = 5.0) -> Iterator[float]:
+    """Seconds to wait before each further try: doubling up to `max_delay`, each with full jitter.
 
-    The jitter keeps processes that lost the same server from reconnecting all at once.
+    The jitter keeps processes that lost the same server from reconnecting simultaneously.
     """
     ceiling = first
     while True:
         yield random.uniform(ceiling / 2, ceiling)
-        ceiling = min(ceiling * 2, most)
+        ceiling = min(ceiling * 2, max_delay)

@@ -13,10 +13,12 @@ from typing import TypeVar
 import structlog
 import uvloop
 
-from common.runtime import logs
+from common.runtime import logs, tracing
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from common.runtime.settings import ProcessSettings, shown
+from common.runtime.tasks import beside
+from common.runtime.vitals import describe_build, measure_loop_lag
 
 #: Net allocations after which the garbage collector examines the youngest generation.
 _ALLOCATIONS = 25_000
@@ -79,8 +81,10 @@ async def _main(name: str, settings: S, build: Build[S]) -> None:
 async def _serve(name: str, settings: S, build: Build[S]) -> None:
     log = structlog.get_logger()
     log.info("service.starting", name=name, settings=shown(settings))
+    describe_build(name)
     health = Health()
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(tracing.exporting(settings, name))
         try:
             await stack.enter_async_context(
                 admin_port(health, host=settings.admin_host, port=settings.admin_port)
@@ -88,6 +92,7 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
             await build(settings, stack, health)
         except OSError as error:
             raise _CannotStart(str(error)) from error
+        await stack.enter_async_context(beside(measure_loop_lag()))
         _spare_the_collector()
         health.serving = True
         log.info("service.started")

@@ -63,6 +63,22 @@ class ProcessSettings(BaseSettings):
     log_level: str = Field(
         default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="minimum log level"
     )
+    otel_exporter_otlp_endpoint: str = Field(
+        default="",
+        pattern=r"^(https?://[^\s@]+)?$",
+        description="collector that spans are exported to over OTLP/HTTP, "
+        "`http[s]://host:port`; empty exports none",
+    )
+    otel_service_name: str = Field(
+        default="", description="`service.name` of the spans; by default the process's name"
+    )
+    otel_traces_sampler_arg: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="share of the traces that begin here that is exported; a caller's trace is "
+        "exported as its flags say",
+    )
 
 
 class ServiceSettings(ProcessSettings):

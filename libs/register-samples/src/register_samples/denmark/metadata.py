@@ -1,4 +1,4 @@
-"""The register's own digest of a document: what is newest of each part.
+"""The register's own digest of a document: the newest entry of each part.
 
 It keeps the last values of companies that ended, where the parts have no current ones.
 """

@@ -1,4 +1,4 @@
-"""What companies and units have in common: addresses, contacts, industries, employment."""
+"""Parts common to companies and units: addresses, contacts, industries, employment."""
 
 from datetime import date, timedelta
 
@@ -180,7 +180,7 @@ def _monthly(day: date, count: int) -> Document:
 
 
 def _newest_monthly(day: date, count: int, draw: Draw) -> Document:
-    """A month as kept since 2019: some tell the number, and full-time posts with decimals."""
+    """A month in the form since 2019: some have the number, and full-time posts with decimals."""
     told = draw.happens(0.5)
     return {
         **_monthly(day, count),

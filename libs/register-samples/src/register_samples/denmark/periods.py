@@ -16,7 +16,7 @@ def period(since: date | None, until: date | None = None) -> Document:
 
 @cache
 def recorded(day: date) -> str:
-    """When the register recorded what began or ended that day: a time of day in Danish time."""
+    """The time at which the register recorded a change of that day, in Danish time."""
     turn = day.toordinal()
     offset = "+02:00" if 4 <= day.month <= 10 else "+01:00"
     return f"{day}T{8 + turn % 9:02}:{turn * 7 % 60:02}:{turn * 13 % 60:02}.000{offset}"

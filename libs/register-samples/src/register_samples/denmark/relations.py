@@ -23,7 +23,7 @@ from register_samples.registers import DENMARK
 #: Persons have numbers of their own kind, none of them their personal identity number.
 _PERSONS, _COMPANIES, _BODIES = 4_100_000_000, 4_000_000_000, 4_500_000_000
 
-#: What those who answer for a company are to it: the body's name and their function.
+#: Roles of the people who answer for a company: the body's name and their function.
 _LIABLE = {
     Ownership.SOLE: ("Indehaver", "INDEHAVER"),
     Ownership.PARTNERS: ("Interessenter", "INTERESSENT"),
@@ -110,7 +110,7 @@ def _register(name: str, attributes: list[Document]) -> Document:
 
 
 def _body(main_type: str, name: str, since: date, attributes: list[Document]) -> Document:
-    """One organisation that somebody is a member of."""
+    """An organisation that a participant is a member of."""
     return {
         "enhedsNummerOrganisation": _BODIES + since.toordinal(),
         "hovedtype": main_type,
@@ -157,7 +157,7 @@ def _participant(kind: str, number: int, key: int | None) -> Document:
 
 
 def _anonymous(company: Company) -> Document:
-    """A relation whose participant is not told, as there are in the register."""
+    """A relation without its participant, as the register has some."""
     value = held({"vaerdi": "DIREKTION"}, company.founded, company.ended)
     body = _body(
         "LEDELSESORGAN", "Direktion", company.founded, [attribute("FUNKTION", "string", value)]

@@ -15,8 +15,7 @@ from register_samples.facts import (
     Naming,
     Standing,
 )
-from register_samples.norway import shape as write
-from register_samples.norway.shape import BULK, Shape
+from register_samples.norway import parts
 from register_samples.owners import earlier_company
 from register_samples.registers import NORWAY
 
@@ -41,31 +40,31 @@ _COUNTED = date(2026, 6, 12)
 _TRADED = (Naming.TRADING, Naming.PARTNERS, Naming.FOREIGN)
 
 
-def entity(company: Company, shape: Shape = BULK) -> Document:
+def entity(company: Company) -> Document:
     """One `enhet`; fields without a value are absent, as in the register."""
     draw = Draw(company.seed, NORWAY.ordinal, Topic.DETAILS, company.index)
     return {
         "organisasjonsnummer": company.number,
         "navn": company.name,
-        "organisasjonsform": write.form(company.form, shape),
+        "organisasjonsform": parts.form(company.form),
         **_site(company.contacts),
         **_postal(company),
         "registreringsdatoEnhetsregisteret": company.registered.isoformat(),
-        **_vat(company, draw, shape),
-        **_industries(company, shape),
-        **write.employees(company.employees, shape),
-        **({} if shape.old else reachable(company.contacts)),
+        **_vat(company, draw),
+        **_industries(company),
+        **parts.employees(company.employees),
+        **reachable(company.contacts),
         **_business_address(company),
         **_founding(company),
         **_sector(company),
         **_registers(company),
         **_accounts(company, draw),
         **_parent(company, draw),
-        **_standing(company, shape),
+        **_standing(company),
         "maalform": "Nynorsk" if draw.happens(0.12) else "Bokmål",
-        **({} if shape.old else _newer(company, draw)),
-        **write.links(shape, self=f"enheter/{company.number}"),
-        **({} if shape.old else {"respons_klasse": "Enhet"}),
+        **_newer(company, draw),
+        "links": [],
+        "respons_klasse": "Enhet",
     }
 
 
@@ -84,38 +83,33 @@ def _site(contacts: Contacts) -> Document:
 
 
 def _postal(company: Company) -> Document:
-    return {"postadresse": write.address(company.postal)} if company.postal else {}
+    return {"postadresse": parts.address(company.postal)} if company.postal else {}
 
 
 def _business_address(company: Company) -> Document:
     if company.address:
-        return {"forretningsadresse": write.address(company.address)}
+        return {"forretningsadresse": parts.address(company.address)}
     return {}
 
 
-def _vat(company: Company, draw: Draw, shape: Shape) -> Document:
+def _vat(company: Company, draw: Draw) -> Document:
     registered = company.form.naming in _TRADED and draw.happens(0.7)
     record: Document = {"registrertIMvaregisteret": registered}
     day = company.registered.isoformat()
     if registered and draw.happens(0.04):
         record["frivilligMvaRegistrertBeskrivelser"] = ["Utleier av bygg eller anlegg"]
-        if not shape.old:
-            record["registreringsdatoFrivilligMerverdiavgiftsregisteret"] = day
-    if registered and not shape.old:
+        record["registreringsdatoFrivilligMerverdiavgiftsregisteret"] = day
+    if registered:
         record["registreringsdatoMerverdiavgiftsregisteret"] = day
         record["registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret"] = day
     return record
 
 
-def _industries(company: Company, shape: Shape) -> Document:
-    record: Document = {
-        f"naeringskode{place}": write.industry(industry)
+def _industries(company: Company) -> Document:
+    return {
+        f"naeringskode{place}": parts.industry(industry)
         for place, industry in enumerate(company.industries, start=1)
     }
-    if shape.old and "naeringskode2" in record:
-        # The file of 2022 has a mark here that later became a field of its own.
-        record["naeringskode2"]["hjelpeenhetskode"] = False
-    return record
 
 
 def _founding(company: Company) -> Document:
@@ -151,7 +145,7 @@ def _parent(company: Company, draw: Draw) -> Document:
     return {"overordnetEnhet": earlier_company(NORWAY, company, draw).number}
 
 
-def _standing(company: Company, shape: Shape) -> Document:
+def _standing(company: Company) -> Document:
     standing, _, since = company.state
     record: Document = {
         "konkurs": standing is Standing.BANKRUPT,
@@ -160,13 +154,12 @@ def _standing(company: Company, shape: Shape) -> Document:
     }
     if standing is Standing.ENDED:
         record["slettedato"] = since.isoformat()
-    elif standing is not Standing.ACTIVE and not shape.old:
+    elif standing is not Standing.ACTIVE:
         record[_SINCE[standing]] = since.isoformat()
     return record
 
 
 def _newer(company: Company, draw: Draw) -> Document:
-    """Fields that came after the bulk file of 2022."""
     record: Document = {"registrertIPartiregisteret": False, "paategninger": []}
     if company.form.naming in _TRADED:
         record["registreringsdatoForetaksregisteret"] = company.registered.isoformat()
@@ -226,8 +219,8 @@ def _remark(draw: Draw) -> Document:
 
 
 def _at_home(address: Abroad, draw: Draw) -> Document:
-    """Where a foreign company is registered at home."""
-    written = write.address(address)
+    """The home register of a foreign company."""
+    written = parts.address(address)
     return {
         "registreringsnummerIHjemlandet": f"{draw.between(1_000_000, 99_999_999)}",
         "underlagtLovgivningLand": written["land"],

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from register_samples.chance import Draw, Topic
 from register_samples.facts import AS_OF, Company, Corporate, Document, Naming, Person
-from register_samples.norway import shape as write
-from register_samples.norway.shape import BULK, Shape
+from register_samples.norway import parts
 from register_samples.owners import earlier_company, owners
 from register_samples.people import person
 from register_samples.registers import NORWAY
@@ -67,24 +66,15 @@ class _Seat(NamedTuple):
     resigned: bool = False
 
 
-def roles(company: Company, shape: Shape = BULK) -> Document | None:
+def roles(company: Company) -> Document | None:
     """The roles of a company with its number; None where the register has none."""
     if company.ended or company.form.code == "UTLA":
         return None
     draw = Draw(company.seed, NORWAY.ordinal, Topic.OFFICERS, company.index)
-    groups = [_group(code, seats, company, draw, shape) for code, seats in _seats(company, draw)]
+    groups = [_group(code, seats, company, draw) for code, seats in _seats(company, draw)]
     if not groups:
         return None
-    return {
-        "organisasjonsnummer": company.number,
-        "rollegrupper": groups,
-        **({"_links": _links(company)} if shape.supervised else {}),
-    }
-
-
-def _links(company: Company) -> Document:
-    target = f"{write.API}/enheter/{company.number}"
-    return {"self": {"href": f"{target}/roller"}, "enhet": {"href": target}}
+    return {"organisasjonsnummer": company.number, "rollegrupper": groups}
 
 
 def _seats(company: Company, draw: Draw) -> Iterable[tuple[str, list[_Seat]]]:
@@ -117,34 +107,34 @@ def _person(draw: Draw) -> Person:
     return person(draw, NORWAY.lexicon)
 
 
-def _group(code: str, seats: list[_Seat], company: Company, draw: Draw, shape: Shape) -> Document:
+def _group(code: str, seats: list[_Seat], company: Company, draw: Draw) -> Document:
     changed = draw.day(company.registered, AS_OF)
     return {
-        "type": _type("rollegruppetyper", code, _GROUPS[code], shape),
+        "type": _type(code, _GROUPS[code]),
         "sistEndret": changed.isoformat(),
-        "roller": [_role(seat, place, draw, shape) for place, seat in enumerate(seats)],
+        "roller": [_role(seat, place, draw) for place, seat in enumerate(seats)],
     }
 
 
-def _role(seat: _Seat, place: int, draw: Draw, shape: Shape) -> Document:
+def _role(seat: _Seat, place: int, draw: Draw) -> Document:
     code, holder, resigned = seat
     elected = code == "MEDL" and draw.happens(0.1)
     return {
-        "type": _type("rolletyper", code, _ROLES[code], shape),
-        **_holder(holder, draw, shape),
-        **({"valgtAv": _type("representanter", "AREP", _STAFF, shape)} if elected else {}),
+        "type": _type(code, _ROLES[code]),
+        **_holder(holder, draw),
+        **({"valgtAv": _type("AREP", _STAFF)} if elected else {}),
         "fratraadt": resigned,
         "avregistrert": draw.happens(0.01),
         "rekkefolge": place,
     }
 
 
-def _holder(holder: Person | Corporate, draw: Draw, shape: Shape) -> Document:
+def _holder(holder: Person | Corporate, draw: Draw) -> Document:
     if isinstance(holder, Corporate):
         return {
             "enhet": {
                 "organisasjonsnummer": holder.number,
-                "organisasjonsform": write.form(holder.form, shape),
+                "organisasjonsform": parts.form(holder.form),
                 "navn": [holder.name],
                 "erSlettet": False,
             }
@@ -160,6 +150,5 @@ def _holder(holder: Person | Corporate, draw: Draw, shape: Shape) -> Document:
     }
 
 
-def _type(kind: str, code: str, text: str, shape: Shape) -> Document:
-    target = {"self": {"href": f"{write.API}/roller/{kind}/{code}"}}
-    return {"kode": code, "beskrivelse": text, **({"_links": target} if shape.supervised else {})}
+def _type(code: str, text: str) -> Document:
+    return {"kode": code, "beskrivelse": text}

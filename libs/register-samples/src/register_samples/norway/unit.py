@@ -1,9 +1,8 @@
 """`underenhet`: a place of business, Norway's production unit."""
 
 from register_samples.facts import Company, Document, Form, Naming, Unit
-from register_samples.norway import shape as write
+from register_samples.norway import parts
 from register_samples.norway.entity import reachable
-from register_samples.norway.shape import BULK, Shape
 
 _BUSINESS = Form(
     "BEDR", "BEDR", "Underenhet til næringsdrivende og offentlig forvaltning", Naming.TRADING
@@ -11,28 +10,24 @@ _BUSINESS = Form(
 _OTHER = Form("AAFY", "AAFY", "Underenhet til ikke-næringsdrivende", Naming.ASSOCIATION)
 
 
-def unit(unit: Unit, owner: Company, shape: Shape = BULK) -> Document:
+def unit(unit: Unit, owner: Company) -> Document:
     """One `underenhet` of a company."""
     trading = owner.form.naming not in (Naming.ASSOCIATION, Naming.PROPERTY)
     return {
         "organisasjonsnummer": unit.number,
         "navn": unit.name,
-        "organisasjonsform": write.form(_BUSINESS if trading else _OTHER, shape),
+        "organisasjonsform": parts.form(_BUSINESS if trading else _OTHER),
         **({"hjemmeside": unit.contacts.website.value} if unit.contacts.website else {}),
         "registreringsdatoEnhetsregisteret": max(unit.started, owner.registered).isoformat(),
         "registrertIMvaregisteret": trading,
-        "naeringskode1": write.industry(unit.industry),
-        **write.employees(unit.employees, shape),
-        **({} if shape.old else reachable(unit.contacts)),
+        "naeringskode1": parts.industry(unit.industry),
+        **parts.employees(unit.employees),
+        **reachable(unit.contacts),
         "overordnetEnhet": owner.number,
         **_dates(unit),
-        **({"beliggenhetsadresse": write.address(unit.address)} if unit.address else {}),
-        **write.links(
-            shape,
-            self=f"underenheter/{unit.number}",
-            overordnetEnhet=f"enheter/{owner.number}",
-        ),
-        **({} if shape.old else {"respons_klasse": "Underenhet"}),
+        **({"beliggenhetsadresse": parts.address(unit.address)} if unit.address else {}),
+        "links": [],
+        "respons_klasse": "Underenhet",
     }
 
 

@@ -1,6 +1,6 @@
 """The registers' own interfaces over invented data, for tests and trials; never for production.
 
-`Registers` is what they know and how a test changes it; `serving` puts them on a port.
+`Registers` holds their content, which a test can change; `serving` puts them on a port.
 """
 
 from register_samples.server.faults import (

@@ -6,55 +6,47 @@ from typing import Any
 from aiohttp import web
 
 from register_samples.facts import Document
-from register_samples.norway.shape import API
+from register_samples.norway.parts import API
 from register_samples.server import parameters
 from register_samples.server.answers import conditional, json_answer
-from register_samples.server.brreg_queries import (
-    ENTITY_FILTERS,
-    PAGING,
-    UNIT_FILTERS,
-    Filter,
-    Page,
-    search,
-)
 from register_samples.server.norwegian import NorwegianRegister, Section
 
 PREFIX = "/enhetsregisteret/api"
 
-#: The most entries of a feed in one answer, and how many there are unless asked.
-_MOST, _USUAL = 10_000, 20
+#: The largest page of a list or a feed, and the default.
+_MAX_SIZE, _DEFAULT_SIZE = 10_000, 20
+_NUMBER = "organisasjonsnummer"
 
+_LIST_PARAMETERS: Mapping[str, parameters.Reader] = {
+    _NUMBER: parameters.numbers,
+    "size": parameters.count(_MAX_SIZE),
+}
 _FEED_PARAMETERS: Mapping[str, parameters.Reader] = {
     "dato": parameters.moment,
     "oppdateringsid": parameters.natural,
-    "size": parameters.count(_MOST),
-    "organisasjonsnummer": parameters.numbers,
-    "includeChanges": parameters.flag,
-    # Taken and passed over: the feed is always oldest first.
-    "sort": str,
+    "size": parameters.count(_MAX_SIZE),
 }
 _ROLE_FEED_PARAMETERS: Mapping[str, parameters.Reader] = {
     "afterTime": parameters.moment,
-    "size": parameters.count(_MOST),
+    "size": parameters.count(_MAX_SIZE),
 }
 
 
 def routes(register: NorwegianRegister) -> list[web.RouteDef]:
-    entities = _Searchable(register, register.entities, ENTITY_FILTERS)
-    units = _Searchable(register, register.units, UNIT_FILTERS)
     roles = _Roles(register)
     found = [
         web.get(f"{PREFIX}/enheter/{{number}}/roller", roles.one),
         web.get(f"{PREFIX}/roller/totalbestand", roles.whole),
         web.get(f"{PREFIX}/oppdateringer/roller", roles.feed),
     ]
-    for part in (entities, units):
-        path = f"{PREFIX}/{part.section.name}"
+    for section in (register.entities, register.units):
+        part = _Searchable(register, section)
+        path = f"{PREFIX}/{section.name}"
         found += [
             web.get(f"{path}/lastned", part.whole),
             web.get(path, part.list),
             web.get(f"{path}/{{number}}", part.one),
-            web.get(f"{PREFIX}/oppdateringer/{part.section.name}", part.feed),
+            web.get(f"{PREFIX}/oppdateringer/{section.name}", part.feed),
         ]
     return found
 
@@ -62,102 +54,91 @@ def routes(register: NorwegianRegister) -> list[web.RouteDef]:
 class _Searchable:
     """Entities or units."""
 
-    def __init__(
-        self, register: NorwegianRegister, section: Section, filters: Mapping[str, Filter]
-    ) -> None:
+    def __init__(self, register: NorwegianRegister, section: Section) -> None:
         self._register = register
-        self.section = section
-        self._filters = filters
-        self._known = {name: each.read for name, each in filters.items()} | dict(PAGING)
+        self._section = section
 
     async def one(self, request: web.Request) -> web.Response:
         parameters.read(request.query, {})
         number = request.match_info["number"]
         if len(number) != 9 or not number.isdecimal():
             raise parameters.BadRequest(f"{number} is not an organisation number")
-        _check(self.section, number)
-        document = self.section.documents.get(number)
-        if number in self.section.removed:
-            return json_answer({"organisasjonsnummer": number}, status=410)
+        _check(self._section, number)
+        document = self._section.documents.get(number)
+        if number in self._section.removed:
+            return json_answer({_NUMBER: number}, status=410)
         if document is None:
-            return json_answer({"status": 404, "feil": "Not Found"}, status=404)
+            return _not_found()
         if "slettedato" in document:
-            ended = {"organisasjonsnummer": number, "slettedato": document["slettedato"]}
+            ended = {_NUMBER: number, "slettedato": document["slettedato"]}
             return json_answer(ended, status=410)
-        return json_answer(document)
+        return json_answer(self._linked(document))
 
     async def list(self, request: web.Request) -> web.Response:
-        asked = parameters.read(request.query, self._known)
-        _check(self.section, *asked.get(_NUMBER, ()))
-        # Looking up by number alone, as lists are fetched, need not look at all there is.
-        some = [self.section.documents.get(number) for number in asked.get(_NUMBER, ())]
-        standing = (
-            [each for each in some if each is not None and "slettedato" not in each]
-            if _NUMBER in asked
-            else self.section.standing()
+        asked = parameters.read(request.query, _LIST_PARAMETERS)
+        numbers, size = asked.get(_NUMBER), asked.get("size", _DEFAULT_SIZE)
+        _check(self._section, *(numbers or ()))
+        known = self._section.documents
+        standing = [
+            known[number]
+            for number in (known if numbers is None else numbers)
+            if number in known and "slettedato" not in known[number]
+        ]
+        page = [self._linked(document) for document in standing[:size]]
+        return json_answer(
+            {
+                **({"_embedded": {self._section.name: page}} if page else {}),
+                "_links": {"self": {"href": f"{API}/{self._section.name}"}},
+                "page": _counts(size, len(standing)),
+            }
         )
-        page = search(standing, self._filters, asked)
-        return json_answer(_hal(self.section.name, page))
 
     async def feed(self, request: web.Request) -> web.Response:
         asked = parameters.read(request.query, _FEED_PARAMETERS)
-        found = _updates(self.section.updates, asked)
-        key = f"oppdaterte{self.section.name.capitalize()}"
-        size = asked.get("size", _USUAL)
+        found = _updates(self._section.updates, asked)
+        key = f"oppdaterte{self._section.name.capitalize()}"
+        size = asked.get("size", _DEFAULT_SIZE)
         return json_answer(
             {
                 **({"_embedded": {key: found[:size]}} if found else {}),
-                "_links": {"self": {"href": f"{API}/oppdateringer/{self.section.name}"}},
-                "page": _counts(size, len(found), 0),
+                "_links": {"self": {"href": f"{API}/oppdateringer/{self._section.name}"}},
+                "page": _counts(size, len(found)),
             }
         )
 
     async def whole(self, request: web.Request) -> web.StreamResponse:
         parameters.read(request.query, {})
-        return conditional(request, self._register.snapshots[self.section.name])
+        return conditional(request, self._register.snapshots[self._section.name])
 
-
-_NUMBER = "organisasjonsnummer"
+    def _linked(self, document: Document) -> Document:
+        """A record of the API: it has `_links` where one of a bulk file has an empty `links`."""
+        unlinked = {name: value for name, value in document.items() if name != "links"}
+        target = f"{API}/{self._section.name}/{document[_NUMBER]}"
+        return unlinked | {"_links": {"self": {"href": target}}}
 
 
 def _check(section: Section, *numbers: str) -> None:
-    """Raises BadRequest for a number that the register takes for none."""
+    """Raises BadRequest for a number that the register rejects."""
     for number in section.refused.intersection(numbers):
         raise parameters.BadRequest(f"{number} is not an organisation number")
 
 
+def _not_found() -> web.Response:
+    return json_answer({"status": 404, "feil": "Not Found"}, status=404)
+
+
 def _updates(updates: Sequence[Document], asked: Mapping[str, Any]) -> list[Document]:
-    numbers, since = asked.get(_NUMBER), asked.get("dato")
-    found = [
+    since = asked.get("dato")
+    return [
         update
         for update in updates
         if update["oppdateringsid"] >= asked.get("oppdateringsid", 0)
-        and (numbers is None or update[_NUMBER] in numbers)
         and (since is None or parameters.moment(update["dato"]) >= since)
     ]
-    if asked.get("includeChanges"):
-        return found
-    return [{k: v for k, v in update.items() if k != "endringer"} for update in found]
 
 
-def _hal(name: str, page: Page) -> Document:
-    answer: Document = {}
-    if page.documents:
-        answer["_embedded"] = {name: page.documents}
-    answer["_links"] = {"self": {"href": f"{API}/{name}?page={page.number}&size={page.size}"}}
-    if page.number + 1 < page.pages:
-        href = f"{API}/{name}?page={page.number + 1}&size={page.size}"
-        answer["_links"]["next"] = {"href": href}
-    return answer | {"page": _counts(page.size, page.total, page.number)}
-
-
-def _counts(size: int, total: int, number: int) -> Document:
-    return {
-        "size": size,
-        "totalElements": total,
-        "totalPages": -(-total // size),
-        "number": number,
-    }
+def _counts(size: int, total: int) -> Document:
+    return {"size": size, "totalElements": total, "totalPages": -(-total // size), "number": 0}
 
 
 class _Roles:
@@ -165,18 +146,19 @@ class _Roles:
         self._register = register
 
     async def one(self, request: web.Request) -> web.Response:
-        """The answer tells whose roles they are in its own address only."""
+        """The company's number is in the links of the answer only."""
         parameters.read(request.query, {})
         number = request.match_info["number"]
         _check(self._register.entities, number)
         entity = self._register.entities.documents.get(number)
         if number in self._register.entities.removed or "slettedato" in (entity or {}):
-            return json_answer({"organisasjonsnummer": number}, status=410)
+            return json_answer({_NUMBER: number}, status=410)
         if entity is None:
-            return json_answer({"status": 404, "feil": "Not Found"}, status=404)
-        links = {"self": {"href": f"{API}/enheter/{number}/roller"}}
-        held = self._register.roles.get(number, {"rollegrupper": [], "_links": links})
-        return json_answer({k: v for k, v in held.items() if k != _NUMBER})
+            return _not_found()
+        target = f"{API}/enheter/{number}"
+        links = {"self": {"href": f"{target}/roller"}, "enhet": {"href": target}}
+        groups = self._register.roles.get(number, {}).get("rollegrupper", [])
+        return json_answer({"rollegrupper": groups, "_links": links})
 
     async def feed(self, request: web.Request) -> web.Response:
         asked = parameters.read(request.query, _ROLE_FEED_PARAMETERS)
@@ -186,7 +168,7 @@ class _Roles:
             for event in self._register.role_events
             if after is None or parameters.moment(event["time"]) > after
         ]
-        return json_answer(found[: asked.get("size", _USUAL)])
+        return json_answer(found[: asked.get("size", _DEFAULT_SIZE)])
 
     async def whole(self, request: web.Request) -> web.StreamResponse:
         parameters.read(request.query, {})

@@ -8,7 +8,7 @@ from itertools import count, cycle
 from register_samples.addresses import building
 from register_samples.chance import Draw, Topic
 from register_samples.names import coin
-from register_samples.norway import shape
+from register_samples.norway import parts
 from register_samples.numbers import gln
 from register_samples.people import person
 from register_samples.registers import DENMARK, NORWAY, Register
@@ -28,7 +28,7 @@ _GLN_PREFIX, _FIRST_GLN, _GLNS = "5790", 90_000_000, 10_000_000
 
 
 class _Nobody(Exception):
-    """Of the kind that a change is for, the registers have nobody left."""
+    """The registers have no company left to which a change applies."""
 
 
 class Changes:
@@ -61,7 +61,7 @@ class Changes:
         self._turns: Iterator[Callable[[Draw], str]] = cycle(rota)
 
     def make(self) -> str:
-        """Makes the next change, and says what it was."""
+        """Makes the next change, and describes it."""
         while True:
             change = next(self._turns)
             try:
@@ -132,7 +132,7 @@ class Changes:
 
     def _norwegian_address(self, draw: Draw) -> str:
         number = self._norwegian(draw)
-        address = shape.address(building(draw, NORWAY.lexicon))
+        address = parts.address(building(draw, NORWAY.lexicon))
         self._registers.no.entities.change(number, {"forretningsadresse": address})
         return f"no {number} moved"
 
@@ -166,7 +166,7 @@ class Changes:
 
     def _norwegian_unit_address(self, draw: Draw) -> str:
         number = self._norwegian_unit(draw)
-        address = shape.address(building(draw, NORWAY.lexicon))
+        address = parts.address(building(draw, NORWAY.lexicon))
         self._registers.no.units.change(number, {"beliggenhetsadresse": address})
         return f"no unit {number} has another address"
 
@@ -213,7 +213,7 @@ class Changes:
         return f"dk {number} receives invoices at {value}"
 
     def _electronic_address_withdrawn(self, draw: Draw) -> str:
-        """One that was registered here: the directory's other cards stay."""
+        """An identifier that was registered here: the directory's other cards stay."""
         directory = self._registers.directory
         pid = _pick(draw, (pid for pid in directory.cards if f"::0088:{_GLN_PREFIX}9" in pid))
         directory.withdraw(pid)

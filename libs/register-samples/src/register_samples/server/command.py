@@ -15,7 +15,7 @@ from register_samples.server.registers import Registers
 from register_samples.server.serving import Access, Served, serving
 
 _USUAL = Access()
-#: What is new to a server that starts, an earlier one had not made: it draws by the seconds since
+#: New entries of a server differ from those of an earlier one: it draws by the seconds since
 #: then, and its first newcomer is one of the half minutes. Changes come more slowly than that.
 _COUNTED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"PT(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?")

@@ -1,4 +1,8 @@
-"""The interface of the Danish register: Elasticsearch with Basic auth."""
+"""The interface of the Danish register: scrolled Elasticsearch searches with Basic auth.
+
+Of the query language it understands the search that the lookup service sends: documents changed
+at a time or later, the oldest change first.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,24 +12,24 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from register_samples.containers import hit
 from register_samples.facts import Document
 from register_samples.server import parameters
 from register_samples.server.answers import json_answer
-from register_samples.server.cvr_queries import WindowTooLarge, duration, read_search
 from register_samples.server.danish import DanishRegister, Index
 
 PREFIX = "/cvr-permanent"
 
+#: The largest page.
+MAX_SIZE = 3000
+
 
 @dataclass
 class _Scroll:
-    """What is left of a search, until it is forgotten."""
+    """The rest of a search, and when it expires."""
 
     documents: Sequence[Document]
     total: int
     size: int
-    source: tuple[str, ...] | None
     until: datetime
 
 
@@ -48,57 +52,77 @@ class CvrRoutes:
     def _searching(self, index: Index) -> Callable[[web.Request], Any]:
         async def answer(request: web.Request) -> web.Response:
             self._check(request)
-            asked = parameters.read(request.query, {"scroll": duration})
-            try:
-                search = read_search(await _body(request), index)
-            except WindowTooLarge as error:
-                return _error("query_phase_execution_exception", str(error), status=500)
-            found = search.run(index)
-            page = found[search.start : search.start + search.size]
-            if "scroll" not in asked:
-                return _answer(page, len(found), search.source)
-            rest = found[len(page) :]
-            scroll = _Scroll(rest, len(found), search.size, search.source, self._now())
-            return _answer(page, len(found), search.source, self._keep(scroll, asked["scroll"]))
+            span = parameters.read(request.query, {"scroll": _duration}).get("scroll")
+            since, size = _search(await _body(request), f"{index.wrapping}.sidstOpdateret")
+            if span is None:
+                raise parameters.BadRequest("scroll: it is required")
+            found = [each for each in index.documents.values() if index.updated(each) >= since]
+            found.sort(key=index.updated)
+            self._opened += 1
+            scroll = _Scroll(found, len(found), size, self._now())
+            return self._page(f"c2Nyb2xs{self._opened:08d}", scroll, span)
 
         return answer
 
     async def _next(self, request: web.Request) -> web.Response:
-        """The next page; asked twice, it gives two pages, as Elasticsearch does."""
+        """The next page; two requests return two pages, as in Elasticsearch."""
         self._check(request)
-        parameters.read(request.query, {})
         body = await _body(request)
-        if body.keys() - {"scroll", "scroll_id"} or "scroll_id" not in body:
-            raise parameters.BadRequest("scroll: it takes scroll and scroll_id")
-        scroll = self._scrolls.pop(body["scroll_id"], None)
+        key, span = str(body.get("scroll_id")), _duration(str(body.get("scroll")))
+        scroll = self._scrolls.pop(key, None)
         if scroll is None or scroll.until < self._now():
-            return _error("search_context_missing_exception", "No search context found", status=404)
-        page = scroll.documents[: scroll.size]
-        scroll.documents = scroll.documents[scroll.size :]
-        key = self._keep(scroll, duration(body.get("scroll", "1m")), body["scroll_id"])
-        return _answer(page, scroll.total, scroll.source, key)
+            kind = "search_context_missing_exception"
+            return json_answer({"error": {"type": kind}, "status": 404}, status=404)
+        return self._page(key, scroll, span)
 
     def forget_scrolls(self) -> None:
-        """As after their time, or when a node of the cluster is restarted."""
+        """As after they expired, or when a node of the cluster is restarted."""
         self._scrolls.clear()
 
-    def _keep(self, scroll: _Scroll, span: timedelta, key: str | None = None) -> str:
-        if key is None:
-            self._opened += 1
-            key = f"c2Nyb2xs{self._opened:08d}"
+    def _page(self, key: str, scroll: _Scroll, span: timedelta) -> web.Response:
+        page, scroll.documents = scroll.documents[: scroll.size], scroll.documents[scroll.size :]
         scroll.until = self._now() + span
         self._scrolls[key] = scroll
-        return key
+        hits = {"total": scroll.total, "max_score": None, "hits": [_hit(each) for each in page]}
+        return json_answer(
+            {
+                "_scroll_id": key,
+                "took": 3,
+                "timed_out": False,
+                "_shards": {"total": 6, "successful": 6, "skipped": 0, "failed": 0},
+                "hits": hits,
+            }
+        )
 
     def _check(self, request: web.Request) -> None:
         if request.headers.get("Authorization") != self._authorization:
             raise web.HTTPUnauthorized(headers={"WWW-Authenticate": 'Basic realm="cvr"'})
 
 
-async def _body(request: web.Request) -> Mapping[str, Any]:
-    text = await request.read()
+def _search(body: Mapping[str, Any], field: str) -> tuple[datetime, int]:
+    """The time and the page size of a search; raises BadRequest for any other search."""
     try:
-        body = orjson.loads(text) if text else {}
+        at, size = body["query"]["range"][field]["gte"], body["size"]
+        since = parameters.moment(at)
+    except (KeyError, TypeError, ValueError):
+        raise parameters.BadRequest("query: it is a range of times") from None
+    known = {"query": {"range": {field: {"gte": at}}}, "sort": [{field: "asc"}], "size": size}
+    if body != known or type(size) is not int or not 1 <= size <= MAX_SIZE:
+        raise parameters.BadRequest("search: only a range of times, oldest first")
+    return since, size
+
+
+def _duration(text: str) -> timedelta:
+    """`1m`, `30s`."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    if not text[:-1].isdecimal() or text[-1:] not in units:
+        raise parameters.BadRequest(f"scroll: {text} is not a time")
+    return timedelta(seconds=int(text[:-1]) * units[text[-1]])
+
+
+async def _body(request: web.Request) -> Mapping[str, Any]:
+    try:
+        body = orjson.loads(await request.read())
     except orjson.JSONDecodeError:
         raise parameters.BadRequest("the body is not JSON") from None
     if not isinstance(body, dict):
@@ -106,34 +130,12 @@ async def _body(request: web.Request) -> Mapping[str, Any]:
     return body
 
 
-def _answer(
-    documents: Sequence[Document],
-    total: int,
-    source: tuple[str, ...] | None,
-    scroll: str | None = None,
-) -> web.Response:
-    hits = [hit(_only(document, source)) for document in documents]
-    content = {
-        **({"_scroll_id": scroll} if scroll else {}),
-        "took": 3,
-        "timed_out": False,
-        "_shards": {"total": 6, "successful": 6, "skipped": 0, "failed": 0},
-        "hits": {"total": total, "max_score": None, "hits": hits},
+def _hit(document: Document) -> Document:
+    (content,) = document.values()
+    return {
+        "_index": "cvr-permanent",
+        "_type": "_doc",
+        "_id": str(content["enhedsNummer"]),
+        "_score": 1.0,
+        "_source": document,
     }
-    return json_answer(content)
-
-
-def _only(document: Document, source: tuple[str, ...] | None) -> Document:
-    """The wanted fields of a document; its own number always among them."""
-    if source is None:
-        return document
-    [(wrapping, content)] = document.items()
-    if wrapping in source:
-        return document
-    wanted = {path.partition(".")[2].partition(".")[0] for path in source} | {"enhedsNummer"}
-    return {wrapping: {name: value for name, value in content.items() if name in wanted}}
-
-
-def _error(kind: str, reason: str, *, status: int) -> web.Response:
-    error = {"root_cause": [{"type": kind, "reason": reason}], "type": kind, "reason": reason}
-    return json_answer({"error": error, "status": status}, status=status)

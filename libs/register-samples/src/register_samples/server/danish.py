@@ -1,4 +1,4 @@
-"""The Danish register (CVR) as it stands behind its interface: documents with their history."""
+"""The Danish register (CVR) behind its interface: documents with their history."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Index:
     """Companies (`virksomhed`) or production units (`produktionsenhed`)."""
 
     name: str
-    #: What the document is called inside its hit, and its number.
+    #: Field names of the document inside its hit, and of its number.
     wrapping: str
     number: str
     stamps: Stamps

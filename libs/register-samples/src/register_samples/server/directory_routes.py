@@ -1,4 +1,4 @@
-"""The exports of the Peppol Directory: few downloads a day, and elsewhere than where asked for."""
+"""The exports of the Peppol Directory: few downloads a day, after a redirect."""
 
 from collections import deque
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class DirectoryRoutes:
         self._directory = directory
         self._most = downloads_a_day
         self._now = now
-        #: When each file was downloaded by each address.
+        #: Download times of each file by each client address.
         self._downloads: dict[tuple[str, str], deque[datetime]] = {}
 
     def routes(self) -> list[web.RouteDef]:

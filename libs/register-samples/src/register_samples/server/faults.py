@@ -47,7 +47,7 @@ Fault = TooManyRequests | Failure | BrokenOff | Slow | ShardFailed
 
 @dataclass
 class Faults:
-    """What goes wrong next, in order, by the end of the path."""
+    """The next faults, in order, by the end of the path."""
 
     _planned: dict[str, deque[Fault]] = field(default_factory=dict)
 
@@ -63,5 +63,5 @@ class Faults:
 
     @property
     def pending(self) -> int:
-        """How many planned faults no request has met."""
+        """The number of planned faults that no request has met."""
         return sum(len(faults) for faults in self._planned.values())

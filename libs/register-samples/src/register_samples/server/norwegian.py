@@ -1,18 +1,16 @@
-"""The Norwegian register as it stands behind its interface: documents, feeds and files."""
+"""The Norwegian register behind its interface: documents, feeds and files."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
-from itertools import chain
 from typing import Any
 
 from register_samples import documents
 from register_samples.facts import Document
-from register_samples.norway.shape import API, Shape
+from register_samples.norway.parts import API
 from register_samples.server.snapshots import Snapshot, gzipped_array
 from register_samples.server.stamps import Stamps, iso
 
-_LINKED = Shape(supervised=True)
 #: The feeds count on from the milliseconds since then, so that a register that is made anew takes
 #: no number that an earlier one may have used: who followed that one goes on with this one.
 _COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)
@@ -23,12 +21,12 @@ class Section:
     """Entities (`enheter`) or units (`underenheter`), and the feed of what happened to them."""
 
     name: str
-    #: What the feed calls an entry's link.
+    #: The feed's name for an entry's link.
     entry: str
     stamps: Stamps
     #: By number, those that have ended included.
     documents: dict[str, Document] = field(default_factory=dict)
-    #: Numbers of what was removed for legal reasons.
+    #: Numbers of entries that were removed for legal reasons.
     removed: set[str] = field(default_factory=set)
     #: Numbers that it takes for none, well-formed as they are.
     refused: set[str] = field(default_factory=set)
@@ -40,7 +38,7 @@ class Section:
         self._count = (self.stamps.next() - _COUNTED_FROM) // timedelta(milliseconds=1)
 
     def standing(self) -> Iterable[Document]:
-        """What is neither deleted nor removed."""
+        """Entries that are neither deleted nor removed."""
         return (found for found in self.documents.values() if "slettedato" not in found)
 
     def add(self, document: Document) -> str:
@@ -51,10 +49,9 @@ class Section:
 
     def change(self, number: str, fields: Mapping[str, Any]) -> None:
         """Sets these fields; one that becomes None is left out."""
-        old = self.documents[number]
-        new = {k: v for k, v in {**old, **fields}.items() if v is not None}
-        self.documents[number] = new
-        self.tell(number, "Endring", _patch(old, new))
+        changed = {**self.documents[number], **fields}
+        self.documents[number] = {k: v for k, v in changed.items() if v is not None}
+        self.tell(number, "Endring")
 
     def delete(self, number: str, on: date) -> None:
         """It comes to its end."""
@@ -67,7 +64,7 @@ class Section:
         self.removed.add(number)
         self.tell(number, "Fjernet")
 
-    def tell(self, number: str, kind: str, patch: Sequence[Document] = ()) -> Document:
+    def tell(self, number: str, kind: str) -> Document:
         """Puts an entry in the feed, whether or not there is such a number."""
         self._count += 1
         update = {
@@ -75,7 +72,6 @@ class Section:
             "dato": iso(self.stamps.next()),
             "organisasjonsnummer": number,
             "endringstype": kind,
-            **({"endringer": list(patch)} if patch else {}),
             "_links": {self.entry: {"href": f"{API}/{self.name}/{number}"}},
         }
         self.updates.append(update)
@@ -91,7 +87,7 @@ class Section:
 
 
 class NorwegianRegister:
-    """Entities, units and roles; what a test or a trial changes shows in the feeds at once."""
+    """Entities, units and roles; changes by a test or a trial appear in the feeds immediately."""
 
     def __init__(self, stamps: Stamps, *, companies: int, seed: int) -> None:
         self._stamps = stamps
@@ -105,29 +101,29 @@ class NorwegianRegister:
         self.publish()
 
     def _fill(self, companies: int, seed: int) -> None:
-        for found in documents.companies_no(companies, seed, shape=_LINKED):
+        for found in documents.companies_no(companies, seed):
             self.entities.documents[found["organisasjonsnummer"]] = found
-        for found in documents.units_no(companies, seed, shape=_LINKED):
+        for found in documents.units_no(companies, seed):
             self.units.documents[found["organisasjonsnummer"]] = found
-        for found in documents.roles_no(companies, seed, shape=_LINKED):
+        for found in documents.roles_no(companies, seed):
             self.roles[found["organisasjonsnummer"]] = found
 
     def publish(self) -> None:
-        """Makes the files anew, as the register does by night."""
+        """Generates the files again, as the register does every night."""
         modified = self._stamps.next()
         self.snapshots = {
-            "enheter": gzipped_array(map(_in_file, self.entities.standing()), modified),
-            "underenheter": gzipped_array(map(_in_file, self.units.standing()), modified),
-            "roller": gzipped_array(map(_in_file, self.roles.values()), modified),
+            "enheter": gzipped_array(self.entities.standing(), modified),
+            "underenheter": gzipped_array(self.units.standing(), modified),
+            "roller": gzipped_array(self.roles.values(), modified),
         }
 
     def add_company(self, index: int, seed: int) -> str:
         """Registers the company that the generator has at this position, its units and roles."""
-        [entity] = documents.companies_no(1, seed, start=index, shape=_LINKED)
+        [entity] = documents.companies_no(1, seed, start=index)
         number = self.entities.add(entity)
-        for unit in documents.units_no(1, seed, start=index, shape=_LINKED):
+        for unit in documents.units_no(1, seed, start=index):
             self.units.add(unit)
-        for roles in documents.roles_no(1, seed, start=index, shape=_LINKED):
+        for roles in documents.roles_no(1, seed, start=index):
             self.set_roles(number, roles["rollegrupper"])
         return number
 
@@ -139,13 +135,7 @@ class NorwegianRegister:
         self.units.change(number, {"overordnetEnhet": to, "datoEierskifte": on.isoformat()})
 
     def set_roles(self, number: str, groups: Sequence[Document]) -> None:
-        target = f"{API}/enheter/{number}"
-        links = {"self": {"href": f"{target}/roller"}, "enhet": {"href": target}}
-        self.roles[number] = {
-            "organisasjonsnummer": number,
-            "rollegrupper": list(groups),
-            "_links": links,
-        }
+        self.roles[number] = {"organisasjonsnummer": number, "rollegrupper": list(groups)}
         self.tell_roles(number)
 
     def tell_roles(self, number: str, *, at: datetime | None = None) -> Document:
@@ -176,30 +166,3 @@ def innehaver(given: str, family: str, born: str) -> list[Document]:
     }
     role = {"type": kind, "person": person, "fratraadt": False, "avregistrert": False}
     return [{"type": kind, "sistEndret": "2026-06-30", "roller": [{**role, "rekkefolge": 0}]}]
-
-
-def _patch(old: Document, new: Document) -> list[Document]:
-    """RFC 6902, by the fields of the document."""
-    operations = chain(
-        ({"op": "remove", "path": f"/{name}"} for name in old if name not in new),
-        (
-            {"op": "replace" if name in old else "add", "path": f"/{name}", "value": value}
-            for name, value in new.items()
-            if old.get(name) != value
-        ),
-    )
-    return list(operations)
-
-
-def _in_file(document: Document) -> Document:
-    """As the files have it: an empty list in place of the links."""
-    unlinked = _without_links(document)
-    return unlinked if "rollegrupper" in document else {**unlinked, "links": []}
-
-
-def _without_links(document: Document) -> Document:
-    return {
-        name: {**_without_links(value), "links": []} if name == "organisasjonsform" else value
-        for name, value in document.items()
-        if name != "_links"
-    }

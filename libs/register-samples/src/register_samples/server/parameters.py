@@ -1,7 +1,7 @@
 """Reading the parameters of a request: every one is known and sound, or the request is refused."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from multidict import MultiMapping
@@ -11,7 +11,7 @@ Reader = Callable[[str], Any]
 
 
 class BadRequest(Exception):
-    """The register refuses the request; the message tells why."""
+    """The register refuses the request; the message states the reason."""
 
 
 def read(given: MultiMapping[str], known: Mapping[str, Reader]) -> dict[str, Any]:
@@ -35,16 +35,6 @@ def moment(text: str) -> datetime:
     if at.tzinfo is None:
         raise ValueError("a time needs its zone")
     return at.astimezone(UTC)
-
-
-def day(text: str) -> date:
-    return date.fromisoformat(text)
-
-
-def flag(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise ValueError("it is true or false")
-    return text == "true"
 
 
 def listed(text: str) -> list[str]:

@@ -18,7 +18,7 @@ _NEWCOMERS = 500_000
 
 
 class Registers:
-    """What a test changes here is what the interfaces tell from then on."""
+    """Changes by a test take effect in the interfaces immediately."""
 
     def __init__(
         self,
@@ -45,6 +45,6 @@ class Registers:
         return self.no.add_company(index, self.seed), self.dk.add_company(index, self.seed)
 
     def publish(self) -> None:
-        """Makes all files anew."""
+        """Generates all files again."""
         self.no.publish()
         self.directory.publish()

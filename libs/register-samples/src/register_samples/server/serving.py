@@ -29,7 +29,7 @@ from register_samples.server.registers import Registers
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the registers ask of their users."""
+    """Credentials and limits of the registers' interfaces."""
 
     user: str = "sample"
     password: str = "sample"  # noqa: S105 - guards nothing but invented data
@@ -38,7 +38,7 @@ class Access:
 
 @dataclass
 class Served:
-    """A running server: where it is, what it was asked, and what is to go wrong."""
+    """A running server: its address, its requests, and its planned faults."""
 
     url: URL
     registers: Registers
@@ -48,7 +48,7 @@ class Served:
     requests: list[str] = field(default_factory=list)
     #: The User-Agent of each.
     agents: list[str] = field(default_factory=list)
-    #: The most requests that were worked on at once.
+    #: The maximum of concurrent requests so far.
     most_at_once: int = 0
 
     @property

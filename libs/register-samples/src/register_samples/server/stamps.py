@@ -1,4 +1,4 @@
-"""The times that the registers write on what they change."""
+"""Timestamps of changed entries."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

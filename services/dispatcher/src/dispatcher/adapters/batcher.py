@@ -19,7 +19,7 @@ Work = Callable[[Sequence[Q]], Awaitable[Sequence[A]]]
 class Batcher(Generic[Q, A]):
     """Collects questions while a batch is in flight and sends them as the next batch.
 
-    There is no timer: a single question is sent at once, and batches grow with the load.
+    There is no timer: a single question is sent immediately, and batches grow with the load.
     """
 
     def __init__(self, work: Work[Q, A], *, max_batch_size: int) -> None:

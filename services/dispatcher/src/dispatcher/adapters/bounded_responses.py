@@ -14,7 +14,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
-#: Bytes of one response in all: interim responses, headers, and what is read of the body.
+#: Bytes of one response in all: interim responses, headers, and the part of the body that is read.
 MAX_RESPONSE_BYTES = 256 * 1024
 #: Interim responses to one request. Parsing one costs far more than receiving it.
 MAX_INTERIM_RESPONSES = 100

@@ -34,7 +34,12 @@ class Work:
 
 @asynccontextmanager
 async def consumers(
-    link: SupervisedConnection, work: Work, *, topology: Topology, random: Random, stop_limit: float
+    link: SupervisedConnection,
+    work: Work,
+    *,
+    topology: Topology,
+    random: Random,
+    shutdown_grace: float,
 ) -> AsyncIterator[None]:
     """Consumes during the body; on exit stops consuming, then drains the work in flight."""
     queues = (
@@ -52,9 +57,9 @@ async def consumers(
         yield
     finally:
         clock = asyncio.get_running_loop().time
-        stop_at = clock() + stop_limit
+        stop_at = clock() + shutdown_grace
         # Concurrently: while one consumer drains, the others must not accept messages.
-        await asyncio.gather(*(consumer.drain(stop_limit) for consumer in running))
+        await asyncio.gather(*(consumer.drain(shutdown_grace) for consumer in running))
         # Afterwards: a message in flight may still start posts.
         await work.drain(max(0.0, stop_at - clock()))
         for consumer in running:

@@ -1,4 +1,4 @@
-"""Delivery messages over RabbitMQ: published at once, or through a delay queue."""
+"""Delivery messages over RabbitMQ: published immediately, or through a delay queue."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

@@ -13,14 +13,16 @@ from types import SimpleNamespace
 import aiohttp
 
 from common.contracts.failures import Unavailable
+from common.contracts.traces import TRACEPARENT
+from common.runtime import tracing
 from dispatcher.adapters.bounded_responses import BoundedConnector
 from dispatcher.adapters.guard import BlockedAddress, Lookup, SocketGuard, resolving, system_lookup
-from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
+from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered, cause_of
 from dispatcher.ports import Post
 from webhook_store.addresses import Network
 
 #: Bytes of a response body read so that its connection can be reused. None is kept.
-BODY_LIMIT = 16 * 1024
+MAX_BODY_SIZE = 16 * 1024
 #: Keep-alive timeout in seconds: shorter than that of most servers, so that a post seldom meets a
 #: connection that is being closed.
 KEEP_ALIVE = 4.0
@@ -66,6 +68,17 @@ class HttpSender:
         self._limits = limits
 
     async def send(self, post: Post) -> Outcome:
+        attributes = {"http.request.method": "POST", "delivery.id": post.headers["X-Delivery-Id"]}
+        with tracing.span("POST", tracing.Kind.CLIENT, post.trace, attributes) as recorded:
+            outcome = await self._outcome(post)
+            if isinstance(outcome, Answered):
+                recorded[tracing.STATUS] = outcome.status
+            cause = cause_of(outcome)
+            if cause is not None:
+                recorded[tracing.ERROR] = cause
+            return outcome
+
+    async def _outcome(self, post: Post) -> Outcome:
         course = _Course()
         try:
             async with asyncio.timeout(self._limits.total.total_seconds()):
@@ -88,10 +101,13 @@ class HttpSender:
         return await self._send(post, course)
 
     async def _send(self, post: Post, course: _Course) -> Outcome:
+        trace = tracing.CURRENT.get()
+        # Not `tracestate`, which is about the systems of others.
+        own = {} if trace is None else {TRACEPARENT: trace.parent}
         async with self._session.post(
             post.url,
             data=post.body,
-            headers=post.headers,
+            headers={**post.headers, **own},
             allow_redirects=False,
             trace_request_ctx=course,
         ) as response:
@@ -101,7 +117,7 @@ class HttpSender:
 
 
 async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> None:
-    left = BODY_LIMIT
+    left = MAX_BODY_SIZE
     try:
         async with asyncio.timeout(seconds):
             while left > 0 and (chunk := await response.content.read(left)):

@@ -3,22 +3,30 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 from typing import TypeVar
 
 import structlog
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
+from common.runtime import tracing
 from common.runtime.backoff import delays
 from dispatcher.adapters.batcher import Batcher, running
 from webhook_store.deliveries import Deliveries
-from webhook_store.delivery_models import Claimed, NewDelivery, Result, StoredEvent, Written
+from webhook_store.delivery_models import (
+    Claimed,
+    EventBody,
+    NewDelivery,
+    Result,
+    StoredEvent,
+    Written,
+)
 from webhook_store.events import Events
 from webhook_store.matching import Subject
 from webhook_store.models import Match, Sendable
@@ -33,7 +41,7 @@ MAX_BATCH_SIZE = 200
 #: Maximum chunks of up to 200 rows in one batch: the write must finish within its timeout.
 MAX_CHUNKS = 32
 #: Maximum seconds between two tries during an outage. After it, a result must be recorded before
-#: the sweeper requeues its row.
+#: the requeue job requeues its row.
 MAX_WAIT = 1.0
 
 log = structlog.get_logger()
@@ -50,7 +58,7 @@ class Dependencies:
     async def retry_while_unavailable(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
         """Returns the action's result; retries while the database is unavailable."""
         said = False
-        waits = delays(self.random, most=MAX_WAIT)
+        waits = delays(self.random, max_delay=MAX_WAIT)
         while True:
             try:
                 return await action()
@@ -68,8 +76,11 @@ class StoredMatches:
         self._webhooks = webhooks
         self._matching = Batcher(webhooks.matching, max_batch_size=MAX_BATCH_SIZE)
 
-    async def matching(self, kind: EventType, country: Country, vat: str) -> Sequence[Match]:
-        return await self._matching(Subject(kind, country, vat))
+    async def matching(self, subject: Subject) -> Sequence[Match]:
+        return await self._matching(subject)
+
+    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> Sequence[Match]:
+        return await self._webhooks.of_owner(owner, kind, other_than=other_than)
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         return await self._webhooks.match_of(webhook_id)
@@ -112,7 +123,7 @@ class StoredEvents:
         self._bodies = Batcher(self._bodies_all, max_batch_size=MAX_BATCH_SIZE)
 
     async def store(self, event: StoredEvent) -> None:
-        await self._new(event)
+        await self._new(replace(event, trace=tracing.CURRENT.get()))
 
     async def is_removed(self, company: CompanyKey) -> bool:
         return await self._removed(company)
@@ -123,7 +134,7 @@ class StoredEvents:
     async def forget(self, event_ids: Collection[str]) -> None:
         await self._events.forget(event_ids)
 
-    async def body(self, event_id: str) -> bytes | None:
+    async def body(self, event_id: str) -> EventBody | None:
         return await self._dependencies.retry_while_unavailable(
             lambda: self._bodies(event_id), what="body"
         )
@@ -136,7 +147,7 @@ class StoredEvents:
         removed = await self._events.removed(set(companies))
         return [company in removed for company in companies]
 
-    async def _bodies_all(self, ids: Sequence[str]) -> Sequence[bytes | None]:
+    async def _bodies_all(self, ids: Sequence[str]) -> Sequence[EventBody | None]:
         found = await self._events.bodies(set(ids))
         return [found.get(event_id) for event_id in ids]
 

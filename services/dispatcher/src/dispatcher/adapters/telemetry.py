@@ -1,41 +1,66 @@
 """Logs and metrics of the dispatcher: one wide log line per attempt."""
 
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import DeliveryId, WebhookId
+from common.contracts.webhooks import DeliveryId, DisabledReason, WebhookId
+from dispatcher.domain.outcome import Cause
 from dispatcher.ports import AttemptReport, DeferReason
-from webhook_store.delivery_models import Attempted, Cancelled, DeliveryState
+from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, DeliveryState
 
 ATTEMPTS = Counter(
     "webhook_attempts_total", "Attempts to deliver, by outcome and cause", ["outcome", "cause"]
 )
 POST_SECONDS = Histogram(
-    "webhook_post_seconds",
+    "webhook_attempt_duration_seconds",
     "Response time of receivers",
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 RECEIPT_SECONDS = Histogram(
-    "webhook_receipt_seconds",
+    "webhook_delivery_latency_seconds",
     "Time from an event to its receipt, for successful first attempts",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300),
 )
+FIRST_ATTEMPT_SECONDS = Histogram(
+    "webhook_first_attempt_latency_seconds",
+    "Time from an event to the end of its first attempt, whatever its outcome",
+    buckets=(0.1, 0.5, 1, 5, 10, 30, 60, 300),
+)
+RECEIVERS = Gauge(
+    "webhook_receivers",
+    "Hosts posted to in the last 15 minutes, by their last outcome",
+    ["outcome"],
+)
 DISABLED = Counter("webhooks_disabled_total", "Webhooks disabled by this process", ["reason"])
 CANCELLED = Counter("webhook_deliveries_cancelled_total", "Cancelled deliveries", ["reason"])
-DEFERRED = Counter("webhook_deliveries_left_total", "Due deliveries that were deferred", ["reason"])
+DEFERRED = Counter(
+    "webhook_deliveries_deferred_total", "Due deliveries that were deferred", ["reason"]
+)
 LATE_RETRIES = Counter(
-    "webhook_retries_not_published_total",
-    "Retries that were not published and are left to the sweeper",
+    "webhook_retry_publish_failures_total",
+    "Retries that were not published and are left to the requeue job",
 )
 LOST_CLAIMS = Counter("webhook_claims_lost_total", "Results recorded after their lease had expired")
 FAILED = Counter(
     "webhook_attempts_crashed_total", "Attempts or backlogs that ended in an internal error"
 )
 WAITING = Gauge("webhook_deliveries_waiting", "Waiting deliveries, by delay", ["delay"])
-OVER_CAP = Gauge("webhook_lanes", "Webhooks with due deliveries over their concurrency limit")
-SWEPT = Counter(
-    "webhook_sweeper_found_total",
+OLDEST_DUE = Gauge(
+    "webhook_oldest_due_delivery_age_seconds", "Time since the longest waiting delivery was due"
+)
+WEBHOOKS = Gauge("webhooks", "Webhooks by status", ["status"])
+RECOVERIES = Gauge("webhook_recoveries_unfinished", "Recoveries that still queue deliveries")
+QUEUED = Gauge("broker_queue_messages", "Messages ready in a queue", ["queue"])
+THROTTLED = Gauge("webhooks_throttled", "Webhooks with due deliveries over their concurrency limit")
+OVERDUE = Counter(
+    "webhook_deliveries_overdue_total",
     "Overdue deliveries: requeued after a lost message, or in a backlog of this process",
     ["reason"],
 )
@@ -47,10 +72,27 @@ log = structlog.get_logger()
 class LoggingTelemetry:
     """`Telemetry` over structlog and Prometheus."""
 
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._receivers = RecentReceivers(steady)
+        for succeeded, outcome in ((True, "succeeded"), (False, "failed")):
+            RECEIVERS.labels(outcome).set_function(partial(self._receivers.count, succeeded))
+        # Prometheus sees no increase in a counter's first sample.
+        ATTEMPTS.labels("succeeded", "none")
+        for cause in Cause:
+            ATTEMPTS.labels("failed", cause)
+        for metric, values in (
+            (DISABLED, DisabledReason),
+            (CANCELLED, CancelReason),
+            (DEFERRED, DeferReason),
+        ):
+            for value in values:
+                metric.labels(value)
+
     def attempted(self, report: AttemptReport) -> None:
         attempted, written = report.attempted, report.written
         delivery = attempted.delivery
-        _count(attempted)
+        succeeded = _count(attempted)
+        self._receivers.note(report.host, succeeded)
         if written.disabled and attempted.disable is not None:
             DISABLED.labels(attempted.disable).inc()
         if not written.held:
@@ -92,19 +134,50 @@ class LoggingTelemetry:
         LATE_RETRIES.inc()
         log.warning("retry.not_published", delivery_id=task.delivery_id, attempt=task.attempt)
 
+    def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
+        log.warning("notice.not_stored", webhook_id=webhook_id, reason=detail)
+
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
         FAILED.inc()
         log.exception("delivery.crashed", delivery_id=delivery_id, webhook_id=webhook_id)
 
     def backlog_failed(self, webhook_id: WebhookId) -> None:
         FAILED.inc()
-        log.exception("lane.crashed", webhook_id=webhook_id)
+        log.exception("backlog.crashed", webhook_id=webhook_id)
 
 
-def _count(attempted: Attempted) -> None:
+class RecentReceivers:
+    """Last outcome of each host: one dead receiver with many events is not many dead receivers."""
+
+    _WINDOW: Final = 900.0
+    _MAX_HOSTS: Final = 10_000
+
+    def __init__(self, steady: Callable[[], float]) -> None:
+        self._steady = steady
+        #: Oldest first.
+        self._hosts: OrderedDict[str, tuple[float, bool]] = OrderedDict()
+
+    def note(self, host: str, succeeded: bool) -> None:  # noqa: FBT001 (the outcome)
+        self._hosts[host] = (self._steady(), succeeded)
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > self._MAX_HOSTS:
+            self._hosts.popitem(last=False)
+
+    def count(self, succeeded: bool) -> int:  # noqa: FBT001 (the outcome)
+        since = self._steady() - self._WINDOW
+        while self._hosts and next(iter(self._hosts.values()))[0] < since:
+            self._hosts.popitem(last=False)
+        return sum(outcome is succeeded for _, outcome in self._hosts.values())
+
+
+def _count(attempted: Attempted) -> bool:
     succeeded = attempted.state is DeliveryState.SUCCEEDED
     ATTEMPTS.labels("succeeded" if succeeded else "failed", attempted.error or "none").inc()
     POST_SECONDS.observe(attempted.duration.total_seconds())
-    if succeeded and attempted.number == 1:
+    if attempted.number == 1:
         ended_at = attempted.at + attempted.duration
-        RECEIPT_SECONDS.observe((ended_at - attempted.delivery.occurred_at).total_seconds())
+        latency = (ended_at - attempted.delivery.occurred_at).total_seconds()
+        FIRST_ATTEMPT_SECONDS.observe(latency)
+        if succeeded:
+            RECEIPT_SECONDS.observe(latency)
+    return succeeded

@@ -32,9 +32,9 @@ class LimitKey:
 class PostsInFlight:
     """Counts of the posts in flight."""
 
-    def __init__(self, caps: ConcurrencyLimits) -> None:
-        self._caps = caps
-        self._limits = (caps.webhook, caps.host, caps.owner_on_host)
+    def __init__(self, limits: ConcurrencyLimits) -> None:
+        self._limits = limits
+        self._key_limits = (limits.webhook, limits.host, limits.owner_on_host)
         self._posts = 0
         self._of_owners: Counter[str] = Counter()
         self._count: Counter[tuple[str, ...]] = Counter()
@@ -49,13 +49,15 @@ class PostsInFlight:
         Besides its own limit, an owner may have at most as many posts in flight as there are free
         slots. Shares even out as owners arrive, and the next owner always finds room.
         """
-        free = self._caps.posts - self._posts
-        return self.of_owner(owner) < min(self._caps.owner, free)
+        free = self._limits.posts - self._posts
+        return self.of_owner(owner) < min(self._limits.owner, free)
 
     def acquire(self, limit_key: LimitKey) -> bool:
         """Counts one more post; False when a limit is reached."""
         keys = _keys(limit_key)
-        full = any(self._count[key] >= limit for key, limit in zip(keys, self._limits, strict=True))
+        full = any(
+            self._count[key] >= limit for key, limit in zip(keys, self._key_limits, strict=True)
+        )
         if full or not self.has_share_left(limit_key.owner):
             return False
         self._posts += 1

@@ -1,1 +1,1 @@
-"""What the dispatcher does: fan out events, deliver, wake what was missed."""
+"""Use cases: fan out events, deliver them, and requeue overdue deliveries."""

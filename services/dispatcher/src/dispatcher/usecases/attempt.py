@@ -17,18 +17,20 @@ from dispatcher.ports import (
     DeferReason,
     DeliveryQueue,
     Events,
+    Notices,
     Post,
     Rows,
     Sender,
     Telemetry,
 )
-from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed
+from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed, EventBody
+from webhook_store.headers import constant_headers
 from webhook_store.models import Sendable, SigningSecrets
 
-Clock = Callable[[], datetime]
+#: Failed retries from which on an owner is notified that a delivery fails: its third attempt.
+FAILING_RETRIES = 2
 
-#: User agent of every post.
-USER_AGENT = "company-registry-webhooks/1"
+Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Posted:
 
     @property
     def timed_out(self) -> bool:
-        """Whether the post timed out."""
+        """True if the post timed out."""
         return cause_of(self.outcome) is Cause.TIMEOUT
 
 
@@ -53,6 +55,7 @@ class Attempt:
     rows: Rows
     sender: Sender
     delivery_queue: DeliveryQueue
+    notices: Notices
     telemetry: Telemetry
     delays: Sequence[timedelta]
     #: Maximum duration of a post.
@@ -78,7 +81,7 @@ class Attempt:
         return await self._post(webhook, webhook.secrets, delivery, body)
 
     async def _post(
-        self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: bytes
+        self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: EventBody
     ) -> Posted | None:
         at = self.now()
         if at + self.post_timeout > delivery.lease_until:
@@ -87,7 +90,12 @@ class Attempt:
             return None
         try:
             outcome = await self.sender.send(
-                Post(webhook.url, _headers(secrets, delivery, body, at), body)
+                Post(
+                    webhook.url,
+                    _headers(webhook, secrets, delivery, body.bytes, at),
+                    body.bytes,
+                    body.trace,
+                )
             )
         except Unavailable as outage:
             self.telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
@@ -113,12 +121,20 @@ class Attempt:
         self.telemetry.attempted(AttemptReport(attempted, posted.webhook.host, decision, written))
         if written.held and isinstance(decision, RetryAfter):
             await self._retry(_retry_of(attempted), decision.delay)
+            if delivery.retries >= FAILING_RETRIES:
+                await self._note_failing(attempted)
 
     async def _retry(self, task: DeliveryTask, after: timedelta) -> None:
         try:
             await self.delivery_queue.schedule(task, after=after)
         except Unavailable:
             self.telemetry.not_published(task)
+
+    async def _note_failing(self, attempted: Attempted) -> None:
+        try:
+            await self.notices.failing(attempted)
+        except Unavailable as outage:
+            self.telemetry.not_noted(attempted.delivery.webhook_id, str(outage))
 
     async def _cancel(self, delivery: Claimed, reason: CancelReason) -> None:
         cancelled = Cancelled(delivery, reason)
@@ -127,11 +143,11 @@ class Attempt:
 
 
 def _headers(
-    secrets: SigningSecrets, delivery: Claimed, body: bytes, at: datetime
+    webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: bytes, at: datetime
 ) -> Mapping[str, str]:
     return {
-        "Content-Type": "application/json",
-        "User-Agent": USER_AGENT,
+        **{name: value.get_secret_value() for name, value in webhook.headers.items()},
+        **constant_headers(delivery.event_type),
         **signature_headers(secrets, delivery_id=delivery.id, body=body, at=at),
     }
 

@@ -1,7 +1,7 @@
 """Handling of delivery messages: claim and start each delivery, or add it to a backlog.
 
 A message is acked once its deliveries are claimed, so a hanging receiver holds no message. From
-then on the row's lease guards the delivery; after a crash the sweeper requeues it.
+then on the row's lease guards the delivery; after a crash the requeue job requeues it.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ class Deliver:
         if more:
             self.throttled.scan(limit_key)
         if not self.slots.acquire(limit_key):
-            self.telemetry.deferred(task.delivery_id, DeferReason.CAP)
+            self.telemetry.deferred(task.delivery_id, DeferReason.THROTTLED)
             self.throttled.add(limit_key, task)
             return
         delivery = None

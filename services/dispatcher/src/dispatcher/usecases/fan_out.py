@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from common.contracts.company import CompanyKey, company_key
+from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
 from dispatcher.ports import DeliveryQueue, Events, Matches, Receipts, Rows
 from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
+from webhook_store.matching import Subject
 from webhook_store.models import Match, delivery_id
 
 #: Rows written per batch: an event's first deliveries do not wait for its last rows.
@@ -42,7 +43,8 @@ class FanOut:
 
     async def _fan_out(self, event: AddressedEvent, body: bytes) -> None:
         matches = await self._matches(event)
-        is_removal = event.type is EventType.COMPANY_REMOVED
+        # A test event is about an invented company.
+        is_removal = event.type is EventType.COMPANY_REMOVED and not event.test
         if not matches and not is_removal:
             return
         company = _company(event)
@@ -60,9 +62,12 @@ class FanOut:
         if event.webhook_id is not None:
             match = await self.matches.match_of(event.webhook_id)
             return () if match is None else (match,)
+        if event.owner is not None and event.data is not None and event.data.webhook is not None:
+            about = event.data.webhook.id
+            return await self.matches.of_owner(event.owner, event.type, other_than=about)
         if event.country is None or event.vat is None:
             raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
-        return await self.matches.matching(event.type, event.country, event.vat)
+        return await self.matches.matching(Subject.of(event, event.country, event.vat))
 
     async def _purge(self, company: CompanyKey) -> None:
         # The removal is stored before this, and other events check for it after they are stored,
@@ -97,9 +102,9 @@ def _read(message: bytes) -> tuple[AddressedEvent, bytes]:
 
 
 def _company(event: AddressedEvent) -> CompanyKey | None:
-    if event.country is None or event.vat is None:
+    if event.test or event.country is None or event.vat is None:
         return None
-    return company_key(event.country, event.vat)
+    return CompanyKey(event.country, event.vat)
 
 
 def _delivery(event: AddressedEvent, match: Match) -> NewDelivery:

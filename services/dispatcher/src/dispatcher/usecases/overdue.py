@@ -9,24 +9,24 @@ from dispatcher.ports import DeliveryQueue, OverdueRows
 from webhook_store.delivery_models import Due
 
 #: Maximum rows requeued per pass.
-LIMIT = 1000
+BATCH_SIZE = 1000
 #: Queue length above which overdue deliveries are considered slow, not lost.
 LONG_QUEUE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class Requeued:
     """Counts of the overdue deliveries of a pass."""
 
     #: Their messages were lost: they were requeued.
     lost: int = 0
     #: Waiting for a slot: their webhook's backlog reads them from the store.
-    over_cap: int = 0
+    throttled: int = 0
 
     @property
     def may_be_more(self) -> bool:
-        """Whether another pass may find more."""
-        return self.lost + self.over_cap >= LIMIT
+        """True if another pass may find more."""
+        return self.lost + self.throttled >= BATCH_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class OverdueRequeuer:
     rescan: Callable[[WebhookId], bool]
     now: Callable[[], datetime]
 
-    async def __call__(self) -> Swept:
+    async def __call__(self) -> Requeued:
         """Runs one pass; raises `Unavailable`."""
         if await self.delivery_queue.waiting() >= LONG_QUEUE:
-            return Swept()
+            return Requeued()
         at = self.now()
-        due = await self.rows.overdue(at=at, limit=LIMIT)
+        due = await self.rows.overdue(at=at, limit=BATCH_SIZE)
         has_backlog = {one: self.rescan(one) for one in {one.task.webhook_id for one in due}}
         lost = [one for one in due if not has_backlog[one.task.webhook_id]]
         await self._requeue([one for one in lost if not one.is_retry], retries=False)
@@ -55,7 +55,7 @@ class OverdueRequeuer:
         await self.rows.postpone(
             [one.task.delivery_id for one in due], at=at, until=at + self.pause
         )
-        return Swept(lost=len(lost), over_cap=len(due) - len(lost))
+        return Requeued(lost=len(lost), throttled=len(due) - len(lost))
 
     async def _requeue(self, due: Sequence[Due], *, retries: bool) -> None:
         if due:

@@ -1,4 +1,4 @@
-"""Slots for posts, acquired at once or in turn."""
+"""Slots for posts, acquired immediately or in turn."""
 
 import asyncio
 from collections import defaultdict, deque
@@ -11,10 +11,10 @@ from dispatcher.domain.pace import Pace
 class Slots:
     """Limits the posts in flight and shares slots fairly among owners."""
 
-    def __init__(self, caps: ConcurrencyLimits, *, post_timeout: timedelta) -> None:
+    def __init__(self, limits: ConcurrencyLimits, *, post_timeout: timedelta) -> None:
         """`post_timeout` is the maximum duration of a post."""
-        self._in_flight = PostsInFlight(caps)
-        self._pace = Pace(post_timeout.total_seconds() / caps.owner)
+        self._in_flight = PostsInFlight(limits)
+        self._pace = Pace(post_timeout.total_seconds() / limits.owner)
         self._waiting: defaultdict[str, deque[tuple[LimitKey, asyncio.Future[None]]]] = defaultdict(
             deque
         )
@@ -61,7 +61,7 @@ class Slots:
 
     def _abandon(self, limit_key: LimitKey, turn: "asyncio.Future[None]") -> None:
         if turn.done() and not turn.cancelled():
-            self.release(limit_key)  # a slot was granted at the same moment
+            self.release(limit_key)  # a slot was granted at the same time
         else:
             self._forget(limit_key, turn)
 

@@ -36,9 +36,9 @@ class _Backlog:
     limit_key: LimitKey
     first_attempts: deque[DeliveryTask] = field(default_factory=deque)
     retries: deque[DeliveryTask] = field(default_factory=deque)
-    #: Whether the store may have first attempts that are not buffered.
+    #: True if the store may have first attempts that are not buffered.
     more: bool = False
-    #: Whether the last read reached its limit, so that the store may have later rows.
+    #: True if the last read reached its limit, so that the store may have later rows.
     rest: bool = False
 
     def __bool__(self) -> bool:
@@ -109,13 +109,13 @@ class ThrottledWebhooks:
             finally:
                 await self.drain(0)
 
-    async def drain(self, limit: float) -> None:
-        """Stops starting posts and waits up to `limit` seconds for those in flight."""
+    async def drain(self, timeout: float) -> None:
+        """Stops starting posts and waits up to `timeout` seconds for those in flight."""
         self._group = None
         for backlog in self._tasks:
             backlog.cancel()
         if self._attempts:
-            await asyncio.wait(self._attempts, timeout=limit)
+            await asyncio.wait(self._attempts, timeout=timeout)
         for attempt in self._attempts:
             attempt.cancel()
 
@@ -140,7 +140,7 @@ class ThrottledWebhooks:
                     await self._start_attempt(backlog, backlog.retries.popleft())
                 else:
                     await self._read_store(backlog)
-        except Exception:  # noqa: BLE001 (other backlogs continue; the sweeper requeues these rows)
+        except Exception:  # noqa: BLE001 (other backlogs continue; the requeue job requeues these rows)
             self._telemetry.backlog_failed(backlog.limit_key.webhook_id)
         finally:
             del self._backlogs[backlog.limit_key.webhook_id]
@@ -166,7 +166,7 @@ class ThrottledWebhooks:
         self._run(self._attempt_in_slot(limit_key, webhook, delivery))
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
-        if self._group is None:  # stopping; the sweeper requeues the row when its lease expires
+        if self._group is None:  # stopping; the requeue job requeues the row when its lease expires
             attempt.close()
             return
         task = self._group.create_task(attempt)

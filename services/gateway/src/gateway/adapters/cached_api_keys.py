@@ -12,7 +12,7 @@ from gateway.ports import ApiKeys
 #: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
 LIFETIME = 5.0
 #: Maximum number of cached keys, and of unknown ids: about 5 MB.
-MOST = 10_000
+MAX_KEYS = 10_000
 
 V = TypeVar("V")
 
@@ -30,12 +30,12 @@ class CachedApiKeys:
         *,
         clock: Callable[[], float],
         lifetime: float = LIFETIME,
-        most: int = MOST,
+        max_keys: int = MAX_KEYS,
     ) -> None:
         """`clock` is monotonic, in seconds."""
         self._keys = keys
-        self._known = _Recent[ApiKey](clock, lifetime, most)
-        self._unknown = _Recent[bool](clock, lifetime, most)
+        self._known = _Recent[ApiKey](clock, lifetime, max_keys)
+        self._unknown = _Recent[bool](clock, lifetime, max_keys)
         self._reads: dict[str, asyncio.Future[ApiKey | None]] = {}
 
     async def find(self, key_id: str) -> ApiKey | None:
@@ -78,10 +78,10 @@ def _for_others(error: BaseException) -> BaseException:
 class _Recent(Generic[V]):
     """Recent values by key, oldest first; each expires."""
 
-    def __init__(self, clock: Callable[[], float], lifetime: float, most: int) -> None:
+    def __init__(self, clock: Callable[[], float], lifetime: float, max_keys: int) -> None:
         self._clock = clock
         self._lifetime = lifetime
-        self._most = most
+        self._max_keys = max_keys
         self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
 
     def get(self, key: str) -> V | None:
@@ -91,5 +91,5 @@ class _Recent(Generic[V]):
     def put(self, key: str, value: V) -> None:
         self._entries[key] = (self._clock() + self._lifetime, value)
         self._entries.move_to_end(key)
-        while len(self._entries) > self._most:
+        while len(self._entries) > self._max_keys:
             self._entries.popitem(last=False)

@@ -6,12 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from common.contracts.failures import Unavailable
-from common.mongo import Database, translated_errors
+from common.mongo import Database, also_from_secondaries, translated_errors
 from gateway.domain.keys import ApiKey, Scope
 from gateway.domain.problems import ServiceUnavailable
+from gateway.domain.rates import Rate
 
 #: Seconds for reading a key: an unavailable database is reported within 2 s.
-FIND_LIMIT = 1.5
+FIND_TIMEOUT = 1.5
 
 
 class MongoKeys:
@@ -19,6 +20,7 @@ class MongoKeys:
 
     def __init__(self, database: Database) -> None:
         self._keys = database["api_keys"]
+        self._known = also_from_secondaries(database)["api_keys"]
 
     async def create_indexes(self) -> None:
         """For `all`; a single key is read by `_id`."""
@@ -26,9 +28,11 @@ class MongoKeys:
 
     async def find(self, key_id: str) -> ApiKey | None:
         try:
-            async with asyncio.timeout(FIND_LIMIT):
+            async with asyncio.timeout(FIND_TIMEOUT):
                 with translated_errors():
-                    document = await self._keys.find_one({"_id": key_id})
+                    document = await self._known.find_one({"_id": key_id})
+                    if document is None:  # a secondary may not have it yet
+                        document = await self._keys.find_one({"_id": key_id})
         except (Unavailable, TimeoutError):
             raise ServiceUnavailable("the API key cannot be checked now") from None
         return None if document is None else _read(document)
@@ -59,6 +63,8 @@ def _written(key: ApiKey) -> dict[str, Any]:
         "scopes": sorted(key.scopes),
         "created_at": key.created_at,
         "revoked_at": key.revoked_at,
+        "expires_at": key.expires_at,
+        "rate": None if key.rate is None else {"count": key.rate.count, "window": key.rate.window},
     }
 
 
@@ -71,4 +77,7 @@ def _read(document: dict[str, Any]) -> ApiKey:
         scopes=frozenset(Scope(scope) for scope in document["scopes"]),
         created_at=document["created_at"],
         revoked_at=document["revoked_at"],
+        # Keys of an earlier release have neither.
+        expires_at=document.get("expires_at"),
+        rate=Rate(**document["rate"]) if document.get("rate") else None,
     )

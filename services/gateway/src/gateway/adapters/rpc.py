@@ -5,18 +5,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from common.contracts.company import Country
-from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import DeadlineExceeded, Route, RpcClient
-from gateway.domain.problems import LookupTimeout, ServiceUnavailable, problem_of
+from common.messaging.rpc_client import RpcClient
+from common.messaging.rpc_routes import Route
+from gateway.domain.problems import LookupTimeout, Problem, problem_of
 from gateway.domain.search import SEARCHED
 
 R = TypeVar("R")
 
 #: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
-LIMIT = 1.8
+TIMEOUT = 1.8
 
 
 def _routes() -> dict[tuple[Country, bool], Route]:
@@ -41,7 +41,7 @@ class RpcLookups:
     """`Lookups` over RPC to the lookup service."""
 
     client: RpcClient
-    limit: float = LIMIT
+    timeout: float = TIMEOUT
     routes: dict[tuple[Country, bool], Route] = field(default_factory=_routes)
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
@@ -50,10 +50,10 @@ class RpcLookups:
             self.routes[request.country, is_search],
             request,
             LookupReply,
-            limit=self.limit,
+            timeout=self.timeout,
             request_id=request_id,
         )
-        return await _answered(call)
+        return await answered(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +61,22 @@ class RpcSuggestions:
     """`Suggestions` over RPC to the lookup service."""
 
     client: RpcClient
-    limit: float = LIMIT
+    timeout: float = TIMEOUT
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
         call = self.client.call(
             _SUGGESTIONS[request.country],
             request,
             SuggestReply,
-            limit=self.limit,
+            timeout=self.timeout,
             request_id=request_id,
         )
-        return await _answered(call)
+        return await answered(call)
 
 
-async def _answered(call: Awaitable[R]) -> R:
-    """The reply; translates every failure of a call to the client's problem."""
+async def answered(call: Awaitable[R], *, deadline: type[Problem] = LookupTimeout) -> R:
+    """The reply; raises the client's problem, `deadline` if there was no reply in time."""
     try:
         return await call
     except RpcFailed as failed:
-        raise problem_of(failed.failure) from None
-    except DeadlineExceeded:
-        raise LookupTimeout("the lookup service did not answer in time") from None
-    except Unavailable:
-        raise ServiceUnavailable("the lookup service cannot be reached now") from None
+        raise problem_of(failed.failure, deadline=deadline) from None

@@ -78,7 +78,7 @@ def _parsed(lookup: dict[str, Any]) -> LookupRequest | Problem:
 
 
 def _parameters(lookup: dict[str, Any]) -> Parameters:
-    """The lookup as the parameters of a query string; null members are left out."""
+    """The lookup as the parameters of a query string; null members are omitted."""
     texts = {name: lookup[name] for name in _TEXTS if lookup.get(name) is not None}
     include = lookup.get(INCLUDE)
     if include is not None and include != []:

@@ -25,7 +25,7 @@ _WITH_PORT = re.compile(r"\[(?P<v6>[^\]]+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+"
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """An IPv4 address or IPv6 /64 that stands for the client.
+    """An IPv4 address or IPv6 /64 that identifies the client.
 
     `forwarded` are the addresses of X-Forwarded-For in order. Each trusted proxy appends its peer's
     address on the right; addresses left of the first untrusted one may be forged.

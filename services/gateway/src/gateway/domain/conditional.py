@@ -16,14 +16,14 @@ def entity_tag(tag: str, format_: Format) -> str:
 
 
 def etag_matches(entity: str, if_none_match: str | None) -> bool:
-    """Whether the client already has the representation, by weak comparison."""
+    """True if the client already has the representation, by weak comparison."""
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or entity in _TAG.findall(if_none_match)
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the client accepts gzip; without the header it does not."""
+    """True if the client accepts gzip; without the header it does not."""
     weights = dict(_weighted(coding) for coding in accept_encoding.lower().split(","))
     weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
     return bool(_WEIGHT.fullmatch(weight))

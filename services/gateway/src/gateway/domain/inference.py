@@ -85,7 +85,7 @@ def _by_address(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def is_address(term: str) -> bool:
-    """Whether a text has a street with a house number, and a postal code behind or before them."""
+    """True if a text has a street with a house number, and a postal code behind or before them."""
     if _ASSOCIATION.match(term):
         return False
     for code in _POSTAL_CODE.finditer(term):

@@ -8,10 +8,13 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple
 
+from gateway.domain.rates import Rate
+
 
 class Scope(StrEnum):
     LOOKUP = "lookup"
     WEBHOOKS = "webhooks"
+    EVENTS = "events"
 
 
 class PresentedKey(NamedTuple):
@@ -36,11 +39,19 @@ class ApiKey:
     scopes: frozenset[Scope]
     created_at: datetime
     revoked_at: datetime | None = None
+    #: None: the key does not expire.
+    expires_at: datetime | None = None
+    #: None: the rate of the settings.
+    rate: Rate | None = None
 
-    def accepts(self, presented: PresentedKey) -> bool:
-        """Whether the presented key matches and is not revoked; compares in constant time."""
+    def accepts(self, presented: PresentedKey, *, at: datetime) -> bool:
+        """True if the presented key matches and is valid; compares in constant time."""
         same = compare_digest(self.secret_hash, hash_of(presented.secret))
-        return same and self.revoked_at is None
+        return same and self.is_valid(at)
+
+    def is_valid(self, at: datetime) -> bool:
+        """True if the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
 #: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.

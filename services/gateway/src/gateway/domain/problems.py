@@ -1,23 +1,75 @@
-"""Problems for clients: one class per cause (spec/decisions.md section 1).
+"""Problems for clients: one class per code, and one table of how clients see them.
 
 `detail` and `errors` are sent to the client and never contain a library's message.
 """
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import ClassVar, Final, NamedTuple
 
-from common.contracts.failures import Failure, FieldError
+from common.contracts.failures import Failure, FailureCode, FieldError
+
+
+class PublicError(NamedTuple):
+    """The public form of a problem."""
+
+    status: HTTPStatus
+    title: str
+    #: The detail of a problem that is raised without one.
+    text: str = ""
+
+
+#: By code, as in spec/decisions.md section 1.
+PUBLIC_ERRORS: Final[Mapping[str, PublicError]] = {
+    "missing_parameter": PublicError(HTTPStatus.BAD_REQUEST, "Missing parameter"),
+    "invalid_parameter": PublicError(HTTPStatus.BAD_REQUEST, "Invalid parameter"),
+    "multiple_search_parameters": PublicError(HTTPStatus.BAD_REQUEST, "Multiple search parameters"),
+    "invalid_body": PublicError(HTTPStatus.BAD_REQUEST, "Invalid body"),
+    "unauthorized": PublicError(HTTPStatus.UNAUTHORIZED, "Unauthorized"),
+    "forbidden": PublicError(HTTPStatus.FORBIDDEN, "Forbidden"),
+    "company_not_found": PublicError(HTTPStatus.NOT_FOUND, "Company not found"),
+    "webhook_not_found": PublicError(HTTPStatus.NOT_FOUND, "Webhook not found"),
+    "delivery_not_found": PublicError(HTTPStatus.NOT_FOUND, "Delivery not found"),
+    "event_not_found": PublicError(HTTPStatus.NOT_FOUND, "Event not found"),
+    "cursor_expired": PublicError(HTTPStatus.GONE, "Cursor expired"),
+    "not_found": PublicError(HTTPStatus.NOT_FOUND, "Not found"),
+    "method_not_allowed": PublicError(HTTPStatus.METHOD_NOT_ALLOWED, "Method not allowed"),
+    "webhook_disabled": PublicError(HTTPStatus.CONFLICT, "Webhook disabled"),
+    "webhook_limit_reached": PublicError(HTTPStatus.CONFLICT, "Webhook limit reached"),
+    "delivery_pending": PublicError(HTTPStatus.CONFLICT, "Delivery pending"),
+    "idempotency_conflict": PublicError(HTTPStatus.CONFLICT, "Idempotency conflict"),
+    "body_too_large": PublicError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Body too large"),
+    "unsupported_media_type": PublicError(
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Unsupported media type"
+    ),
+    "rate_limited": PublicError(HTTPStatus.TOO_MANY_REQUESTS, "Rate limited"),
+    "internal_error": PublicError(
+        HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error", "an internal error"
+    ),
+    "service_unavailable": PublicError(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "Service unavailable",
+        "a part of the service is unavailable; retry after the seconds in Retry-After",
+    ),
+    "lookup_timeout": PublicError(
+        HTTPStatus.GATEWAY_TIMEOUT, "Lookup timeout", "the lookup took too long; retry"
+    ),
+}
 
 
 class Problem(Exception):
     """Base of every problem; its `code` is part of the public interface."""
 
     code: ClassVar[str]
+    public: ClassVar[PublicError]
 
-    def __init__(self, detail: str, *, errors: tuple[FieldError, ...] = ()) -> None:
-        super().__init__(detail)
-        self.detail = detail
+    def __init_subclass__(cls) -> None:
+        cls.public = PUBLIC_ERRORS[cls.code]
+
+    def __init__(self, detail: str = "", *, errors: tuple[FieldError, ...] = ()) -> None:
+        self.detail = detail or self.public.text
         self.errors = errors
+        super().__init__(self.detail)
 
 
 class MissingParameter(Problem):
@@ -54,6 +106,19 @@ class WebhookNotFound(Problem):
 
 class DeliveryNotFound(Problem):
     code = "delivery_not_found"
+
+
+class EventNotFound(Problem):
+    code = "event_not_found"
+
+
+class CursorExpired(Problem):
+    code = "cursor_expired"
+
+    def __init__(self, detail: str, *, oldest: str) -> None:
+        """`oldest` is the oldest cursor from which reading can go on."""
+        super().__init__(detail)
+        self.oldest = oldest
 
 
 class NotFound(Problem):
@@ -120,10 +185,25 @@ class LookupTimeout(Problem):
 
 KINDS: tuple[type[Problem], ...] = tuple(Problem.__subclasses__())
 
-#: Problems with extra fields never come from another service's failure.
-_OF_CODE = {kind.code: kind for kind in KINDS if "__init__" not in vars(kind)}
+#: The problem of each failure that a service reports.
+_OF_FAILURE: Final[Mapping[FailureCode, type[Problem]]] = {
+    FailureCode.INVALID_PARAMETER: InvalidParameter,
+    FailureCode.INVALID_BODY: InvalidBody,
+    FailureCode.COMPANY_NOT_FOUND: CompanyNotFound,
+    FailureCode.WEBHOOK_NOT_FOUND: WebhookNotFound,
+    FailureCode.DELIVERY_NOT_FOUND: DeliveryNotFound,
+    FailureCode.EVENT_NOT_FOUND: EventNotFound,
+    FailureCode.WEBHOOK_DISABLED: WebhookDisabled,
+    FailureCode.WEBHOOK_LIMIT_REACHED: WebhookLimitReached,
+    FailureCode.DELIVERY_PENDING: DeliveryPending,
+    FailureCode.IDEMPOTENCY_CONFLICT: IdempotencyConflict,
+    FailureCode.UNAVAILABLE: ServiceUnavailable,
+    FailureCode.INTERNAL: InternalError,
+}
 
 
-def problem_of(failure: Failure) -> Problem:
-    """The client's problem for a failure that another service reported."""
-    return _OF_CODE[failure.code](failure.detail, errors=failure.errors)
+def problem_of(failure: Failure, *, deadline: type[Problem] = LookupTimeout) -> Problem:
+    """The client's problem for the failure of a call; `deadline` is that of an exceeded one."""
+    if failure.code is FailureCode.DEADLINE_EXCEEDED:
+        return deadline()
+    return _OF_FAILURE[failure.code](failure.detail, errors=failure.errors)

@@ -17,10 +17,6 @@ class Rate:
     def __str__(self) -> str:
         return f"{self.count} in {self.window} s"
 
-    def share(self, replicas: int) -> "Rate":
-        """The share of one of several processes, at least 1."""
-        return Rate(max(1, self.count // replicas), self.window)
-
 
 def parse_rate(text: str) -> Rate:
     """Reads `<count>/<second|minute|hour>`; raises ValueError for anything else."""

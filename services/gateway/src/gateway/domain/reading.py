@@ -1,6 +1,6 @@
 """Reading of query parameters.
 
-All errors are collected before any is reported, so that a client can fix them at once.
+All errors are collected before any is reported, so that a client can fix them together.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,10 +1,10 @@
-"""How an address is written, for both registers."""
+"""Formatting of addresses, for both registers."""
 
 import re
 from functools import cache
 from typing import Final
 
-#: Postal codes that are not merely four to six digits, by country.
+#: Postal codes other than four to six digits, by country.
 _BRITISH: Final = r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"
 _SWEDISH: Final = r"\d{3} ?\d{2}"
 _POSTAL_CODES: Final = {
@@ -23,14 +23,14 @@ _POSTAL_CODES: Final = {
     "US": r"\d{5}(?:-\d{4})?",
 }
 _DIGITS: Final = r"\d{4,6}"
-#: No town line is longer; a hostile one would take long to search.
+#: Maximum length of a town line; a long hostile one would be slow to match.
 _MAX_TOWN_LINE: Final = 100
 
 _CARE_OF = re.compile(r"c/o[\s:.]*|c\s?/\s?o\s+", re.IGNORECASE)
 
 
 def care_of(line: str) -> str | None:
-    """Who is named after `c/o`, perhaps nobody; None when the line does not begin with it."""
+    """The name after `c/o`, which may be empty; None if the line does not begin with it."""
     match = _CARE_OF.match(line)
     return None if match is None else line[match.end() :]
 
@@ -38,7 +38,7 @@ def care_of(line: str) -> str | None:
 def on_one_line(
     co: str | None, street: str | None, district: str | None, town: str, country: str | None
 ) -> str:
-    """An address as it is written on a letter, its lines joined by commas; may be empty."""
+    """An address as on a letter, its lines joined by commas; may be empty."""
     lines = (f"c/o {co}" if co else None, street, district, town, country)
     return ", ".join(line for line in lines if line)
 
@@ -48,9 +48,9 @@ def town_line(postal_code: str | None, city: str | None) -> str:
 
 
 def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
-    """The postal code and the city of a town line: `SE-111 24 STOCKHOLM`, `LONDON SW1Y 4JU`.
+    """The postal code and city of a town line: `SE-111 24 STOCKHOLM`, `LONDON SW1Y 4JU`.
 
-    A line in which no postal code of the country is recognised is the city.
+    A line without a recognised postal code of the country is the city.
     """
     if len(line) > _MAX_TOWN_LINE:
         return None, line
@@ -65,7 +65,7 @@ def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
 
 @cache
 def _town_lines(country: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """With the postal code before the city, and behind it; Britain's nations may follow that."""
+    """Patterns with the postal code first and last; a British nation may follow the latter."""
     code = rf"(?P<code>{_POSTAL_CODES.get(country, _DIGITS)})"
     prefix = rf"(?:{re.escape(country)}[- ]+)?"
     flags = re.IGNORECASE | re.ASCII

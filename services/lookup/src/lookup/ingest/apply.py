@@ -1,4 +1,4 @@
-"""Bringing records into the register: what is stored is read, a plan is made and written whole."""
+"""Applies records to the register: read the stored state, plan, and write the plan atomically."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
@@ -21,38 +21,38 @@ from lookup.ingest.records import (
 
 
 class Conflict(Exception):
-    """Somebody else changed what a plan was made from; nothing of it was written."""
+    """A concurrent writer changed the state that a plan was based on; nothing was written."""
 
 
 class RegisterWriter(Protocol):
-    """The stored registers, for those that load them. Every method may raise `Unavailable`."""
+    """The stored registers, for writers. Every method may raise `Unavailable`."""
 
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
     ) -> Known:
-        """What is stored of these, of the companies behind the units, and their tombstones."""
+        """The stored state of these and of the companies of the units, with their tombstones."""
 
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        """What is stored of these identifiers and of all who hold them or are to hold them."""
+        """The stored state of these identifiers and of their stored and new holders."""
 
     async def with_all_participants(
         self, known: Known, holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        """The same, with every identifier of these companies, their units, and of these units."""
+        """`known` with every identifier of these companies and their units, and of these units."""
 
     async def write(self, plan: Plan) -> None:
-        """All of the plan or nothing; raises Conflict when it was made from an older state."""
+        """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
 
     async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
-        """Purges a company with all that belongs to it and leaves a tombstone; False if unknown.
+        """Purges a company with all that belongs to it, leaving a tombstone; False if unknown.
 
-        What was to be told of it is forgotten; with `publish_events` its removal is told instead.
+        Its unpublished events are deleted; with `publish_events` its removal is published instead.
         """
 
 
-#: How often a plan is made anew because somebody else changed what it was made from.
+#: Maximum attempts to plan and write while concurrent writers change the base state.
 TRIES = 40
 
 Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
@@ -60,28 +60,28 @@ Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
 
 @dataclass(frozen=True, slots=True)
 class ApplyRecords:
-    """Applies lists of records of one type, in which no record occurs twice."""
+    """Applies batches of records of one type; no record occurs twice in a batch."""
 
     writer: RegisterWriter
     now: Callable[[], datetime]
-    #: Seconds to wait before each further try of a plan that met another's.
+    #: Seconds to wait before each retry after a conflict.
     waits: Callable[[], Iterator[float]]
 
     async def __call__(
         self, batch: Sequence[Stored], file_version: SourceVersion, *, publish_events: bool
     ) -> Sequence[Verdict]:
-        """One verdict per record, after all that they change is stored with its events.
+        """Returns one verdict per record, after the changes are stored with their events.
 
-        Raises `Unavailable`, and Conflict when concurrent writers win every try;
-        nothing of the list is written then.
+        Raises `Unavailable`, and Conflict if concurrent writers win every attempt; nothing of the
+        batch is written then.
         """
-        given = ApplyContext(file_version, self.now(), publish_events)
-        return (await self.through(lambda: self.plan(batch, given))).verdicts
+        context = ApplyContext(file_version, self.now(), publish_events)
+        return (await self.through(lambda: self.plan(batch, context))).verdicts
 
     async def through(self, make: Callable[[], Awaitable[Plan]]) -> Plan:
-        """The plan that was written: it is made anew when others change what it was made from.
+        """Makes and writes a plan, again after each conflict; returns the written plan.
 
-        Raises as applying does.
+        Raises `Unavailable` and Conflict.
         """
         for _, wait in zip(range(TRIES), self.waits(), strict=False):
             plan = await make()
@@ -93,31 +93,31 @@ class ApplyRecords:
                 await asyncio.sleep(wait)
             else:
                 return plan
-        raise Conflict(f"somebody else kept changing the same records, {TRIES} times")
+        raise Conflict(f"concurrent changes to the same records, {TRIES} times in a row")
 
-    async def plan(self, batch: Sequence[Stored], given: ApplyContext) -> Plan:
-        """What applying them would write and say, made from what is stored now."""
+    async def plan(self, batch: Sequence[Stored], context: ApplyContext) -> Plan:
+        """Plans a batch on the stored state."""
         companies = [record for record in batch if isinstance(record, CompanyRecord)]
         owners = [record for record in batch if isinstance(record, OwnersRecord)]
         units = [record for record in batch if isinstance(record, UnitRecord)]
         participants = [record for record in batch if isinstance(record, ParticipantRecord)]
         if companies:
             known = await self.writer.known(companies=[r.key for r in companies])
-            return plan_companies(companies, known, given)
+            return plan_companies(companies, known, context)
         if owners:
             known = await self.writer.known(companies=[r.key for r in owners])
-            return plan_owners(owners, known, given)
+            return plan_owners(owners, known, context)
         if units:
             known = await self.writer.known(
                 units=[r.key for r in units], companies=[r.company for r in units if r.company]
             )
-            if given.publish_events:
+            if context.publish_events:
                 known = await self._with_identifiers(movers(units, known), known)
-            return plan_units(units, known, given)
-        return await self._plan_participants(participants, given)
+            return plan_units(units, known, context)
+        return await self._plan_participants(participants, context)
 
     async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
-        """What is known, with all identifiers of companies whose list changes by a moving unit."""
+        """`known`, with all identifiers of the companies that a moving unit affects."""
         if not moving:
             return known
         held = await self.writer.with_all_participants(known, [unit.key for unit in moving])
@@ -132,26 +132,26 @@ class ApplyRecords:
         return await self.writer.with_all_participants(known, concerned)
 
     async def _plan_participants(
-        self, records: Sequence[ParticipantRecord], given: ApplyContext
+        self, records: Sequence[ParticipantRecord], context: ApplyContext
     ) -> Plan:
         known = await self.writer.known_participants(
             [r.identifier for r in records], [r.holder for r in records if r.holder]
         )
-        plan = plan_participants(records, known, given)
-        if plan.bumps and given.publish_events:
-            # A change is told as the company's whole list; only then is all of it read.
+        plan = plan_participants(records, known, context)
+        if plan.bumps and context.publish_events:
+            # An event carries the company's whole list; only then is all of it read.
             known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
-            plan = plan_participants(records, known, given)
+            plan = plan_participants(records, known, context)
         return plan
 
 
 def identity(record: Stored) -> str:
-    """What two records of the same thing have in common."""
+    """The identity of a record, equal for two versions of the same record."""
     return record.identifier if isinstance(record, ParticipantRecord) else record.key
 
 
 def touched(record: Stored) -> Iterator[str]:
-    """What a record writes to: itself and the company whose revision it raises."""
+    """The keys that a record writes to: its own and the company whose revision it raises."""
     yield identity(record)
     if isinstance(record, UnitRecord) and record.company is not None:
         yield record.company

@@ -1,7 +1,7 @@
-"""What differs between two versions of a company, and which events tell of it.
+"""Differences between two versions of a company, and the events that describe them.
 
-Versions are compared as their public JSON, so that a change is what a receiver can see. The fields
-that an answer adds (`revision`, `match`, `source`) are no part of a version.
+Versions are compared as their public JSON, so a change is always visible to receivers. The fields
+that only an answer has (`revision`, `match`, `source`) are not compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,28 +10,22 @@ from typing import Any, Final
 
 import orjson
 
-from common.contracts.company import (
-    Company,
-    CompanyKey,
-    EinvoicingEntry,
-    ProductionUnit,
-    Status,
-)
+from common.contracts.company import Company, CompanyKey, EinvoicingEntry, ProductionUnit, Status
 from common.contracts.events import Change, EventType
 from lookup.store.upgrading import as_read_now, owners_as_read_now
 
-#: A version as it is at hand: a model, or the stored JSON of one.
+#: A version: a model, or the stored JSON of one.
 Version = Company | ProductionUnit | bytes
 
 _NOT_COMPARED: Final = frozenset({"revision", "match", "source"})
 
-#: What changes with a status, and is told with it rather than apart.
+#: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
 
 
 @dataclass(frozen=True, slots=True)
 class PendingEvent:
-    """An event that is due, before it has a revision and an id."""
+    """An event before it has a revision and an id."""
 
     type: EventType
     changes: tuple[Change, ...] = ()
@@ -40,7 +34,7 @@ class PendingEvent:
 
 @dataclass(frozen=True, slots=True)
 class PlacedUnit:
-    """A production unit and the company it belongs to, if any."""
+    """A production unit and its company, if any."""
 
     unit: ProductionUnit
     company: CompanyKey | None
@@ -49,8 +43,9 @@ class PlacedUnit:
 def diff(old: Version, new: Version) -> tuple[Change, ...]:
     """The fields whose values differ, in the order of the record.
 
-    Objects are compared field by field under dotted paths; a list, or an object that comes or goes,
-    is given whole. A difference in what an earlier release read is no change (`upgrading`).
+    Objects are compared field by field under dotted paths. A list, or an object that appears or
+    disappears, is given whole. Differences from an earlier release's parser are no changes
+    (`upgrading`).
     """
     after = _tree(new)
     return tuple(_differences(as_read_now(_tree(old), after), after, ""))
@@ -75,10 +70,10 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> I
 def company_events(
     old: Version | None, new: Version, roles: Sequence[Change] = ()
 ) -> tuple[PendingEvent, ...]:
-    """The events of a changed company; none when it is as it was.
+    """The events of a changed company; none if nothing changed.
 
-    A changed status is an event of its own; `company.updated` has the other fields, and the list
-    of roles where that changed (`roles_changes`).
+    A changed status is a separate event; `company.updated` has the other fields and, if it
+    changed, the list of roles (`roles_changes`).
     """
     if old is None:
         return (PendingEvent(EventType.COMPANY_CREATED),)
@@ -86,16 +81,17 @@ def company_events(
     turned = any(change.field == "status" for change in changes)
     turn = EventType.COMPANY_STATUS_CHANGED if turned else None
     return tuple(
-        PendingEvent(kind, told) for kind, told in _told(changes, turn, EventType.COMPANY_UPDATED)
+        PendingEvent(kind, fields)
+        for kind, fields in _by_event(changes, turn, EventType.COMPANY_UPDATED)
     )
 
 
-def unit_occurrences(
+def unit_events(
     old: PlacedUnit | None, new: PlacedUnit
 ) -> tuple[tuple[CompanyKey, PendingEvent], ...]:
-    """What there is to tell of a production unit, each with the company it is told of.
+    """The events of a production unit, each with the company it belongs to.
 
-    A unit that moves is created at its new company; of its old one is told that `company` changed.
+    A unit that moves is created at its new company; for the old one its `company` changed.
     """
     created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
     arrival = () if new.company is None else ((new.company, created),)
@@ -109,13 +105,13 @@ def unit_occurrences(
     ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
     turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
     return tuple(
-        (new.company, PendingEvent(kind, told, new.unit))
-        for kind, told in _told(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
+        (new.company, PendingEvent(kind, fields, new.unit))
+        for kind, fields in _by_event(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
     )
 
 
 def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
-    """Both are JSON lists; owners that are null or not known yet count as none."""
+    """The event of changed owners. Both are JSON lists; null or unknown owners count as none."""
     after = orjson.loads(new)
     before = owners_as_read_now(None if old is None else orjson.loads(old), after)
     changes = _list_changes("owners", before, after)
@@ -123,11 +119,11 @@ def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
 
 
 def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
-    """The change of the list of roles, if there is one; roles not known yet count as none."""
+    """The change of the list of roles, if any; roles that are not yet known count as none."""
     return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
 
 
-def einvoicing_occurrences(
+def einvoicing_events(
     old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
 ) -> tuple[PendingEvent, ...]:
     before = [one.model_dump(mode="json") for one in old]
@@ -137,20 +133,20 @@ def einvoicing_occurrences(
 
 
 def unit_removal(number: str) -> PendingEvent:
-    """What is told of a unit that the register orders removed: its number and its end alone."""
+    """The event of a unit that the register orders removed: only its number and its end."""
     left = ProductionUnit(number=number, status=Status.ENDED)
     return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left)
 
 
 def removal() -> PendingEvent:
-    """What is told of a company that the register orders removed: that alone."""
+    """The event of a company that the register orders removed, without data."""
     return PendingEvent(EventType.COMPANY_REMOVED)
 
 
-def _told(
+def _by_event(
     changes: Sequence[Change], turn: EventType | None, otherwise: EventType
 ) -> Iterator[tuple[EventType, tuple[Change, ...]]]:
-    """Each change in one event: in that of the turn, if there is one, what belongs to a status."""
+    """Each change in one event; changes that belong to a status join its event, if there is one."""
     turning = [change for change in changes if turn and change.field in _STATUS_FIELDS]
     others = [change for change in changes if change not in turning]
     if turn and turning:

@@ -1,4 +1,4 @@
-"""Companies before what belongs to them: a unit of an unknown company is told to nobody."""
+"""Synchronises companies before the records that belong to them, which need them for events."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -13,14 +13,14 @@ Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
 
 @dataclass(frozen=True, slots=True)
 class CompaniesFirst:
-    """Reads the companies' feed on where new units or owners are of companies not known yet.
+    """Reads the feed of companies on if new units or owners belong to unknown companies.
 
-    A company and its units are registered together, but in feeds that are read one after the other.
+    A company and its units are registered together but appear in separate feeds.
     """
 
-    #: One pass over the companies, with a report of its own.
+    #: One pass over the companies, with its own report.
     companies: Callable[[], Awaitable[None]]
-    #: The name of their source.
+    #: The name of the companies' source.
     source: str
     writer: RegisterWriter
     cursors: Cursors
@@ -34,12 +34,12 @@ class CompaniesFirst:
         )
         wanted = {*owned, *(unit.company for unit in units if unit.key not in known.units)}
         missing = wanted - {None, *known.companies, *known.tombstones}
-        # Companies that nobody follows are not begun with here.
+        # A source of companies that is not followed is not started here.
         if missing and await self.cursors.read(self.source) is not None:
-            # Whoever else has moved their cursor has read the feed on as well.
+            # Another process that moved the cursor has read the feed on as well.
             with suppress(Conflict):
                 await self.companies()
 
 
-async def nothing_first(_records: Records) -> None:
-    """For companies themselves."""
+async def no_preparation(_records: Records) -> None:
+    """No preparation, for the source of companies itself."""

@@ -1,4 +1,4 @@
-"""Events that the broker took and lost are published again, until the dispatcher has noted them."""
+"""Republishes events that the broker lost, until the dispatcher has stored a receipt."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -10,30 +10,30 @@ from lookup.ingest.publisher import BATCH, EventBus, WaitingEvent, publish_in_or
 
 
 class Unconfirmed(NamedTuple):
-    """An event that was published and has no receipt yet."""
+    """A published event without a receipt."""
 
     id: str
     publications: int
 
 
 class UnconfirmedEvents(Protocol):
-    """Events that were published and have no receipt yet. Every method may raise `Unavailable`."""
+    """Published events without a receipt. Every method may raise `Unavailable`."""
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
-        """The events that should have a receipt by now, in the order of their publication."""
+        """The events whose receipt is due, in the order of their publication."""
 
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
-        """The events with these ids, in the order in which they are published."""
+        """The events with these ids, in the order of publication."""
 
     async def confirm(self, ids: Collection[str]) -> None:
-        """Notes that these have a receipt: they are never published again by themselves."""
+        """Records that these have a receipt: they are not republished automatically."""
 
     async def postpone(self, ids: Collection[str], *, again_at: datetime) -> None:
-        """Notes that these were published once more."""
+        """Records that these were published once more."""
 
 
 class Receipts(Protocol):
-    """The dispatcher's notes of the events that it has turned into deliveries."""
+    """The dispatcher's receipts of events that it has turned into deliveries."""
 
     async def of(self, event_ids: Collection[str]) -> Collection[str]:
         """The ids that have a receipt; raises `Unavailable`."""
@@ -43,14 +43,14 @@ class EventQueue(Protocol):
     """The dispatcher's queue of events."""
 
     async def takes_repeats(self) -> bool:
-        """Whether a dispatcher consumes events and few wait for it; raises `Unavailable`.
+        """True if a dispatcher consumes events and has a short queue; raises `Unavailable`.
 
-        An event that still waits in the queue must not be added to it again and again.
+        An event that still waits in the queue must not be added to it repeatedly.
         """
 
 
-#: The longest wait for the receipt of an event that was published several times. An event that the
-#: dispatcher can never process must not fill its dead letters.
+#: Maximum wait for the receipt of an event that was published several times. It keeps an event that
+#: the dispatcher cannot process from filling its dead letters.
 MAX_RECEIPT_TIMEOUT = timedelta(hours=1)
 
 
@@ -63,13 +63,13 @@ class Confirmed:
 
     @property
     def may_be_more(self) -> bool:
-        """Whether another pass at once would find more."""
+        """True if an immediate further pass would find more."""
         return self.confirmed + self.published_again == BATCH
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmEvents:
-    """Confirms events by their receipts, and publishes the others again (ADR 0018)."""
+    """Confirms events by their receipts, and republishes the others (ADR 0018)."""
 
     unconfirmed: UnconfirmedEvents
     receipts: Receipts
@@ -79,7 +79,7 @@ class ConfirmEvents:
     receipt_timeout: timedelta
 
     async def __call__(self) -> Confirmed:
-        """One pass. Raises `Unavailable`."""
+        """Runs one pass. Raises `Unavailable`."""
         due = await self.unconfirmed.due(at=self.now(), limit=BATCH)
         if not due:
             return Confirmed()
@@ -106,7 +106,7 @@ class ConfirmEvents:
 
 
 def receipt_timeout(first: timedelta, *, publications: int) -> timedelta:
-    """How long a receipt may take: twice as long after each publication, up to a maximum."""
+    """The receipt timeout: doubled with each publication, up to a maximum."""
     longest = max(first, MAX_RECEIPT_TIMEOUT)
     # The factor is bounded because a timedelta is.
     return min(first * (1 << min(publications - 1, 16)), longest)

@@ -1,4 +1,4 @@
-"""Danish names of countries: CVR gives a country by its code alone."""
+"""Danish names of countries: CVR documents have only country codes."""
 
 from typing import Final
 
@@ -40,7 +40,7 @@ VG De Britiske Jomfruøer|VI De Amerikanske Jomfruøer|VN Vietnam|VU Vanuatu|WF 
 WS Samoa|XK Kosovo|YE Yemen|YT Mayotte|ZA Sydafrika|ZM Zambia|ZW Zimbabwe
 """
 
-#: By the code of ISO 3166.
+#: By ISO 3166 code.
 DANISH: Final[dict[str, str]] = {
     code: name
     for line in _NAMES.split("\n")

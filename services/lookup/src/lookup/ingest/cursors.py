@@ -1,4 +1,4 @@
-"""How far each source was read: one document per source."""
+"""Stored cursors: one document per source."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ class StoredCursors:
                     if result.matched_count == 0:
                         raise Conflict("another sync has moved the cursor")
         except DuplicateKeyError:
-            raise Conflict("another sync has begun at the same time") from None
+            raise Conflict("another sync has started at the same time") from None
         return _cursor(document)
 
 

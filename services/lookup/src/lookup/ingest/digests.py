@@ -1,7 +1,7 @@
-"""Knowing a document again without reading it: its digest is stored beside what was read from it.
+"""Digests recognise unchanged documents without parsing them.
 
-Equal digests mean equal documents read by the same rules, so what is stored is what reading would
-give. A record is stored with the digest of the document that gave it, or without one.
+Equal digests mean equal documents read by the same code, so parsing would give the stored record. A
+record is stored with the digest of its document, or without one.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ import pydantic
 from common import contracts
 from common import domain as kernel
 
-#: Chance does not make so many equal.
+#: Collisions are negligible: 128 bits.
 _BYTES: Final = 16
 _INGEST: Final = Path(__file__).parent
-#: The code that the documents of every register are read by.
+#: The code that parses the documents of every register.
 _SHARED: Final = (
     _INGEST,
     _INGEST.parent / "store",
@@ -29,17 +29,17 @@ _SHARED: Final = (
 
 
 class Part(StrEnum):
-    """The part of what is stored that a document tells; each part has a digest of its own."""
+    """A part of the stored data; each part has its own digest."""
 
     COMPANY = "company"
-    #: A company's owners, where they come in documents of their own.
+    #: A company's owners, if they come in documents of their own.
     OWNERS = "owners"
     UNIT = "unit"
     PARTICIPANT = "participant"
 
 
 def digest_of(text: bytes, register: Path) -> bytes:
-    """Differs for every document, and for every release that may read one otherwise.
+    """Differs for every document, and for every release whose parser may differ.
 
     `register` is the package of the document's register; other registers' code does not count.
     """
@@ -47,7 +47,7 @@ def digest_of(text: bytes, register: Path) -> bytes:
 
 
 def rules_of(*folders: Path) -> bytes:
-    """All code that a record is made by. A number to be raised by hand would be forgotten."""
+    """A hash of all code that makes a record; a version number could be forgotten."""
     rules = hashlib.sha256(f"{pydantic.VERSION} {orjson.__version__}".encode())
     for folder in folders:
         for path in sorted(folder.rglob("*.py")):

@@ -1,7 +1,7 @@
-"""How the values of a register's document are read, and how a document is refused.
+"""Parsing of the fields of a register's document.
 
-A document is declared as a model with the register's own names, of which only those in use are
-listed. Each declared field has its declared type, or the document is refused, naming the field.
+A document is declared as a model with the register's own names and only the fields in use. Each
+declared field has its declared type; otherwise the document is refused, naming the field.
 """
 
 import re
@@ -17,21 +17,21 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.records import RecordRejected
 
-#: What MongoDB and others who read our numbers can hold.
+#: The range of integers that MongoDB and API clients can hold.
 MAX_INT64: Final = 2**63 - 1
-#: More than anything that is counted in people or years.
+#: More than any number of people or years.
 _MAX_COUNT: Final = 2**31 - 1
-#: Digits of an amount of money, before the decimal point and after it.
+#: Digits of an amount of money, before and after the decimal point.
 _MAX_DIGITS: Final = 24
 
 _BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
 _LINE_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-#: Control characters, halves of surrogate pairs, and what else no XML document may hold.
+#: Control characters, surrogates, and other characters that XML does not allow.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 
 class Document(BaseModel):
-    """`antall_ansatte` is the register's `antallAnsatte`."""
+    """The register's name of a field: `antall_ansatte` is `antallAnsatte`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
@@ -41,7 +41,7 @@ Item = TypeVar("Item")
 
 
 def read_document(kind: type[AnyDocument], raw: Raw) -> AnyDocument:
-    """Raises RecordRejected, naming the first field that is wrong."""
+    """Parses a document; raises RecordRejected, naming the first invalid field."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
@@ -52,7 +52,7 @@ def _reason(error: ErrorDetails) -> str:
     field = ""
     for step in error["loc"]:
         field += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return f"{field[1:]}: {'it is missing' if error['type'] == 'missing' else error['msg']}"
+    return f"{field[1:]}: {'missing' if error['type'] == 'missing' else error['msg']}"
 
 
 def first(values: Sequence[Item]) -> Item | None:
@@ -60,9 +60,9 @@ def first(values: Sequence[Item]) -> Item | None:
 
 
 def required(value: str | None, field: str) -> str:
-    """Refuses a record in whose field nothing is left."""
+    """Refuses a record whose required field is empty after cleaning."""
     if value is None:
-        raise RecordRejected(f"{field}: it is missing")
+        raise RecordRejected(f"{field}: missing")
     return value
 
 
@@ -88,7 +88,7 @@ def _day(value: object) -> object:
     try:
         return date.fromisoformat(value[:10]).isoformat() if value else None
     except ValueError:
-        raise PydanticCustomError("day", "it is not a date") from None
+        raise PydanticCustomError("day", "not a date") from None
 
 
 def _moment(value: object) -> datetime | None:
@@ -101,7 +101,7 @@ def _moment(value: object) -> datetime | None:
     except (ValueError, OverflowError):
         moment = None
     if moment is None:
-        raise PydanticCustomError("moment", "it is not a time")
+        raise PydanticCustomError("moment", "not a time")
     return moment
 
 
@@ -127,34 +127,32 @@ def amount_of(value: object) -> str | None:
     except InvalidOperation:
         rounded = amount = Decimal("NaN")
     if not amount.is_finite() or abs(int(amount.as_tuple().exponent)) > _MAX_DIGITS:
-        raise PydanticCustomError("amount", "it is not an amount of money")
+        raise PydanticCustomError("amount", "not an amount of money")
     return f"{rounded:f}" if rounded == amount else f"{amount.normalize():f}"
 
 
 def digits(count: int) -> BeforeValidator:
-    """Reads a number of that many digits; as a JSON number it has lost its leading zeros."""
+    """Reads a number of `count` digits; as a JSON number it has lost its leading zeros."""
 
     def read(value: object) -> str:
         text = str(value).zfill(count) if type(value) is int else value
         text = text.replace(" ", "") if isinstance(text, str) else ""
         if len(text) != count or not (text.isascii() and text.isdigit()):
-            raise PydanticCustomError(
-                "digits", "it is not a number of {count} digits", {"count": count}
-            )
+            raise PydanticCustomError("digits", "not a number of {count} digits", {"count": count})
         return text
 
     return BeforeValidator(read)
 
 
-#: On one line, trimmed, without characters that harm; None where nothing is left.
+#: On one line, trimmed, without control characters; None if nothing is left.
 Text = Annotated[str | None, BeforeValidator(_line)]
-#: Likewise, but perhaps a number.
+#: The same from a text or a number.
 Word = Annotated[str | None, BeforeValidator(_word)]
-#: A text whose line breaks stay.
+#: A text that keeps its line breaks.
 Lines = Annotated[str | None, BeforeValidator(_lines)]
-#: `2017-02-05`, also where the register gives a time with it.
+#: `2017-02-05`, also if the register adds a time.
 Day = Annotated[str | None, BeforeValidator(_day)]
-#: In UTC; without an offset it is taken for UTC.
+#: In UTC; a time without an offset is taken as UTC.
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 Flag = Annotated[bool | None, BeforeValidator(_flag)]
 Count = Annotated[int | None, Field(ge=0, le=_MAX_COUNT)]

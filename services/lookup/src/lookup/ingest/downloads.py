@@ -1,4 +1,4 @@
-"""A register's whole file: downloaded where it is newer than the one that was read last."""
+"""A register's whole file, downloaded if it is newer than the last one read."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,9 +17,9 @@ from lookup.ingest.sources import Download, RegisterFault
 
 
 class DownloadedFile:
-    """`WholeFile` over HTTP; the file is in `folder` while it is read, and then gone.
+    """`WholeFile` over HTTP; the file exists in `folder` only while it is read.
 
-    It has no name there, so that the kernel takes its room back even from a process that is killed.
+    It has no name there, so the kernel frees its space even if the process is killed.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class DownloadedFile:
 
     @asynccontextmanager
     async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
-        asked_at = self._now()
+        requested_at = self._now()
         with TemporaryFile(dir=self._folder) as nameless:
             file = Path(f"/proc/self/fd/{nameless.fileno()}")
             condition = {} if known is None else {"If-None-Match": known}
@@ -50,21 +50,21 @@ class DownloadedFile:
                 yield None
                 return
             yield Download(
-                SourceVersion(_modified(answer, asked_at)),
+                SourceVersion(_modified(answer, requested_at)),
                 answer.headers.get("ETag"),
                 partial(documents, file, self._source),
             )
 
 
-def _modified(answer: Answer, asked_at: datetime) -> datetime:
-    """When the file was made: not later than it was asked for.
+def _modified(answer: Answer, requested_at: datetime) -> datetime:
+    """The time of the file, at most the time of the request.
 
-    A file of the future would make every change until then older than itself.
+    A file dated in the future would make every change until then look older than itself.
     """
     text = answer.headers.get("Last-Modified")
     if text is None:
-        return asked_at
+        return requested_at
     try:
-        return max(min(parsedate_to_datetime(text).astimezone(UTC), asked_at), BEGINNING)
+        return max(min(parsedate_to_datetime(text).astimezone(UTC), requested_at), BEGINNING)
     except (ValueError, OverflowError):
-        raise RegisterFault(f"Last-Modified is no time: {text}") from None
+        raise RegisterFault(f"Last-Modified is not a time: {text}") from None

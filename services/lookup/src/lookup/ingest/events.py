@@ -1,4 +1,4 @@
-"""Public events made from what a change is to be told as."""
+"""Public events of stored changes."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 import orjson
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from common.contracts.events import (
     EventCompany,
     EventData,
@@ -21,20 +21,20 @@ from lookup.ingest.changes import PendingEvent
 
 @dataclass(frozen=True, slots=True)
 class OutboxEvent:
-    """An event that goes out once what it tells of is stored, in the same transaction."""
+    """An event that is stored in the same transaction as its change, and published afterwards."""
 
     id: str
     company: CompanyKey
     revision: int
     type: EventType
-    #: The number of the production unit that it tells of, if it does.
+    #: The number of the production unit that changed, if one did.
     unit: str | None
     occurred_at: datetime
-    #: The public event as JSON, the bytes that every receiver gets.
+    #: The public event as JSON: the bytes that every receiver gets.
     body: bytes
 
 
-def announce(
+def events_of_change(
     key: CompanyKey,
     core: bytes | None,
     *,
@@ -42,20 +42,19 @@ def announce(
     pending_events: Iterable[PendingEvent],
     at: datetime,
 ) -> Iterator[OutboxEvent]:
-    """The events of one stored change; `core` is the company after it, None when it is gone."""
-    country, _, vat = key.partition(":")
+    """The events of one stored change; `core` is the company after it, None if it was removed."""
     company = None if core is None else _company(core, revision)
-    for occurrence in pending_events:
-        unit = None if occurrence.unit is None else occurrence.unit.number
+    for pending_event in pending_events:
+        unit = None if pending_event.unit is None else pending_event.unit.number
         event = RegistryEvent(
-            id=event_id(Country(country), vat, revision, occurrence.type, unit),
-            type=occurrence.type,
+            id=event_id(key.country, key.vat, revision, pending_event.type, unit),
+            type=pending_event.type,
             occurred_at=rfc3339(at),
-            country=Country(country),
-            vat=vat,
+            country=key.country,
+            vat=key.vat,
             revision=revision,
             data=EventData(
-                company=company, changes=occurrence.changes, production_unit=occurrence.unit
+                company=company, changes=pending_event.changes, production_unit=pending_event.unit
             ),
         )
         yield OutboxEvent(event.id, key, revision, event.type, unit, at, encode_event(event))

@@ -1,4 +1,4 @@
-"""Asking a register over HTTP: politely, one request at a time, and again when that may help."""
+"""HTTP client for registers: one request at a time, with retries."""
 
 import asyncio
 import ssl
@@ -14,43 +14,42 @@ import aiohttp
 from prometheus_client import Counter
 from yarl import URL
 
-from lookup.ingest.bodies import ENTITY, BodyLimit, Passing, is_gzip, read_json, write
-from lookup.ingest.sources import RegisterAway, RegisterFault
+from lookup.ingest.bodies import ENTITY, BodyLimit, TransientError, is_gzip, read_json, write
+from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 
-#: However long a register wants to be left alone, it is asked again after this.
-_MOST_WAIT: Final = timedelta(days=1)
-#: A number of seconds with more digits is over that, and may be more than can be counted.
-_MOST_DIGITS: Final = 9
+#: Maximum wait that a register's Retry-After can cause.
+_MAX_WAIT: Final = timedelta(days=1)
+#: More digits exceed that wait, and may exceed the range of a timedelta.
+_MAX_DIGITS: Final = 9
 
-#: Redirects of one download.
+#: Maximum redirects of a download.
 _MAX_REDIRECTS: Final = 5
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-#: An answer may take this many times the limit of a single wait, a file this long.
+#: Timeout of a whole response as a multiple of the timeout of one wait, and that of a file.
 _WAITS_OF_AN_ANSWER: Final = 10
 _MAX_DOWNLOAD: Final = timedelta(hours=6)
 
-#: Answers after which asking again may help.
+#: Statuses that are retried.
 _PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 _REQUESTS = Counter(
     "register_requests_total",
-    "Requests to the registers by what came of them",
+    "Requests to the registers by result",
     ["register", "result"],
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How a register is treated."""
+    """Timeouts and retries of requests to a register."""
 
     user_agent: str
-    #: Seconds to wait before each further try.
+    #: Seconds to wait before each retry.
     waits: Callable[[], Iterator[float]]
-    #: For connecting, and for each part of an answer.
+    #: For connecting, and for each part of a response.
     timeout: timedelta = timedelta(seconds=30)
-    #: How often a request is made before it is given up.
-    tries: int = 5
-    #: A register that wants to be left alone for longer than this is asked at the next pass.
+    max_attempts: int = 5
+    #: A longer Retry-After is left to the next pass.
     patience: timedelta = timedelta(minutes=5)
     #: Other hosts that a file may be redirected to.
     file_hosts: Collection[str] = ()
@@ -61,22 +60,22 @@ class RetryPolicy:
 class Answer:
     status: int
     headers: Mapping[str, str]
-    #: The JSON of the body; None where there is none.
+    #: The JSON of the body; None if there is none.
     content: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request, and which answers to it are answers at all."""
+    """A request, and the statuses that it accepts."""
 
     method: str
     url: URL
     json: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     accepted: Collection[int] = (200,)
-    #: Whether to ask again where nobody knows if the register has done what was asked.
+    #: True if the request may be retried when its effect is unknown.
     repeatable: bool = True
-    #: Of the answer's JSON.
+    #: Maximum size of the response's JSON.
     limit: BodyLimit = ENTITY
 
 
@@ -84,7 +83,7 @@ class Call:
 async def sessions(
     retry_policy: RetryPolicy, *, ca_file: Path | None = None
 ) -> AsyncIterator[aiohttp.ClientSession]:
-    """The connections to the registers; TLS is verified, with `ca_file` beside the system's."""
+    """Connections to the registers; TLS is verified; `ca_file` adds to the system's CAs."""
     context = ssl.create_default_context()
     if ca_file is not None:
         context.load_verify_locations(cafile=ca_file)
@@ -96,7 +95,7 @@ async def sessions(
 
 
 class RegisterClient:
-    """The way to one register, for one source: a request at a time."""
+    """A client of one register for one source, which sends one request at a time."""
 
     def __init__(
         self,
@@ -110,20 +109,20 @@ class RegisterClient:
         self._session = session
         self._base = base
         self._register = register
-        self._manners = retry_policy
+        self._retry_policy = retry_policy
         self._headers = headers or {}
         self._one_at_a_time = asyncio.Lock()
 
     def url(self, path: str, parameters: Mapping[str, str] | None = None) -> URL:
-        """Below the register's base address; from its host's root where it begins with a slash."""
+        """A URL below the register's base; from the host's root if `path` begins with a slash."""
         where = self._base.with_path(path) if path.startswith("/") else self._base / path
         return where.with_query(parameters or {})
 
     async def ask(self, call: Call) -> Answer:
-        """The register's answer, of a status that the call accepts.
+        """Sends a request; returns the response, whose status the call accepts.
 
-        Raises RegisterAway after as many tries as the retry_policy allow, and RegisterFault for an
-        answer that another try would not mend.
+        Raises RegisterUnavailable when the retry policy allows no further attempt, and
+        RegisterFault for a response that a retry would not change.
         """
 
         async def once() -> Answer:
@@ -134,9 +133,9 @@ class RegisterClient:
         return await self._trying(call, once)
 
     async def download(self, call: Call, target: Path) -> Answer:
-        """Writes the body of a 200 to `target`, and gives the answer without it.
+        """Writes the body of a 200 to `target`; returns the response without it.
 
-        Raises what `ask` does, and RegisterAway when the body cannot be written.
+        Raises what `ask` does, and RegisterUnavailable if the body cannot be written.
         """
 
         async def once() -> Answer:
@@ -149,18 +148,19 @@ class RegisterClient:
         return await self._trying(call, once)
 
     async def _trying(self, call: Call, once: Callable[[], Awaitable[Answer]]) -> Answer:
-        for number, wait in enumerate(self._manners.waits(), start=1):
+        for number, wait in enumerate(self._retry_policy.waits(), start=1):
             try:
                 async with self._one_at_a_time:
                     answer = await once()
-            except Passing as fault:
+            except TransientError as fault:
                 _REQUESTS.labels(self._register, fault.result).inc()
-                given_up = number >= self._manners.tries or (fault.done and not call.repeatable)
+                is_last = number >= self._retry_policy.max_attempts
+                given_up = is_last or (fault.done and not call.repeatable)
                 asked_for = fault.wait or timedelta()
-                if given_up or asked_for > self._manners.patience:
+                if given_up or asked_for > self._retry_policy.patience:
                     what = f"{call.method} {call.url.path}: {fault}"
-                    raise RegisterAway(what, retry_after=fault.wait) from None
-                await self._manners.sleep(max(wait, asked_for.total_seconds()))
+                    raise RegisterUnavailable(what, retry_after=fault.wait) from None
+                await self._retry_policy.sleep(max(wait, asked_for.total_seconds()))
             else:
                 _REQUESTS.labels(self._register, str(answer.status)).inc()
                 return answer
@@ -170,7 +170,7 @@ class RegisterClient:
     async def _response(
         self, call: Call, *, is_file: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One try; turns what may pass into Passing and what will not into RegisterFault."""
+        """One attempt; raises TransientError, or RegisterFault for errors that do not pass."""
         url = call.url
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -181,22 +181,24 @@ class RegisterClient:
                     self._check_status(call, response)
                     yield response
                     return
-            raise RegisterFault(f"{call.url.path}: it redirects more than {_MAX_REDIRECTS} times")
+            raise RegisterFault(f"{call.url.path}: more than {_MAX_REDIRECTS} redirects")
         except aiohttp.ClientConnectorCertificateError as error:
-            raise RegisterFault(f"its certificate is not trusted: {error}") from None
+            raise RegisterFault(f"untrusted certificate: {error}") from None
         except aiohttp.ClientConnectorError as error:
-            raise Passing(f"no connection ({error})", result="no_connection", done=False) from None
+            raise TransientError(
+                f"no connection ({error})", result="no_connection", done=False
+            ) from None
         except TimeoutError:
-            raise Passing("no answer in time", result="timeout") from None
+            raise TransientError("no response in time", result="timeout") from None
         except aiohttp.ClientError as error:
-            raise Passing(f"the answer broke off ({error})", result="broken_off") from None
+            raise TransientError(f"the response broke off ({error})", result="broken_off") from None
 
     def _request(
         self, call: Call, url: URL, *, is_file: bool
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
-        # What the register's own host is told, such as a password, is for nobody else.
+        # Credentials are sent to the register's own host only.
         own = self._headers if url.origin() == call.url.origin() else {}
-        wait = self._manners.timeout
+        wait = self._retry_policy.timeout
         whole = _MAX_DOWNLOAD if is_file else wait * _WAITS_OF_AN_ANSWER
         seconds = wait.total_seconds()
         return self._session.request(
@@ -205,8 +207,8 @@ class RegisterClient:
             json=call.json,
             headers={"Accept-Encoding": "gzip", **own, **call.headers},
             allow_redirects=False,
-            # Answers are unpacked up to their limit. Files stay as they are packed, so that a
-            # truncated one is known for it.
+            # Responses are decompressed up to their limit. Files stay compressed, so that a
+            # truncated one is detected.
             auto_decompress=False,
             timeout=aiohttp.ClientTimeout(
                 total=whole.total_seconds(), sock_connect=seconds, sock_read=seconds
@@ -214,16 +216,16 @@ class RegisterClient:
         )
 
     def _redirected(self, asked: URL, url: URL, response: aiohttp.ClientResponse) -> URL:
-        """Where a file lies: on the register's host, or one that is allowed beside it."""
+        """The target of a file's redirect: the register's host, or one that is allowed."""
         try:
             target = url.join(URL(response.headers.get("Location", "")))
         except ValueError:
-            raise RegisterFault(f"{asked.path}: it redirects to no address") from None
+            raise RegisterFault(f"{asked.path}: a redirect without a valid URL") from None
         if target.scheme not in ("https", url.scheme):
-            raise RegisterFault(f"{asked.path}: it leads from HTTPS to {target.scheme}")
-        if target.host is None or target.host not in (asked.host, *self._manners.file_hosts):
+            raise RegisterFault(f"{asked.path}: a redirect from HTTPS to {target.scheme}")
+        if target.host is None or target.host not in (asked.host, *self._retry_policy.file_hosts):
             raise RegisterFault(
-                f"{asked.path}: it redirects to {target.host}, which REGISTER_FILE_HOSTS lacks"
+                f"{asked.path}: a redirect to {target.host}, which REGISTER_FILE_HOSTS lacks"
             )
         return target
 
@@ -231,28 +233,28 @@ class RegisterClient:
         status = response.status
         if status in call.accepted:
             return
-        what = f"it answered {status}"
+        what = f"status {status}"
         if status in _PASSING:
             wait = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
-            raise Passing(what, result=str(status), wait=wait, done=status != 429)
+            raise TransientError(what, result=str(status), wait=wait, done=status != 429)
         _REQUESTS.labels(self._register, str(status)).inc()
         raise RegisterFault(f"{call.method} {call.url.path}: {what}")
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
-    """The wait that the header asks for, a day at most; None where it tells no time.
+    """The wait that a Retry-After header requests, at most a day; None if it is invalid.
 
-    It may be in seconds or until a time.
+    The header holds seconds or a date.
     """
     if text is None:
         return None
     if text.strip().isdecimal():
         digits = text.strip()
-        wait = timedelta(seconds=int(digits)) if len(digits) <= _MOST_DIGITS else _MOST_WAIT
-        return min(wait, _MOST_WAIT)
+        wait = timedelta(seconds=int(digits)) if len(digits) <= _MAX_DIGITS else _MAX_WAIT
+        return min(wait, _MAX_WAIT)
     try:
         until = parsedate_to_datetime(text)
     except (ValueError, OverflowError):
         return None
     wait = until.replace(tzinfo=until.tzinfo or UTC) - now
-    return min(max(wait, timedelta()), _MOST_WAIT)
+    return min(max(wait, timedelta()), _MAX_WAIT)

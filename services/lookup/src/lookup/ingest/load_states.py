@@ -1,11 +1,45 @@
-"""How far each source has been loaded."""
+"""Load states of the sources."""
 
 from collections.abc import Mapping
 from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
 
 from common.mongo import Database, translated_errors
-from lookup.ingest.load import FileOrigin
 from lookup.store.documents import LOADS, Document
+
+
+class FileOrigin(StrEnum):
+    """The origin of a file. Files are compared with the last one of the same origin."""
+
+    IMPORTED = "imported"
+    DOWNLOADED = "downloaded"
+
+
+class LoadStates(Protocol):
+    """The load states of the sources. Every method may raise `Unavailable`."""
+
+    async def begin(self, source: str, *, at: datetime) -> None:
+        """Records the start of a load; a source that was never loaded to the end is `loading`."""
+
+    async def is_loaded(self, source: str) -> bool:
+        """True if a file of the source has been loaded to its end."""
+
+    async def records(self, source: str, origin: FileOrigin) -> int:
+        """The number of records in the last whole file of that origin; 0 before the first."""
+
+    async def finish(
+        self,
+        source: str,
+        *,
+        at: datetime,
+        counts: Mapping[str, int],
+        whole: FileOrigin | None = None,
+    ) -> None:
+        """Records that a file was read to its end: the source is `loaded` from now on.
+
+        `whole` is the origin of a file that later ones of the same origin are compared with.
+        """
 
 
 class StoredLoadStates:
@@ -42,7 +76,6 @@ class StoredLoadStates:
         return 0 if found is None else int(found.get("records", {}).get(origin, 0))
 
     async def is_loaded(self, source: str) -> bool:
-        """Whether the source has once been loaded to the end of a file."""
         with translated_errors():
             found = await self._loads.find_one({"_id": source, "state": "loaded"}, {"_id": 1})
         return found is not None

@@ -1,30 +1,38 @@
-"""Events on their way to the broker and the dispatcher, and for some time those that arrived.
+"""Stored outbox: events before their publication, and for some time after it.
 
-`published_at: null` marks what was never published: unlike a cursor it misses no late transaction.
-`again_at` exists while an event is published and has no receipt.
+`published_at: null` marks an unpublished event: unlike a cursor it misses no late transaction.
+`again_at` exists while an event is published and has no receipt. `position` is an event's position
+in the feed. `traceparent` and `tracestate` are of an event whose change has a trace.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from pymongo import UpdateOne
+from pymongo.errors import DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 
-from common.contracts.company import Country
-from common.contracts.events import RECEIPTS, EventType, routing_key
+from common.contracts.company import CompanyKey
+from common.contracts.events import RECEIPTS, EventType, RegistryEvent, encode_event
+from common.contracts.traces import TRACEPARENT, TRACESTATE, read
 from common.mongo import Database, translated_errors
+from common.runtime import tracing
 from lookup.ingest.confirm import Unconfirmed
+from lookup.ingest.event_log import Batch, EventLog, Superseded
 from lookup.ingest.publisher import WaitingEvent
-from lookup.store.documents import OUTBOX
+from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 
-#: Events counted; beyond that, how many there are does not matter.
+#: Events counted; a longer outbox counts as this long.
 _MAX_COUNTED = 100_000
-_EVENT = {"company": 1, "type": 1, "body": 1}
+_EVENT = {"company": 1, "type": 1, "owner": 1, "body": 1, TRACEPARENT: 1, TRACESTATE: 1}
 _BY_COMPANY = [("company", 1), ("revision", 1)]
 
 
 class Depth(NamedTuple):
-    """A number of events, and the time that the oldest of them waits since."""
+    """A number of events, and the time of the oldest."""
 
     events: int
     since: datetime | None
@@ -35,29 +43,71 @@ class StoredOutbox:
 
     def __init__(self, database: Database, *, retention: timedelta) -> None:
         self._outbox = database[OUTBOX]
+        self._log = EventLog(database)
         self._retention = retention
+        #: The last batch, complete; None while it may be another process' or incomplete.
+        self._newest: Batch | None = None
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
+        if self._newest is None:
+            await self._resume()
         with translated_errors():
             found = self._outbox.find({"published_at": None}, _EVENT, sort=_BY_COMPANY, limit=limit)
             return [_event(document) async for document in found]
 
-    async def mark(self, events: Collection[str], *, at: datetime, again_at: datetime) -> None:
-        with translated_errors():
-            await self._outbox.update_many(
-                {"_id": {"$in": list(events)}},
+    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        if self._newest is None:
+            raise Superseded("the newest batch is not known")
+        newest, self._newest = self._newest, None
+        batch = await self._log.append(newest, events, at=at, again_at=again_at)
+        self._newest = await self._completed(batch)
+        return batch.last
+
+    async def position(self) -> int:
+        """The newest position."""
+        if self._newest is None:
+            await self._resume()
+        return 0 if self._newest is None else self._newest.last
+
+    async def skip(self, positions: int, *, at: datetime) -> None:
+        """Leaves a gap behind the newest position, which readers pass."""
+        await self._resume()
+        if self._newest is not None:
+            newest, self._newest = self._newest, None
+            behind = replace(newest, count=newest.count + positions)
+            self._newest = await self._completed(
+                await self._log.append(behind, (), at=at, again_at=at)
+            )
+
+    async def _resume(self) -> None:
+        """Completes the last batch, whose publisher may have died before it was complete."""
+        newest = await self._log.newest()
+        self._newest = await self._completed(newest) if newest.ids else newest
+
+    async def _completed(self, batch: Batch) -> Batch:
+        """Gives the batch's events their positions; repeating it changes nothing."""
+        marks = [
+            UpdateOne(
+                {"_id": event, "published_at": None},
                 {
                     "$set": {
-                        "published_at": at,
-                        "again_at": again_at,
+                        "position": position,
+                        "published_at": batch.at,
+                        "again_at": batch.again_at,
                         "publications": 1,
-                        "expires_at": at + self._retention,
+                        "expires_at": batch.at + self._retention + EXPIRY_MARGIN,
                     }
                 },
             )
+            for position, event in enumerate(batch.ids, batch.first)
+        ]
+        if marks:
+            with translated_errors():
+                await self._outbox.bulk_write(marks, ordered=False)
+        return await self._log.complete(batch)
 
     async def depth(self) -> Depth:
-        """How many events were never published, and when the oldest of them occurred."""
+        """Number of unpublished events, and the time at which the oldest occurred."""
         with translated_errors():
             waiting = await self._outbox.count_documents({"published_at": None}, limit=_MAX_COUNTED)
             oldest = await self._outbox.find_one(
@@ -66,7 +116,9 @@ class StoredOutbox:
         return Depth(waiting, None if oldest is None else oldest["occurred_at"])
 
     async def drop_expired(self, *, at: datetime) -> int:
-        """Deletes events that could not be published within the retention; gives how many."""
+        """Deletes events that could not be published within the retention; returns their number."""
+        if self._newest is not None:
+            await self._log.prune(self._newest, before=at - self._retention - EXPIRY_MARGIN)
         expired = {"published_at": None, "occurred_at": {"$lte": at - self._retention}}
         with translated_errors():
             return (await self._outbox.delete_many(expired)).deleted_count
@@ -106,7 +158,7 @@ class StoredUnconfirmedEvents:
             )
 
     async def republish(self, *, since: datetime, at: datetime) -> int:
-        """Makes events since a time due again, those with a receipt included; gives how many."""
+        """Makes all published events since `since` due again; returns their number."""
         published = {"occurred_at": {"$gte": since}, "published_at": {"$lte": at}}
         with translated_errors():
             result = await self._outbox.update_many(
@@ -115,7 +167,7 @@ class StoredUnconfirmedEvents:
         return result.matched_count
 
     async def depth(self, *, at: datetime) -> Depth:
-        """How many events lack a receipt although it is due, and since when the oldest is out."""
+        """Number of events whose receipt is overdue, and the publication time of the oldest."""
         overdue = self._overdue(at)
         with translated_errors():
             count = await self._outbox.count_documents(overdue, limit=_MAX_COUNTED)
@@ -132,11 +184,35 @@ class StoredUnconfirmedEvents:
         }
 
 
+class StoredOwnerEvents:
+    """`OwnerEvents`."""
+
+    def __init__(self, database: Database) -> None:
+        self._outbox = database[OUTBOX]
+
+    async def add(self, owner: str, event: RegistryEvent) -> None:
+        trace = tracing.CURRENT.get()
+        document = {
+            **({} if trace is None else trace.fields()),
+            "_id": event.id,
+            "company": None,
+            "owner": owner,
+            "revision": 0,
+            "type": event.type.value,
+            "unit": None,
+            "occurred_at": datetime.fromisoformat(event.occurred_at),
+            "body": encode_event(event),
+            "published_at": None,
+        }
+        with translated_errors(), suppress(DuplicateKeyError):
+            await self._outbox.insert_one(document)
+
+
 class StoredReceipts:
-    """`Receipts`, of the dispatcher's database."""
+    """`Receipts`, in the dispatcher's database."""
 
     def __init__(self, webhooks: Database) -> None:
-        # A receipt that a failover may take back confirms nothing.
+        # A receipt that a failover may undo confirms nothing.
         self._receipts = webhooks[RECEIPTS].with_options(read_concern=ReadConcern("majority"))
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
@@ -146,9 +222,12 @@ class StoredReceipts:
 
 
 def _event(document: Mapping[str, Any]) -> WaitingEvent:
+    company = document["company"]
     return WaitingEvent(
         document["_id"],
-        document["company"],
-        routing_key(EventType(document["type"]), Country(document["company"][:2])),
+        None if company is None else CompanyKey.parse(company),
+        EventType(document["type"]),
         document["body"],
+        document.get("owner"),
+        read(document),
     )

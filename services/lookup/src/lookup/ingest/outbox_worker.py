@@ -1,4 +1,4 @@
-"""The publisher in a lookup process: one of all replicas does it, under a lease."""
+"""The outbox publisher of a lookup process; a lease selects one of all replicas."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -11,9 +11,13 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
+from common.contracts.feed import FeedNotice
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
+from common.contracts.webhooks import encode_for_owner
+from common.messaging.broadcast import Broadcaster
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
+from common.runtime import tracing
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
@@ -23,38 +27,41 @@ from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)
-#: Seconds between looks when nothing waits; what an event waits at most before it goes out.
+#: Seconds between polls of an empty outbox: the maximum delay of an event's publication.
 _PAUSE = 0.2
-#: Seconds between looks by a process that has not got the lease.
+#: Seconds between attempts to take the lease.
 _STAND_BY = 5.0
 #: Seconds between two measurements of the outbox.
 _MEASURE_EVERY = 5.0
 #: Seconds between two passes over the events whose receipt is due.
 _CONFIRM_EVERY = 1.0
-#: And after a pass that failed. Publishing goes on meanwhile.
+#: Seconds until the next such pass after a failed one; publishing continues meanwhile.
 _CONFIRM_AFTER_FAULT = 10.0
-#: Messages in the dispatcher's queue from which on events are not added to it a second time.
+#: Length of the dispatcher's queue from which on no event is republished.
 LONG_QUEUE = 500
 
-_PUBLISHED = Counter("outbox_published_total", "Events that the broker has confirmed")
+_PUBLISHED = Counter("outbox_events_published_total", "Events confirmed by the broker")
 _REPUBLISHED = Counter(
-    "outbox_republished_total", "Events that were published again for want of a receipt"
+    "outbox_events_republished_total", "Events published again because no receipt existed"
 )
 _DROPPED = Counter(
-    "outbox_dropped_total", "Events that were deleted unpublished at the end of the retention"
+    "outbox_events_dropped_total",
+    "Events deleted unpublished at the end of the retention",
 )
-_WAITING = Gauge("outbox_waiting", "Events that wait to be published")
-_OLDEST = Gauge("outbox_oldest_seconds", "How long the oldest waiting event has waited")
-_UNCONFIRMED = Gauge("outbox_unconfirmed", "Published events whose receipt is overdue")
+_WAITING = Gauge("outbox_events_pending", "Events that wait for publication")
+_OLDEST = Gauge("outbox_oldest_pending_age_seconds", "Age of the oldest waiting event")
+_UNCONFIRMED = Gauge("outbox_events_unconfirmed", "Published events whose receipt is overdue")
 _UNCONFIRMED_OLDEST = Gauge(
-    "outbox_unconfirmed_oldest_seconds", "Time since the oldest of them was first published"
+    "outbox_oldest_unconfirmed_age_seconds", "Time since the oldest of them was published"
 )
+
+_PUBLISH, _EVENTS = f"publish {EVENTS_EXCHANGE}", tracing.of_queue(EVENTS_EXCHANGE)
 
 log = structlog.get_logger()
 
 
-class NobodyListens(Unavailable):
-    """No queue takes events: the dispatcher has never declared its own. They wait for it."""
+class NoQueueBound(Unavailable):
+    """No queue is bound to the exchange, as before the dispatcher's first start. Events wait."""
 
 
 class BrokerBus:
@@ -64,16 +71,31 @@ class BrokerBus:
         self._publisher = publisher
 
     async def publish(self, event: WaitingEvent) -> None:
-        try:
-            await self._publisher.publish(
-                event.body, exchange=EVENTS_EXCHANGE, routing_key=event.routing_key
-            )
-        except Unroutable as error:
-            raise NobodyListens("no queue is bound to the events exchange") from error
+        body = event.body if event.owner is None else encode_for_owner(event.owner, event.body)
+        attributes = {**_EVENTS, "event.id": event.id, "event.type": event.type.value}
+        # An event without a trace, as of an import, begins one.
+        with tracing.span(_PUBLISH, tracing.Kind.PRODUCER, event.trace, attributes):
+            try:
+                await self._publisher.publish(
+                    body, exchange=EVENTS_EXCHANGE, routing_key=event.routing_key
+                )
+            except Unroutable as error:
+                raise NoQueueBound("no queue is bound to the events exchange") from error
+        log.info("event.published", event_id=event.id, company=event.company)
+
+
+class BrokerNotifier:
+    """`Notifier`: a broadcast to every gateway."""
+
+    def __init__(self, broadcaster: Broadcaster) -> None:
+        self._broadcaster = broadcaster
+
+    async def notify(self, notice: FeedNotice) -> None:
+        await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
 
 
 class BrokerQueue:
-    """`EventQueue`, of every running dispatcher."""
+    """`EventQueue` of all running dispatchers."""
 
     def __init__(self, probe: QueueProbe) -> None:
         self._probe = probe
@@ -92,7 +114,7 @@ class StoredEvents:
 
 
 class OutboxWorker:
-    def __init__(  # noqa: PLR0913 (its use cases, and what they run on)
+    def __init__(  # noqa: PLR0913 (its use cases and their schedule)
         self,
         publish: PublishOutbox,
         confirm: ConfirmEvents,
@@ -113,7 +135,7 @@ class OutboxWorker:
         self._renew_at = 0.0
 
     async def run(self) -> None:
-        """Publishes while it has the lease, until cancelled; an outage is waited out."""
+        """Publishes while it holds the lease, until cancelled; waits during outages."""
         waits = delays(self._random)
         try:
             while True:
@@ -121,7 +143,7 @@ class OutboxWorker:
                     pause = await self._pass()
                     waits = delays(self._random)
                 except Unavailable as outage:
-                    self._renew_at = 0.0  # it may have run out meanwhile
+                    self._renew_at = 0.0  # it may have expired meanwhile
                     pause = next(waits)
                     log.debug("outbox.waiting", reason=str(outage))
                 await asyncio.sleep(pause)
@@ -129,9 +151,9 @@ class OutboxWorker:
             await self._give_up()
 
     async def _pass(self) -> float:
-        """One look at the outbox; seconds until the next."""
+        """One poll of the outbox; returns the seconds until the next."""
         if not await self._has_lease():
-            # Another process measures from now on; old values would stay here for ever.
+            # Another process measures from now on; the old values would never change here.
             _tell(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
         await self._measure()
@@ -141,7 +163,7 @@ class OutboxWorker:
         return 0.0 if published == BATCH else _PAUSE
 
     async def _has_lease(self) -> bool:
-        """Renews it when a third of its time is over: often enough, and not at each look."""
+        """Renews the lease when a third of its time has passed, rather than at each poll."""
         now = asyncio.get_running_loop().time()
         if now < self._renew_at:
             return True
@@ -150,7 +172,7 @@ class OutboxWorker:
         return has_it
 
     async def _confirm_due(self) -> None:
-        """Confirms events or publishes them again. A fault of this holds up no new event."""
+        """Confirms or republishes events. An error here does not delay new events."""
         now = asyncio.get_running_loop().time()
         if now < self._confirm_at:
             return
@@ -161,7 +183,7 @@ class OutboxWorker:
             log.warning("outbox.receipts_unavailable", reason=str(outage))
             return
         except Exception:
-            # For example a database user who may not read the receipts.
+            # For example, a database user without permission to read the receipts.
             log.exception("outbox.confirming_failed")
             return
         self._confirm_at = now if result.may_be_more else now + _CONFIRM_EVERY
@@ -181,12 +203,15 @@ class OutboxWorker:
             log.error("outbox.dropped", count=dropped)
         waiting = await self._stored.outbox.depth()
         _tell(waiting, await self._stored.unconfirmed.depth(at=now), at=now)
+        # A notice is lost if its process ends before it is sent.
+        position = await self._stored.outbox.position()
+        await self._publish.notifier.notify(FeedNotice(position=position))
 
     async def _give_up(self) -> None:
         try:
             await self._leases.give_up(_JOB)
         except Unavailable as outage:
-            log.debug("outbox.lease_kept", reason=str(outage))  # it runs out by itself
+            log.debug("outbox.lease_kept", reason=str(outage))  # it expires by itself
 
 
 def _tell(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
@@ -200,6 +225,6 @@ def _tell(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
 
 @asynccontextmanager
 async def publishing_outbox(worker: OutboxWorker) -> AsyncIterator[None]:
-    """Publishes what waits while the body runs."""
+    """Publishes waiting events while the body runs."""
     async with beside(worker.run()):
         yield

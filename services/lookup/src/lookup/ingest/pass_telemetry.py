@@ -1,4 +1,4 @@
-"""What following the registers tells: a wide log line for each pass, and metrics."""
+"""Logs and metrics of the passes over a source: one wide log line per pass."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
@@ -12,20 +12,20 @@ from lookup.ingest.tally import Tally
 
 _AGE = Gauge(
     "sync_cursor_age_seconds",
-    "How long ago all that the source had told was stored",
+    "Time since every published change of the source was stored",
     ["source"],
 )
-_RECORDS = Counter("sync_records_total", "Records by what came of them", ["source", "result"])
-_STANDING = Gauge(
+_RECORDS = Counter("sync_records_total", "Records by result", ["source", "result"])
+_UNREADABLE = Gauge(
     "sync_unreadable_entries",
-    "Unreadable entries that the source ends with, so that its cursor stands before them",
+    "Unreadable entries at the end of the feed, which hold the cursor",
     ["source"],
 )
-_ERRORS = Counter("sync_feed_errors_total", "Passes that failed, by cause", ["source", "cause"])
+_ERRORS = Counter("sync_pass_failures_total", "Passes that failed, by cause", ["source", "cause"])
 
-#: Reasons for refusing records that a line has room for.
-_MOST_REASONS = 5
-#: Rejected records that are named in a pass.
+#: Maximum reasons for refused records in a log line.
+_MAX_REASONS = 5
+#: Maximum refused records that are logged per pass.
 _MAX_NAMED = 20
 
 log = structlog.get_logger()
@@ -35,18 +35,17 @@ class PassTelemetry:
     def __init__(
         self, source: str, now: Callable[[], datetime], *, causes: Iterable[str] = ()
     ) -> None:
-        """`causes` are counted from 0 on: Prometheus sees no increase in a counter's beginning."""
+        """`causes` are counted from 0: Prometheus sees no increase in a counter's first value."""
         self._source = source
         self._now = now
+        self._began_at = now()
         self._named = 0
         for cause in causes:
             _ERRORS.labels(source, cause)
 
     def stands(self, cursor: Cursor | None) -> None:
-        """Takes the cursor for the metric of its age."""
-        if cursor is None:
-            return
-        until = cursor.until
+        """Sets the cursor, whose age is a metric; without one, the process's age counts."""
+        until = self._began_at if cursor is None else cursor.until
 
         def age() -> float:
             return (self._now() - until).total_seconds()
@@ -54,7 +53,7 @@ class PassTelemetry:
         _AGE.labels(self._source).set_function(age)
 
     def refused(self, refused: Rejected) -> None:
-        """Names a record of a whole file that could not be used, of each pass the first ones."""
+        """Logs a refused record of a whole file, up to a maximum per pass."""
         self._named += 1
         if self._named > _MAX_NAMED:
             return
@@ -69,7 +68,7 @@ class PassTelemetry:
     def done(self, tally: Tally, cursor: Cursor, took: timedelta, *, moved: bool) -> None:
         self._count(tally)
         self.stands(cursor)
-        _STANDING.labels(self._source).set(tally.standing)
+        _UNREADABLE.labels(self._source).set(tally.unreadable_tail)
         line = log.info if moved else log.debug
         line(
             "sync.pass", outcome="done", until=cursor.until.isoformat(), **self._facts(tally, took)
@@ -89,17 +88,17 @@ class PassTelemetry:
         )
 
     def crashed(self, tally: Tally, took: timedelta) -> None:
-        """An error that no pass is known to end with; the log line has its traceback."""
+        """Reports an unexpected error; the log line has its traceback."""
         self._count(tally)
         _ERRORS.labels(self._source, "crashed").inc()
         log.exception("sync.pass", outcome="crashed", **self._facts(tally, took))
 
     def left_to_another(self) -> None:
-        """Another process measures the source now."""
-        _STANDING.labels(self._source).set(0)
+        """Stops measuring: another process measures the source now."""
+        _UNREADABLE.labels(self._source).set(0)
 
     def standby(self) -> None:
-        log.info("sync.standby", source=self._source, reason="another process follows it")
+        log.info("sync.standby", source=self._source, reason="another process follows the source")
 
     def _count(self, tally: Tally) -> None:
         self._named = 0
@@ -113,7 +112,7 @@ class PassTelemetry:
             "read": tally.read,
             "results": {result: count for result, count in tally.results.items() if count},
             "reconciled": tally.reconciled,
-            "standing": tally.standing,
+            "unreadable_tail": tally.unreadable_tail,
             "differences": tally.differences,
-            "refusals": dict(tally.reasons.most_common(_MOST_REASONS)),
+            "refusals": dict(tally.reasons.most_common(_MAX_REASONS)),
         }

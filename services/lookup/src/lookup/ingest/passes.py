@@ -1,4 +1,4 @@
-"""Passes over a source: one at a time in all processes, again and again where it is followed."""
+"""Passes over a source: one at a time across all processes, repeated while it is followed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-from common.runtime.outage import Unavailable
+from common.contracts.failures import Unavailable
 from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor
 from lookup.ingest.leases import Leases
 from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.sources import Cursors, RegisterAway, RegisterFault
+from lookup.ingest.sources import Cursors, RegisterFault, RegisterUnavailable
 from lookup.ingest.tally import Tally
 
-#: A lease is renewed this many times before it would be over.
+#: Renewals per lease duration.
 _RENEWALS = 3
 
-#: One pass over a source; adds to the tally what it does.
+#: One pass over a source, which adds its results to the tally.
 Sync = Callable[[Tally], Awaitable[Cursor]]
 
 
 class LeaseLost(Exception):
-    """Another process may follow the source by now, so this one stops."""
+    """The lease was lost: another process may follow the source, so this pass stops."""
 
 
 class Outcome(Enum):
     DONE = "done"
-    #: Another process has the source.
+    #: Another process holds the lease.
     BUSY = "busy"
-    #: Records or entries were refused; the rest is stored.
+    #: Records or entries were refused; the others are stored.
     REFUSED = "refused"
-    REGISTER_AWAY = "register_away"
+    REGISTER_UNAVAILABLE = "register_unavailable"
     REGISTER_FAULT = "register_fault"
-    DATABASE_AWAY = "database_away"
+    DATABASE_UNAVAILABLE = "database_unavailable"
     SUPERSEDED = "superseded"
-    #: An error that no pass is known to end with.
+    #: An unexpected error.
     CRASHED = "crashed"
 
 
@@ -46,7 +46,7 @@ FAILURES = frozenset(Outcome) - {Outcome.DONE, Outcome.REFUSED, Outcome.BUSY}
 @dataclass(frozen=True, slots=True)
 class Result:
     outcome: Outcome
-    #: How long the register wants to be left alone.
+    #: The wait that the register requested.
     wait: timedelta = timedelta()
 
 
@@ -56,23 +56,23 @@ class Passes:
     sync: Sync
     cursors: Cursors
     leases: Leases
-    journal: PassTelemetry
-    #: How long a process that died keeps others from the source.
+    telemetry: PassTelemetry
+    #: Time after which another process takes over from one that died.
     span: timedelta
     now: Callable[[], datetime]
 
     async def once(self) -> Result:
-        """One pass, unless another process has the source."""
+        """Runs one pass, unless another process holds the lease."""
         try:
             result = await self._held_pass()
         finally:
             await self.give_up()
         if result.outcome is Outcome.BUSY:
-            self.journal.standby()
+            self.telemetry.standby()
         return result
 
     async def again(self, *, wait: timedelta) -> Result:
-        """One pass, after which the lease lasts until the next one, `wait` later."""
+        """Runs one pass and keeps the lease until the next, `wait` later."""
         result = await self._held_pass()
         if result.outcome is not Outcome.BUSY:
             with suppress(Unavailable):
@@ -80,33 +80,35 @@ class Passes:
         return result
 
     async def give_up(self) -> None:
-        """Lets another process have the source at once."""
+        """Releases the lease, so that another process can acquire it immediately."""
         with suppress(Unavailable):
             await self.leases.give_up(self._job)
 
     async def _held_pass(self) -> Result:
-        """One pass under a lease, and its result: no failure of one source ends another."""
+        """One pass under a lease, with its result: no failure of one source ends another."""
         tally, begun_at = Tally(), self.now()
         try:
             cursor = await self.cursors.read(self.source)
-            self.journal.stands(cursor)
+            self.telemetry.stands(cursor)
             if not await self.leases.take(self._job, span=self.span):
-                self.journal.left_to_another()
+                self.telemetry.left_to_another()
                 return Result(Outcome.BUSY)
             reached = await self._under_lease(tally)
-        except RegisterAway as away:
-            return self._failed(Outcome.REGISTER_AWAY, away, tally, begun_at, away.retry_after)
+        except RegisterUnavailable as unavailable:
+            return self._failed(
+                Outcome.REGISTER_UNAVAILABLE, unavailable, tally, begun_at, unavailable.retry_after
+            )
         except RegisterFault as fault:
             return self._failed(Outcome.REGISTER_FAULT, fault, tally, begun_at)
         except Unavailable as outage:
-            return self._failed(Outcome.DATABASE_AWAY, outage, tally, begun_at)
+            return self._failed(Outcome.DATABASE_UNAVAILABLE, outage, tally, begun_at)
         except (Conflict, LeaseLost) as lost:
             return self._failed(Outcome.SUPERSEDED, lost, tally, begun_at)
-        except Exception:  # noqa: BLE001 (the other sources go on; the journal keeps the traceback)
-            self.journal.crashed(tally, self.now() - begun_at)
+        except Exception:  # noqa: BLE001 (the other sources go on; the telemetry keeps the traceback)
+            self.telemetry.crashed(tally, self.now() - begun_at)
             return Result(Outcome.CRASHED)
         moved = cursor is None or reached.revision != cursor.revision
-        self.journal.done(tally, reached, self.now() - begun_at, moved=moved)
+        self.telemetry.done(tally, reached, self.now() - begun_at, moved=moved)
         return Result(Outcome.REFUSED if tally.results["refused"] else Outcome.DONE)
 
     async def _under_lease(self, tally: Tally) -> Cursor:
@@ -118,7 +120,7 @@ class Passes:
                 finally:
                     keeping.cancel()
         except ExceptionGroup as failures:
-            # Once the one has failed the other is cancelled, so the first is the reason.
+            # The first failure cancels the other task, so it is the cause.
             raise failures.exceptions[0] from None
 
     async def _renew(self) -> None:
@@ -136,7 +138,7 @@ class Passes:
         wait: timedelta | None = None,
     ) -> Result:
         took = self.now() - begun_at
-        self.journal.failed(tally, took, cause=outcome.value, reason=str(reason), wait=wait)
+        self.telemetry.failed(tally, took, cause=outcome.value, reason=str(reason), wait=wait)
         return Result(outcome, wait or timedelta())
 
     @property
@@ -150,10 +152,10 @@ async def follow(
     delays: Callable[[], Iterator[float]],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Passes over the sources of one register in turn, until it is cancelled.
+    """Runs passes over the sources of one register in turn, until cancelled.
 
-    After failures the delays between the rounds grow; a source that another process has is left to
-    it for as long as it does that.
+    After failures the delay between rounds grows. A source whose lease another process holds is
+    skipped while it does.
     """
     waits = delays()
     busy: set[str] = set()
@@ -173,9 +175,9 @@ async def follow(
 
 
 def _told_of(before: set[str], results: Mapping[Passes, Result]) -> set[str]:
-    """The sources that another process has; one line is written when that begins."""
+    """The sources that another process follows; one line is logged when that begins."""
     busy = {passes.source for passes, result in results.items() if result.outcome is Outcome.BUSY}
     for passes in results:
         if passes.source in busy - before:
-            passes.journal.standby()
+            passes.telemetry.standby()
     return busy

@@ -1,4 +1,4 @@
-"""Documents are read in processes of their own, beside the one that writes to the database."""
+"""Worker processes that parse documents while the main process writes to the database."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -9,10 +9,10 @@ from lookup.ingest.reading import understood
 from lookup.ingest.records import RawDocument, Record, Rejected
 from lookup.ingest.register_source import Parser
 
-#: Fewer documents than a process could read while it is started are read here.
+#: Fewer documents than this are parsed in this process; starting a worker would take longer.
 _WORTH_IT: Final = 200
-#: More of them than this would wait for the process that writes.
-_MOST: Final = 2
+#: More worker processes than this would wait for the process that writes.
+_MAX_PROCESSES: Final = 2
 
 
 class ReadInProcesses:
@@ -31,8 +31,8 @@ class ReadInProcesses:
 
 @asynccontextmanager
 async def reading_processes() -> AsyncIterator[ReadInProcesses]:
-    """A reader for the body's time; it leaves a processor to the process that writes."""
-    async with workers(min(max(processors() - 1, 1), _MOST)) as processes:
+    """A reader while the body runs; one processor is reserved for the process that writes."""
+    async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES)) as processes:
         yield ReadInProcesses(processes)
 
 

@@ -1,44 +1,64 @@
-"""From the outbox to the broker: at least once, and in order for each company."""
+"""Publishes the outbox: at least once, and in order for each company."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Protocol
 
 from common.contracts.company import CompanyKey
+from common.contracts.events import EventType, routing_key
 from common.contracts.failures import Unavailable
+from common.contracts.feed import FeedNotice, PublishedEvent
+from common.contracts.traces import TraceContext
 
 
 @dataclass(frozen=True, slots=True)
 class WaitingEvent:
-    """An event that is stored and not published yet."""
+    """A stored event that is not yet published."""
 
     id: str
-    company: CompanyKey
-    routing_key: str
+    #: None for an event about a webhook.
+    company: CompanyKey | None
+    type: EventType
     body: bytes
+    #: The owner of the webhook that the event is about.
+    owner: str | None = None
+    #: The trace of the change.
+    trace: TraceContext | None = None
+
+    @property
+    def routing_key(self) -> str:
+        return routing_key(self.type, None if self.company is None else self.company.country)
 
 
 class Outbox(Protocol):
-    """Events that were never published. Every method may raise `Unavailable`."""
+    """Unpublished events. Every method may raise `Unavailable`."""
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
-        """The first events to publish, those of one company together and by revision."""
+        """The first unpublished events, grouped by company and ordered by revision."""
 
-    async def mark(self, events: Collection[str], *, at: datetime, again_at: datetime) -> None:
-        """Notes that these were published, and are due again unless they are confirmed."""
+    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        """Notes that these were published, in this order, and are due again unless confirmed.
+
+        Gives the position of the last one. The events must be from the last call of `waiting`.
+        """
 
 
 class EventBus(Protocol):
     async def publish(self, event: WaitingEvent) -> None:
-        """Returns when the broker has it; raises `Unavailable` when it has not."""
+        """Returns after the broker has confirmed the event; raises `Unavailable` otherwise."""
 
 
-#: Events read and marked at once.
+class Notifier(Protocol):
+    async def notify(self, notice: FeedNotice) -> None:
+        """Broadcasts a notice to readers of the feed, if the broker can be reached."""
+
+
+#: Events per read and per update.
 BATCH = 500
-#: Companies whose events are under way to the broker at once.
+#: Maximum companies whose events are published concurrently.
 AT_ONCE = 100
 
 
@@ -46,27 +66,42 @@ AT_ONCE = 100
 class PublishOutbox:
     outbox: Outbox
     bus: EventBus
+    notifier: Notifier
     now: Callable[[], datetime]
-    #: How long the dispatcher's receipt may take before an event is published again.
+    #: Time for the dispatcher's receipt before an event is published again.
     receipt_timeout: timedelta
 
     async def __call__(self) -> int:
-        """One pass; how many events went out. Raises `Unavailable` when none could.
+        """Runs one pass; returns the number of published events. Raises `Unavailable` if none was.
 
         An event is marked after the broker has confirmed it. After a crash between the two it is
         published again with the same id, and the dispatcher ignores the repeat.
         """
-        published = await publish_in_order(self.bus, await self.outbox.waiting(BATCH))
+        waiting = await self.outbox.waiting(BATCH)
+        published = await publish_in_order(self.bus, waiting)
         if published:
             now = self.now()
-            await self.outbox.mark(published, at=now, again_at=now + self.receipt_timeout)
+            again_at = now + self.receipt_timeout
+            position = await self.outbox.mark(published, at=now, again_at=again_at)
+            await self.notifier.notify(_notice(position, waiting, set(published)))
         return len(published)
 
 
-async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> list[str]:
-    """Publishes events, which come ordered by company; gives the ids that the broker has.
+def _notice(position: int, events: Sequence[WaitingEvent], published: Set[str]) -> FeedNotice:
+    return FeedNotice(
+        position=position,
+        events=tuple(
+            PublishedEvent(type=event.type, company=event.company, owner=event.owner)
+            for event in events
+            if event.id in published
+        ),
+    )
 
-    Raises `Unavailable` when the broker took none.
+
+async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> list[str]:
+    """Publishes events, which are ordered by company; returns the confirmed ids.
+
+    Raises `Unavailable` if the broker took none.
     """
     room = asyncio.Semaphore(AT_ONCE)
 

@@ -1,4 +1,4 @@
-"""Understanding the documents of a file, those alone that are not stored just so."""
+"""Parses the documents of a file, except unchanged ones."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from lookup.ingest.register_source import Parser, RegisterSource
 
 
 class StoredDigests(Protocol):
-    """The digests of the documents that what is stored was read from."""
+    """Stored digests of documents."""
 
     async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
-        """Of those that are stored; None where none is known. May raise `Unavailable`."""
+        """The digests stored under these keys, None where absent. May raise `Unavailable`."""
 
 
 class Reader(Protocol):
-    """Understands documents."""
+    """Parses documents."""
 
     async def __call__(
         self, parser: Parser, documents: Sequence[RawDocument], /
     ) -> Sequence[Record | Rejected]:
-        """What each of them says, or why it cannot be used."""
+        """The record of each document, or the reason why it cannot be used."""
 
 
 @dataclass(frozen=True, slots=True)
-class Same:
-    """A document that what is stored was read from: reading it again would change nothing."""
+class UnchangedDocument:
+    """An unchanged document; parsing it would give the stored record."""
 
     key: str
 
@@ -39,8 +39,8 @@ class ReadDocuments:
 
     async def __call__(
         self, source: RegisterSource, documents: Sequence[RawDocument | Rejected]
-    ) -> Sequence[Record | Same | Rejected]:
-        """What became of each, in their order. May raise `Unavailable`."""
+    ) -> Sequence[Record | UnchangedDocument | Rejected]:
+        """Returns a result for each document, in order. May raise `Unavailable`."""
         keys = [
             one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
         ]
@@ -54,7 +54,7 @@ class ReadDocuments:
         return [next(read) if isinstance(one, RawDocument) else one for one in found]
 
 
-def _known(document: RawDocument, stored: bytes | None) -> RawDocument | Same:
+def _known(document: RawDocument, stored: bytes | None) -> RawDocument | UnchangedDocument:
     if document.key is None or stored is None or stored != document.digest:
         return document
-    return Same(document.key)
+    return UnchangedDocument(document.key)

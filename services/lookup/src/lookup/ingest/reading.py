@@ -1,4 +1,4 @@
-"""A register's file or document read as our records: what importers and feeds call."""
+"""Reading a register's file or document as records, for importers and feeds."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, assert_never
 
 from lookup.ingest.digests import digest_of
-from lookup.ingest.files.json_records import decode, encode
+from lookup.ingest.files.json_text import decode, encode
 from lookup.ingest.files.raw_records import Raw, RawRecord, raw_records
 from lookup.ingest.files.streams import OnBytes, ignore_progress
 from lookup.ingest.records import (
@@ -25,13 +25,13 @@ from lookup.ingest.records import (
 )
 from lookup.ingest.register_source import Parser, RegisterSource
 
-#: MongoDB refuses a document of 16 MB, and with it the whole list that it is written in.
+#: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it.
 MAX_STORED: Final = 2 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRecord:
-    """A record that was understood, and where it stands in its file (see `Rejected`)."""
+    """A parsed record and its position in the file (see `Rejected`)."""
 
     number: int
     place: str
@@ -39,10 +39,10 @@ class ReadRecord:
 
 
 def parse(parser: Parser, raw: Raw) -> Record:
-    """The record of one document; raises RecordRejected, naming the field at fault."""
+    """The record of one document; raises RecordRejected, naming the invalid field."""
     record = parser(raw)
     if _size(record) > MAX_STORED:
-        raise RecordRejected(f"it has more than {MAX_STORED:,} bytes of what is stored")
+        raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
     return record
 
 
@@ -63,13 +63,11 @@ def _size(record: Record) -> int:
 def documents(
     path: Path, source: RegisterSource, *, on_bytes: OnBytes = ignore_progress
 ) -> Iterator[RawDocument | Rejected]:
-    """Yields every document of a file in its order, one that is broken as `Rejected`.
+    """Yields every document of a file in order; a broken one as `Rejected`.
 
-    The file may be of any size, plain or gzip; JSON in each wrapping that the registers use, or
-    CSV where they offer it. `on_bytes` is told how many bytes of the file, packed as they are,
-    have been read since it was last called.
-
-    Raises FileBroken, after all that is whole, for a file that is truncated or corrupt.
+    The file may be of any size, plain or gzip: JSON in any wrapping that registers use, or CSV if
+    the register offers it. `on_bytes` receives the number of compressed bytes read since its last
+    call. Raises FileBroken, after the intact part, for a truncated or corrupt file.
     """
     for one in source.documents(raw_records(path, source.dialect, on_bytes), path.name):
         yield one if isinstance(one, Rejected) else _unread(source, one)
@@ -82,7 +80,7 @@ def _unread(source: RegisterSource, one: RawRecord) -> RawDocument:
 
 
 def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
-    """The record of a document, or why it cannot be used."""
+    """The record of a document, or the reason why it cannot be used."""
     raw = decode(document.text)
     try:
         record = parse(parser, raw if isinstance(raw, dict) else {})

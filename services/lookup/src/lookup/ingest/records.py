@@ -1,7 +1,7 @@
-"""What an importer or a feed reads out of a register, before it is compared with what is stored.
+"""Records that importers and feeds read from a register, before they are compared with the store.
 
-The public part of a record is the JSON that is compared, stored and sent: bytes, which cost nothing
-to hand from one process to another. The few who look inside read it back.
+The public part of a record is the JSON that is compared, stored and sent: bytes, which cost little
+to hand from one process to another. Code that needs its fields parses it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,8 +21,6 @@ from common.contracts.company import (
     Role,
     RoleCode,
     UnitKey,
-    company_key,
-    unit_key,
 )
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.ranking import sort_text
@@ -30,7 +28,7 @@ from lookup.store.ranking import sort_text
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document of a file that nobody has understood yet."""
+    """A document of a file before parsing."""
 
     #: From 1.
     number: int
@@ -38,7 +36,7 @@ class RawDocument:
     place: str
     #: JSON.
     text: bytes
-    #: What it is stored under if it is stored (`identity`), as far as a glance tells.
+    #: The key of its record (`identity`), if it can be read without parsing the document.
     key: str | None = None
     #: See `digests`.
     digest: bytes | None = None
@@ -46,7 +44,7 @@ class RawDocument:
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceVersion:
-    """How new a record is, by its register's own word; where it has none, by its file's time."""
+    """The version of a record: its register's, or else its file's time."""
 
     #: UTC.
     at: datetime
@@ -58,25 +56,25 @@ class SourceVersion:
 class CompanyRecord:
     key: CompanyKey
     core: bytes
-    #: Its place among companies that match equally well (`ranking.sort_text`).
+    #: Sort text of its rank among companies that match equally well (`ranking.sort_text`).
     rank: str
-    #: Every public phone number of the company, digits only, without the country's prefix.
+    #: Every public phone number of the company: digits without the calling code.
     phones: tuple[str, ...]
-    #: The units that the record itself lists as its own; Norwegian records list none.
+    #: The units listed in the record itself; Norwegian records list none.
     units: tuple[UnitKey, ...]
-    #: A JSON list; None where owners come from another file (Norway's roles), or are left out.
+    #: A JSON list; None if owners come from another file (Norway's roles), or are left unchanged.
     owner_list: bytes | None
-    #: None where the register gives none; then the file's time counts.
+    #: None if the register has no versions; the file's time counts then.
     version: SourceVersion | None
-    #: Of the document it was read from (`digests`); None where nobody is to know that again.
+    #: The document's digest (`digests`); None if it is not to be recognised again.
     digest: bytes | None = field(default=None, compare=False)
-    #: The register's own time of the change; None where that is the version's.
+    #: The register's own time of the change; None if the version has it.
     updated_at: datetime | None = None
     #: A JSON list; None where `owner_list` is.
     role_list: bytes | None = None
 
     @classmethod
-    def of(  # noqa: PLR0913 (what a record holds)
+    def of(  # noqa: PLR0913 (the parts of a record)
         cls,
         company: Company,
         *,
@@ -87,7 +85,7 @@ class CompanyRecord:
         roles: Sequence[Role] | None = None,
     ) -> Self:
         return cls(
-            company_key(company.country, company.vat),
+            CompanyKey(company.country, company.vat),
             dump(company),
             sort_text(company),
             phones,
@@ -111,7 +109,7 @@ class OwnersRecord:
     """Owners and roles that come in a file of their own."""
 
     key: CompanyKey
-    #: A JSON list; JSON's null where the register keeps no owners of the company.
+    #: A JSON list; JSON null if the register keeps no owners of the company.
     owner_list: bytes
     #: A JSON list.
     role_list: bytes
@@ -142,7 +140,7 @@ class OwnersRecord:
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
     key: UnitKey
-    #: The company it belongs to now; None where the register names none.
+    #: Its current company; None if the register names none.
     company: CompanyKey | None
     core: bytes
     phones: tuple[str, ...]
@@ -160,8 +158,8 @@ class UnitRecord:
         version: SourceVersion | None,
     ) -> Self:
         """`company` is its registration number."""
-        parent = None if company is None else company_key(country, company)
-        return cls(unit_key(country, unit.number), parent, dump(unit), phones, version)
+        parent = None if company is None else CompanyKey(country, company)
+        return cls(UnitKey(country, unit.number), parent, dump(unit), phones, version)
 
     @property
     def unit(self) -> ProductionUnit:
@@ -170,11 +168,11 @@ class UnitRecord:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantRecord:
-    """An e-invoicing identifier and whose it is."""
+    """An e-invoicing identifier and its holder."""
 
     #: `<scheme>:<value>`, normalised (`0184:25052943`, `0088:5790000000005`).
     identifier: str
-    #: The company or unit it is registered for; None where its card does not tell.
+    #: The company or unit it is registered for; None if its card does not state it.
     holder: CompanyKey | UnitKey | None
     core: bytes
     version: SourceVersion | None
@@ -197,7 +195,7 @@ class ParticipantRecord:
 
 @dataclass(frozen=True, slots=True)
 class RegisteredInError:
-    """The register calls its own record of a company or a unit a mistake."""
+    """A company or unit whose record its register has withdrawn as an error."""
 
     key: CompanyKey | UnitKey
     version: SourceVersion | None
@@ -205,7 +203,7 @@ class RegisteredInError:
 
 @dataclass(frozen=True, slots=True)
 class OutOfScope:
-    """A sound record that is none of ours, such as a participant of another country."""
+    """A valid record outside of this register, such as a participant of another country."""
 
     reason: str
 
@@ -221,7 +219,7 @@ def _read_owners(owner_list: bytes) -> tuple[Owner, ...] | None:
 
 
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Each once, by code and name: no reshuffling in the register is a change."""
+    """Each role once, by code and name: reordering in the register is no change."""
     codes = list(RoleCode)
     return tuple(
         sorted(
@@ -232,12 +230,12 @@ def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
 
 
 class RecordRejected(Exception):
-    """A record that cannot be used; the message tells what is wrong with it."""
+    """A record that cannot be used; the message names the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """A refused record: its number in the file from 1, where it stands, and why."""
+    """A refused record: its number in the file from 1, its position, and the reason."""
 
     number: int
     #: `byte 1234` or `line 7`.
@@ -246,4 +244,4 @@ class Rejected:
 
 
 class FileBroken(Exception):
-    """A file that ends or becomes unreadable before its end; the message says where."""
+    """A truncated or unreadable file; the message has the position."""

@@ -1,4 +1,4 @@
-"""Purging what its register ordered removed."""
+"""Purges companies and units that their register ordered removed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
-from lookup.ingest.load import LoadStates
+from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.removals import plan_unit_removal
 from lookup.ingest.planning.states import ApplyContext, Plan
 from lookup.ingest.records import SourceVersion
@@ -14,16 +14,16 @@ from lookup.ingest.records import SourceVersion
 
 @dataclass(frozen=True, slots=True)
 class RemoveCompany:
-    #: The name of the source that companies of its register come from.
+    #: The source of companies of the register.
     source: str
     writer: RegisterWriter
     states: LoadStates
     now: Callable[[], datetime]
 
     async def __call__(self, key: CompanyKey) -> bool:
-        """Removes all that is stored of a company, and leaves a tombstone; False if unknown.
+        """Purges a company and leaves a tombstone; False if unknown.
 
-        Subscribers are told, unless the register is still being loaded for the first time.
+        An event is published, except during the first load of the register.
         """
         publish_events = await self.states.is_loaded(self.source)
         return await self.writer.remove(key, at=self.now(), publish_events=publish_events)
@@ -38,13 +38,13 @@ class RemoveUnit:
     now: Callable[[], datetime]
 
     async def __call__(self, key: UnitKey) -> bool:
-        """Removes a unit with its identifiers, and leaves a tombstone; False if unknown.
+        """Purges a unit with its identifiers and leaves a tombstone; False if unknown.
 
-        Those who hear of its company are told that it ended, and nothing else about it.
+        The event says only that the unit ended.
         """
         publish_events = await self.states.is_loaded(self.source)
         now = self.now()
-        given = ApplyContext(SourceVersion(now), now, publish_events)
+        context = ApplyContext(SourceVersion(now), now, publish_events)
 
         async def plan() -> Plan:
             known = await self.writer.known(units=[key])
@@ -53,7 +53,7 @@ class RemoveUnit:
             if unit is not None and unit.company is not None:
                 holders.add(unit.company)
             known = await self.writer.with_all_participants(known, holders)
-            return plan_unit_removal(key, known, given)
+            return plan_unit_removal(key, known, context)
 
         done = await self.apply.through(plan)
         return any(removal.expected is not None for removal in done.removals)

@@ -1,18 +1,18 @@
-"""What a whole file has, noted in a few bytes each while it is read, and looked up afterwards."""
+"""The keys of a whole file, kept in a few bytes each and looked up afterwards."""
 
 from array import array
 from bisect import bisect_left
 from hashlib import blake2b
 
-#: Each part is sorted by itself, since sorting makes an object of every number.
+#: Parts are sorted one by one, since sorting creates an object for every number.
 _PARTS = 256
 _BYTES = 8
 
 
 class SeenKeys:
-    """Keys, by hashes of 8 bytes.
+    """A set of keys by hashes of 8 bytes.
 
-    Where ten million were added, one that was not is taken for one of them once in 10^12 times.
+    With ten million keys, a lookup of another key is wrong once in 10^12 times.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class SeenKeys:
 
 
 def holds(numbers: "array[int]", number: int) -> bool:
-    """Whether it is among these, which are sorted."""
+    """True if a number is among these, which are sorted."""
     place = bisect_left(numbers, number)
     return place < len(numbers) and numbers[place] == number
 

@@ -1,4 +1,4 @@
-"""Digests of the documents that what is stored was read from."""
+"""Stored digests of documents."""
 
 from collections.abc import Collection, Mapping
 from typing import Final
@@ -10,7 +10,7 @@ from lookup.ingest.digests import Part
 from lookup.ingest.planning.states import DigestUpdate
 from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 
-#: The collection and the field of each part's digest.
+#: The collection and field of each part's digest.
 _PLACES: Final[dict[Part, tuple[str, str]]] = {
     Part.COMPANY: (COMPANIES, "digest"),
     Part.OWNERS: (COMPANIES, "owners_digest"),
@@ -29,7 +29,7 @@ class MongoDigests:
         name, field = _PLACES[part]
         query = {"_id": {"$in": list(keys)}}
         with translated_errors():
-            # One answer holds them all; by itself the server would send the first hundred alone.
+            # In one batch; the default first batch has 101 documents.
             found = self._database[name].find(query, {field: 1}, batch_size=len(keys) + 1)
             return {document["_id"]: document.get(field) for document in await found.to_list(None)}
 

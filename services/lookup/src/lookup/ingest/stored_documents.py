@@ -1,8 +1,10 @@
-"""How the stored documents look, and their way to and from the domain's states."""
+"""Conversion between stored documents and states."""
 
 from datetime import datetime
 from typing import Any
 
+from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.traces import TraceContext
 from lookup.ingest.events import OutboxEvent
 from lookup.ingest.planning.states import CompanyState, ParticipantState, UnitState
 from lookup.ingest.records import SourceVersion
@@ -12,13 +14,13 @@ from lookup.store.documents import HELD_NAMES, Document
 def company_document(
     state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
 ) -> Document:
-    """All of a company but its key; rank and time are kept as they were where none are given."""
+    """A company without its key; rank and time stay unchanged if None."""
     document: Document = {
         "revision": state.revision,
         "core": state.core,
         "owners": state.owners,
         "roles": state.roles,
-        # With the country in front, one index serves both registers.
+        # With the country first, one index serves both registers.
         "phones": [f"{country}:{phone}" for phone in state.phones],
         "units": list(state.units),
         "version": _version(state.version),
@@ -39,13 +41,13 @@ def company_state(document: Document) -> CompanyState:
         revision=document["revision"],
         core=document["core"],
         owners=document["owners"],
-        # Absent from what an earlier release stored.
+        # Absent if an earlier release stored the company.
         roles=document.get("roles"),
         phones=_phones(document),
-        units=tuple(document["units"]),
+        units=tuple(UnitKey.parse(unit) for unit in document["units"]),
         version=_read_version(document["version"]),
         owners_version=_read_version(document["owners_version"]),
-        # Absent from what was stored before there were digests.
+        # Absent if the company was stored before there were digests.
         digest=document.get("digest"),
         owners_digest=document.get("owners_digest"),
         held_names=tuple(document.get(HELD_NAMES, ())),
@@ -67,7 +69,7 @@ def unit_state(document: Document) -> UnitState:
     return UnitState(
         revision=document["revision"],
         core=document["core"],
-        company=document["company"],
+        company=_company(document["company"]),
         phones=_phones(document),
         version=_read_version(document["version"]),
         digest=document.get("digest"),
@@ -88,14 +90,15 @@ def participant_state(document: Document) -> ParticipantState:
     return ParticipantState(
         revision=document["revision"],
         entry=document["entry"],
-        holder=document["holder"],
+        holder=_company(document["holder"]),
         version=_read_version(document["version"]),
         digest=document.get("digest"),
     )
 
 
-def outbox_document(event: OutboxEvent) -> Document:
+def outbox_document(event: OutboxEvent, trace: TraceContext | None) -> Document:
     return {
+        **({} if trace is None else trace.fields()),
         "_id": event.id,
         "company": event.company,
         "revision": event.revision,
@@ -109,6 +112,10 @@ def outbox_document(event: OutboxEvent) -> Document:
 
 def _phones(document: Document) -> tuple[str, ...]:
     return tuple(phone.partition(":")[2] for phone in document["phones"])
+
+
+def _company(stored: str | None) -> CompanyKey | None:
+    return None if stored is None else CompanyKey.parse(stored)
 
 
 def _version(version: SourceVersion | None) -> list[Any] | None:

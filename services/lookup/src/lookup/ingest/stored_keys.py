@@ -1,4 +1,4 @@
-"""The keys of what is stored, for comparing all of it with a register's whole file."""
+"""Keys of stored records, for the comparison with a register's whole file."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
@@ -9,10 +9,10 @@ from lookup.ingest.digests import Part
 from lookup.ingest.register_source import RegisterSource
 from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 
-#: Keys in a list.
+#: Keys per batch.
 _LIST = 10_000
 
-#: The collection of each part, its version's time, and the condition that it is there at all.
+#: The collection of each part, the time of its version, and the condition of its existence.
 _STORED: Final[dict[Part, tuple[str, str, dict[str, Any]]]] = {
     Part.COMPANY: (COMPANIES, "version.0", {}),
     Part.OWNERS: (COMPANIES, "owners_version.0", {"owners": {"$nin": [None, b"[]"]}}),

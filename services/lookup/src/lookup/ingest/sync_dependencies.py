@@ -1,11 +1,11 @@
-"""What a pass over a source is made of: one database and one set of connections for all sources."""
+"""Dependencies of passes: one database and one set of connections for all sources."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Final, TypeVar, cast
 
 from aiohttp import ClientSession
 from pydantic import AnyHttpUrl
@@ -14,16 +14,17 @@ from yarl import URL
 from common.mongo import Client, Database
 from common.runtime.backoff import delays
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
-from lookup.ingest.companies_first import CompaniesFirst, Records, nothing_first
+from lookup.ingest.companies_first import CompaniesFirst, Records, no_preparation
 from lookup.ingest.cursors import StoredCursors
 from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.http_client import RegisterClient, RetryPolicy
 from lookup.ingest.leases import Leases
-from lookup.ingest.load import FileOrigin, LoadFile, LoadStates
-from lookup.ingest.load_states import StoredLoadStates
+from lookup.ingest.load import LoadFile
+from lookup.ingest.load_states import FileOrigin, LoadStates, StoredLoadStates
 from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.passes import FAILURES, Passes
 from lookup.ingest.read import ReadDocuments, Reader
+from lookup.ingest.register_settings import RegisterSettings
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Cursors
 from lookup.ingest.stored_digests import MongoDigests
@@ -32,17 +33,19 @@ from lookup.ingest.tally import Tally
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.settings import SyncSettings
 
-#: How long a process that died keeps others from its sources.
+#: Time after which another process takes over the sources of one that died.
 LEASE: Final = timedelta(seconds=30)
 
 Clock = Callable[[], datetime]
+S = TypeVar("S", bound=RegisterSettings)
 
 
 @dataclass(frozen=True, slots=True)
 class SyncDependencies:
-    """Makes the passes over each source, and the parts that registers make them of."""
+    """Makes the passes over each source, and the parts that registers compose them of."""
 
     settings: SyncSettings
+    registers: Mapping[type[RegisterSettings], RegisterSettings]
     client: Client
     register: Database
     session: ClientSession
@@ -54,13 +57,13 @@ class SyncDependencies:
 
     def passes(self, source: RegisterSource) -> Passes:
         causes = [failure.value for failure in FAILURES]
-        journal = PassTelemetry(source.name, self.now, causes=causes)
+        telemetry = PassTelemetry(source.name, self.now, causes=causes)
         return Passes(
             source=source.name,
-            sync=source.follow(source, self, journal),
+            sync=source.follow(source, self, telemetry),
             cursors=self.cursors,
             leases=self.leases,
-            journal=journal,
+            telemetry=telemetry,
             span=LEASE,
             now=self.now,
         )
@@ -68,20 +71,24 @@ class SyncDependencies:
     def companies_first(
         self, source: RegisterSource, companies: RegisterSource
     ) -> Callable[[Records], Awaitable[None]]:
-        """Sees to it that the companies of a source's new records are there."""
+        """Ensures that the companies of a source's new records are stored first."""
         if source is companies:
-            return nothing_first
-        journal = PassTelemetry(companies.name, self.now)
-        sync = companies.follow(companies, self, journal)
+            return no_preparation
+        telemetry = PassTelemetry(companies.name, self.now)
+        sync = companies.follow(companies, self, telemetry)
 
         async def read_on() -> None:
             tally, begun_at = Tally(), self.now()
             cursor = await sync(tally)
-            journal.done(tally, cursor, self.now() - begun_at, moved=True)
+            telemetry.done(tally, cursor, self.now() - begun_at, moved=True)
 
         return CompaniesFirst(read_on, companies.name, self.writer, self.cursors)
 
-    def way_to(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+    def settings_of(self, kind: type[S]) -> S:
+        """The settings of a register."""
+        return cast(S, self.registers[kind])
+
+    def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
         url = URL(str(base).rstrip("/"))
         return RegisterClient(
             self.session, url, register=register, retry_policy=self.retry_policy, headers=headers
@@ -91,14 +98,14 @@ class SyncDependencies:
         folder = self.settings.download_dir
         return DownloadedFile(client, source, path, folder=folder, now=self.now)
 
-    def load(self, journal: PassTelemetry) -> LoadFile:
+    def load(self, telemetry: PassTelemetry) -> LoadFile:
         return LoadFile(
             self.read,
             self.apply,
             self.states,
             now=self.now,
             origin=FileOrigin.DOWNLOADED,
-            refuse=journal.refused,
+            refuse=telemetry.refused,
         )
 
     @property
@@ -107,14 +114,14 @@ class SyncDependencies:
 
     @property
     def apply(self) -> ApplyRecords:
-        waits = partial(delays, self.random, first=0.02, most=1.0)
+        waits = partial(delays, self.random, first=0.02, max_delay=1.0)
         return ApplyRecords(self.writer, self.now, waits)
 
     @property
     def keys(self) -> MongoKeys:
         return MongoKeys(self.register)
 
-    # What the passes write through; a test puts its own in between.
+    # Stores that passes write to; tests wrap them.
 
     @property
     def leases(self) -> Leases:

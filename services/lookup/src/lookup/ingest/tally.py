@@ -1,10 +1,10 @@
-"""What one pass over a source did."""
+"""Counts of one pass over a source."""
 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from lookup.ingest.load import Summary
+from lookup.ingest.batches import Summary
 from lookup.ingest.planning.states import Verdict
 
 
@@ -14,11 +14,11 @@ class Tally:
     read: int = 0
     #: By verdict, and `purged`, `vanished`, `unknown`, `refused`, `elsewhere`.
     results: Counter[str] = field(default_factory=Counter)
-    #: Why records or entries were refused.
+    #: Reasons of refused records or entries.
     reasons: Counter[str] = field(default_factory=Counter)
-    #: Unreadable entries that the feed ends with, so that its cursor stands before them.
-    standing: int = 0
-    #: Whether all that is stored was compared with the register's whole file, and what differed.
+    #: Unreadable entries at the end of the feed, which hold the cursor.
+    unreadable_tail: int = 0
+    #: The comparison of the stored records with the register's whole file, if one was made.
     reconciled: bool = False
     differences: int = 0
 
@@ -30,7 +30,7 @@ class Tally:
         self.reasons[reason] += 1
 
     def loaded(self, summary: Summary) -> None:
-        """Adds what loading a file did; why records were refused, its own callback heard."""
+        """Adds a file's counts; its refused records were reported one by one."""
         counts = summary.counts()
         self.read += counts.pop("read")
         self.results.update({result: count for result, count in counts.items() if count})

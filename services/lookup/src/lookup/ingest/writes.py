@@ -1,4 +1,4 @@
-"""Writes of importers and feeds: a plan is one transaction, conditional on its premises."""
+"""Writes of importers and feeds: a plan is one transaction, conditional on its base state."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -12,11 +12,13 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.contracts.events import EventType
+from common.contracts.traces import TraceContext
 from common.mongo import Client, Database, translated_errors
+from common.runtime import tracing
 from lookup.ingest.apply import Conflict
 from lookup.ingest.changes import removal
 from lookup.ingest.digests import Part
-from lookup.ingest.events import announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.states import Known, Plan, UnitRemoval
 from lookup.ingest.stored_digests import renewed
 from lookup.ingest.stored_documents import (
@@ -33,6 +35,7 @@ from lookup.store.documents import (
     HELD_NAMES,
     OUTBOX,
     PARTICIPANTS,
+    REVISIONS,
     TOMBSTONES,
     UNITS,
     Document,
@@ -64,6 +67,7 @@ class StoredRegisterWriter:
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
         self._tombstones = database[TOMBSTONES]
+        self._revisions = database[REVISIONS]
         self._outbox = database[OUTBOX]
 
     async def known(
@@ -71,15 +75,18 @@ class StoredRegisterWriter:
     ) -> Known:
         with translated_errors():
             found_units = await _by_id(self._units, units)
-            keys = {*companies, *(u["company"] for u in found_units if u["company"] is not None)}
-            found_companies, tombstones = await asyncio.gather(
+            owners = (u["company"] for u in found_units if u["company"] is not None)
+            keys = {*companies, *map(CompanyKey.parse, owners)}
+            found_companies, tombstones, revisions = await asyncio.gather(
                 _by_id(self._companies, keys, _COMPANY_STATE),
                 _by_id(self._tombstones, {*keys, *units}, {"_id": 1}),
+                self._revisions.find_one("companies"),
             )
         return Known(
-            companies={d["_id"]: company_state(d) for d in found_companies},
-            units={d["_id"]: unit_state(d) for d in found_units},
+            companies={CompanyKey.parse(d["_id"]): company_state(d) for d in found_companies},
+            units={UnitKey.parse(d["_id"]): unit_state(d) for d in found_units},
             tombstones={d["_id"] for d in tombstones},
+            skipped_revisions=0 if revisions is None else revisions["skipped"],
         )
 
     async def known_participants(
@@ -88,9 +95,10 @@ class StoredRegisterWriter:
         with translated_errors():
             found = await _by_id(self._participants, identifiers)
         keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
-        # A key is a company's or a unit's; one collection has it, the other does not.
+        # A key may be a company's or a unit's; one of the collections has it.
         known = await self.known(
-            companies=[CompanyKey(key) for key in keys], units=[UnitKey(key) for key in keys]
+            companies=[CompanyKey.parse(key) for key in keys],
+            units=[UnitKey.parse(key) for key in keys],
         )
         return replace(known, participants={d["_id"]: participant_state(d) for d in found})
 
@@ -100,7 +108,8 @@ class StoredRegisterWriter:
             (self._units, _unit_writes(plan)),
             (self._participants, _participant_writes(plan)),
         )
-        events: list[Write] = [InsertOne(outbox_document(event)) for event in plan.outbox_events]
+        traced = _TracedEvents(plan.outbox_events)
+        events: list[Write] = [InsertOne(document) for document in traced.documents]
         try:
             with translated_errors():
                 async with (
@@ -112,22 +121,24 @@ class StoredRegisterWriter:
                     if plan.removals:
                         await self._bury(plan.removals, session)
                     await _write_all(self._outbox, events, session)
+            traced.end()
         except pymongo.errors.PyMongoError as error:
-            # Not `with_transaction`: it would try the same plan again, and the plan is outdated.
+            # Not `with_transaction`, which would retry the same, outdated plan.
             if _is_conflict(error):
                 raise Conflict from error
             raise
 
     async def _bury(self, units: Sequence[UnitRemoval], session: AsyncClientSession) -> None:
-        """Keeps units out, and forgets what was told of them."""
+        """Adds tombstones of units and deletes their events."""
         stones = [
-            UpdateOne({"_id": unit.key}, {"$setOnInsert": {"removed_at": unit.at}}, upsert=True)
+            UpdateOne(
+                {"_id": unit.key},
+                {"$setOnInsert": {"removed_at": unit.at, "is_unit": True}},
+                upsert=True,
+            )
             for unit in units
         ]
-        words = [
-            DeleteMany({"company": unit.company, "unit": unit.key.partition(":")[2]})
-            for unit in units
-        ]
+        words = [DeleteMany({"company": unit.company, "unit": unit.key.number}) for unit in units]
         await self._tombstones.bulk_write(stones, session=session)
         await self._outbox.bulk_write(words, session=session)
 
@@ -140,12 +151,15 @@ class StoredRegisterWriter:
             found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
         return replace(
             known,
-            units={**known.units, **{d["_id"]: unit_state(d) for d in units}},
+            units={**known.units, **{UnitKey.parse(d["_id"]): unit_state(d) for d in units}},
             participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
         )
 
     async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
+        traced = _TracedEvents(())
+
         async def removed(session: AsyncClientSession) -> bool:
+            nonlocal traced
             company: Document | None = await self._companies.find_one_and_delete(
                 {"_id": key}, session=session
             )
@@ -154,13 +168,17 @@ class StoredRegisterWriter:
                 return False
             if publish_events:
                 revision = company["revision"] + 1
-                told = announce(key, None, revision=revision, pending_events=[removal()], at=at)
-                await self._outbox.insert_many([outbox_document(e) for e in told], session=session)
+                events = events_of_change(
+                    key, None, revision=revision, pending_events=[removal()], at=at
+                )
+                traced = _TracedEvents(list(events))
+                await self._outbox.insert_many(traced.documents, session=session)
             return True
 
         with translated_errors():
             async with self._client.start_session() as session:
                 was_known: bool = await session.with_transaction(removed)
+        traced.end()
         return was_known
 
     async def _purge(self, key: CompanyKey, at: datetime, session: AsyncClientSession) -> None:
@@ -168,7 +186,7 @@ class StoredRegisterWriter:
         numbers = [unit["_id"] for unit in units]
         await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
         await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
-        # Removing it again does not take back the word of its removal.
+        # A repeated removal keeps the event of the first.
         but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
         await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)
         await self._tombstones.update_one(
@@ -176,12 +194,42 @@ class StoredRegisterWriter:
         )
 
 
-#: MongoDB's code of a write that would give two documents one `_id`.
+class _TracedEvents:
+    """Events of one transaction, the changes of each company in a trace of their own.
+
+    A trace begins here where spans are exported. Of a transaction that fails no span is exported.
+    """
+
+    def __init__(self, events: Sequence[OutboxEvent]) -> None:
+        self._spans: dict[CompanyKey, tracing.Span] = {}
+        if tracing.tracer is not None:
+            for event in events:
+                if event.company not in self._spans:
+                    attributes: tracing.Attributes = {
+                        "company": event.company,
+                        "revision": event.revision,
+                    }
+                    self._spans[event.company] = tracing.tracer.begin(
+                        "change", tracing.Kind.INTERNAL, tracing.CURRENT.get(), attributes
+                    )
+        self.documents = [outbox_document(event, self._trace_of(event)) for event in events]
+
+    def _trace_of(self, event: OutboxEvent) -> TraceContext | None:
+        span = self._spans.get(event.company)
+        return tracing.CURRENT.get() if span is None else span.context
+
+    def end(self) -> None:
+        """The transaction is committed."""
+        for span in self._spans.values():
+            span.end()
+
+
+#: MongoDB's code of a duplicate `_id`.
 _DUPLICATE = 11000
 
 
 def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
-    """Whether another transaction wrote what this one was to write."""
+    """True if a concurrent transaction wrote the same documents."""
     if isinstance(error, pymongo.errors.BulkWriteError):
         return any(fault["code"] == _DUPLICATE for fault in error.details["writeErrors"])
     return error.has_error_label("TransientTransactionError")
@@ -194,7 +242,7 @@ async def _by_id(
 ) -> Sequence[Document]:
     if not keys:
         return ()
-    # One answer holds them all; by itself the server would send the first hundred alone.
+    # In one batch; the default first batch has 101 documents.
     found = collection.find({"_id": {"$in": list(keys)}}, fields, batch_size=len(keys) + 1)
     documents: list[Document] = await found.to_list(None)
     return documents
@@ -219,7 +267,7 @@ def _company_writes(plan: Plan) -> list[Write]:
             change.expected,
             company_document(
                 change.state,
-                country=change.key[:2],
+                country=change.key.country,
                 rank=change.rank,
                 updated_at=change.updated_at,
             ),
@@ -236,7 +284,7 @@ def _company_writes(plan: Plan) -> list[Write]:
 def _unit_writes(plan: Plan) -> list[Write]:
     writes = [
         _conditional(
-            change.key, change.expected, unit_document(change.state, country=change.key[:2])
+            change.key, change.expected, unit_document(change.state, country=change.key.country)
         )
         for change in plan.units
     ]

@@ -1,1 +1,1 @@
-"""Answers lookups and suggestions."""
+"""Lookups and suggestions."""

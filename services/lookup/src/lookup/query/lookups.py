@@ -1,4 +1,4 @@
-"""Answering lookups: a list of requests is answered with as few reads as one of them would take."""
+"""Lookups: a batch of requests needs as many database reads as one request."""
 
 import asyncio
 from collections import defaultdict
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from common.contracts.company import CompanyKey, Country, Include, UnitKey, company_key, unit_key
+from common.contracts.company import CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
@@ -18,24 +18,24 @@ from lookup.store.reads import CompanyRow
 
 class Companies(Protocol):
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        """The known ones of `keys`; may raise `Unavailable`."""
+        """The stored companies of `keys`; may raise `Unavailable`."""
 
 
 class Register(Companies, Protocol):
-    """The stored registers, read in lists. Every method may raise `Unavailable`."""
+    """The stored registers, read in batches. Every method may raise `Unavailable`."""
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
         """The company of each unit that is stored, or that a company lists as its own."""
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
-        """Whose the registered e-invoicing identifiers are."""
+        """The holders of registered e-invoicing identifiers."""
 
     async def companies_of_phones(
         self, country: Country, phones: Collection[str], limit: int = 1
     ) -> Mapping[str, Sequence[CompanyKey]]:
         """At most `limit` companies of each number, best first.
 
-        Companies with the number itself come before those that have it through a unit.
+        Companies with the number itself precede those with a unit that has it.
         """
 
     async def units_of(
@@ -46,14 +46,14 @@ class Register(Companies, Protocol):
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]
     ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
-        """The entries of each by their identifiers, in no order."""
+        """The entries of each holder with their identifiers, unordered."""
 
 
 class Searches(Protocol):
     """Search by name and address."""
 
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
-        """At most `limit` companies, best first, each once; none when nobody is called so."""
+        """At most `limit` companies, best first, each once."""
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1
@@ -61,7 +61,7 @@ class Searches(Protocol):
         """At most `limit` companies at the address, best first, each once."""
 
 
-#: Companies beside the one that answers.
+#: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
 
 _EXACT = 100.0
@@ -69,7 +69,7 @@ _NO_EXTRAS = Extras()
 
 
 class Candidate(NamedTuple):
-    """A stored company that a question finds."""
+    """A stored company that matches a question."""
 
     type: SearchType
     hit: SearchHit
@@ -77,7 +77,7 @@ class Candidate(NamedTuple):
 
 
 class Search(NamedTuple):
-    """A question of a request, and how many companies it is to find at most."""
+    """A question of a request, and the number of companies it needs."""
 
     country: Country
     question: Question
@@ -90,7 +90,7 @@ class AnswerLookups:
     searches: Searches
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
-        """One result per request, in order; may raise `Unavailable`."""
+        """Returns one result per request, in order; may raise `Unavailable`."""
         candidates = await self._find_all(requests)
         found = [
             _found(request.country, ranked[0]) if ranked else None
@@ -105,7 +105,7 @@ class AnswerLookups:
         ]
 
     async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
-        """The companies that each request finds, best first, each once."""
+        """The companies that match each request, best first, each once."""
         found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
             searches = {
@@ -144,7 +144,7 @@ class AnswerLookups:
     ) -> Mapping[str, Sequence[SearchHit]]:
         match kind:
             case SearchType.VAT:
-                return _exact({term: company_key(country, term) for term in terms})
+                return _exact({term: CompanyKey(country, term) for term in terms})
             case SearchType.PRODU:
                 return _exact(await self._by_unit(country, terms))
             case SearchType.PHONE:
@@ -159,31 +159,29 @@ class AnswerLookups:
                 return await self._searched(country, kind, limit, terms)
 
     async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
-        units = {unit_key(country, number): number for number in numbers}
+        units = {UnitKey(country, number): number for number in numbers}
         companies = await self.register.companies_of_units(units)
         return {units[unit]: company for unit, company in companies.items()}
 
     async def _by_identifier(
         self, country: Country, identifiers: Sequence[str]
     ) -> Mapping[str, CompanyKey]:
-        """A registered identifier's holder, else the number that the identifier itself is."""
+        """The holder of a registered identifier, or else the number in the identifier itself."""
         listed = await self.register.holders(identifiers)
         holders: dict[str, CompanyKey | UnitKey] = {}
         for identifier in identifiers:
             holder = listed.get(identifier) or _named_by(identifier)
             if holder is not None:
                 holders[identifier] = holder
-        of_units = await self.register.companies_of_units({UnitKey(h) for h in holders.values()})
+        of_units = await self.register.companies_of_units(
+            {UnitKey.parse(h) for h in holders.values()}
+        )
         companies = {
-            # A holder that is not a unit is a company; one that is neither is found by nothing.
-            identifier: of_units.get(UnitKey(holder), CompanyKey(holder))
+            # A holder that is not a unit is a company; an unknown one matches nothing.
+            identifier: of_units.get(UnitKey.parse(holder), CompanyKey.parse(holder))
             for identifier, holder in holders.items()
         }
-        return {
-            identifier: key
-            for identifier, key in companies.items()
-            if key.startswith(f"{country}:")
-        }
+        return {identifier: key for identifier, key in companies.items() if key.country is country}
 
     async def _searched(
         self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
@@ -206,7 +204,7 @@ class AnswerLookups:
                 if one is not None and not set(parts).isdisjoint(request.include)
             }
 
-        # An identifier may be registered for a unit, so e-invoicing asks for the units too.
+        # An identifier may be registered for a unit, so e-invoicing needs the units too.
         with_units = asking(Include.PRODUCTION_UNITS, Include.EINVOICING)
         with_einvoicing = asking(Include.EINVOICING)
         units = await self.register.units_of(with_units) if with_units else {}
@@ -221,7 +219,7 @@ class AnswerLookups:
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
-    """The company or unit whose number the identifier itself is."""
+    """The company or unit whose number is part of the identifier."""
     try:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
@@ -233,7 +231,7 @@ def _extras_of(
     units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]],
     entries: Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]],
 ) -> Extras:
-    """Identifiers come as events list them: its own, then those of all its units together."""
+    """The company's own identifiers, then those of its units, as in events."""
     of_company = units.get(company, ())
     own = sorted(entries.get(company, ()))
     of_units = sorted(entry for unit, _ in of_company for entry in entries.get(unit, ()))
@@ -248,9 +246,9 @@ def _limit(request: LookupRequest) -> int:
 
 
 def _is_open(request: LookupRequest, turn: int, *, found: bool) -> bool:
-    """Whether the question of a turn is still to be asked.
+    """True if the next reading of a request is to be looked up.
 
-    An inferred number that is found may also be somebody's phone number: an alternative.
+    A number whose inferred type matches may also be a phone number: an alternative.
     """
     if turn >= len(request.questions):
         return False
@@ -266,7 +264,7 @@ def _found(country: Country, candidate: Candidate) -> Found:
     kind, hit, row = candidate
     return Found(
         country=country,
-        vat=hit.key.partition(":")[2],
+        vat=hit.key.vat,
         revision=row.revision,
         core=row.core,
         owners=row.owners,
@@ -283,4 +281,4 @@ def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
 
 
 def _key(found: Found) -> CompanyKey:
-    return company_key(found.country, found.vat)
+    return CompanyKey(found.country, found.vat)

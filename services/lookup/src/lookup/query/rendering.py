@@ -1,6 +1,6 @@
-"""A found company as the JSON that the client gets.
+"""The JSON of a company, as the client receives it.
 
-The stored JSON is copied, not parsed: an answer is put together from ready pieces.
+Stored JSON is copied, not parsed: a response is assembled from stored pieces.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from common.contracts.lookup import LookupReply, LookupRequest, SearchType
 from lookup.store.canonical_json import dump
 from lookup.store.upgrading import completed, completed_owners
 
-#: How times are written: in UTC, to the second.
+#: The format of times: UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
-#: Raised when the same stored company is shown in another way, so that no cached answer survives.
+#: Raised when the representation of stored companies changes, which invalidates entity tags.
 _SHAPE = "4"
 
-#: What a term was searched as, in the words of a problem.
+#: The name of each search type in a problem's detail.
 _SEARCHED_AS = {
     SearchType.VAT: "a registration number",
     SearchType.NAME: "a name",
@@ -34,7 +34,7 @@ _SEARCHED_AS = {
 
 
 class Found(NamedTuple):
-    """A company and how it was found."""
+    """A company, and how it was found."""
 
     country: Country
     vat: str
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 
 class Extras(NamedTuple):
-    """What belongs to the company, as stored; filled where it was asked for."""
+    """Parts of a company that were requested, as stored."""
 
     units: Sequence[bytes] = ()
     einvoicing: Sequence[bytes] = ()
@@ -60,7 +60,7 @@ class Extras(NamedTuple):
 
 
 def answer(found: Found, include: Collection[Include], extras: Extras) -> LookupReply:
-    """The reply of spec/decisions.md section 3, its keys in the order shown there."""
+    """The reply of spec/decisions.md section 3, its keys in that order."""
     score = orjson.dumps(shown(found.score))
     parts = [
         completed(found.core)[:-1],
@@ -87,7 +87,7 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
     if Include.ALTERNATIVES in include:
         others = orjson.dumps([summary(core, score) for score, core in extras.alternatives])
         parts += (b',"alternatives":', others)
-        # They change without a revision of the company that was found.
+        # Alternatives change without a new revision of the company.
         asked += hashlib.blake2b(others, digest_size=8).hexdigest()
     parts.append(b"}")
     tag = (
@@ -97,7 +97,7 @@ def answer(found: Found, include: Collection[Include], extras: Extras) -> Lookup
 
 
 def summary(core: bytes, score: float) -> dict[str, Any]:
-    """As much of a stored company as a list to choose from shows."""
+    """The fields of a company in a list of candidates."""
     company = orjson.loads(core)
     return {
         "vat": company["vat"],
@@ -109,7 +109,7 @@ def summary(core: bytes, score: float) -> dict[str, Any]:
 
 
 def not_found(request: LookupRequest) -> Failure:
-    """Names the types that were inferred, so that a client sees why nothing was found."""
+    """Names the inferred types, to explain why nothing was found."""
     detail = "no company in the register matches"
     if request.inferred:
         types = (_SEARCHED_AS[question.type] for question in request.questions)
@@ -118,16 +118,15 @@ def not_found(request: LookupRequest) -> Failure:
 
 
 def shown(score: float) -> float:
-    """A score as an answer shows it: `100`, `92.9`."""
+    """A score as in responses: `100`, `92.9`."""
     return round(score, 1) if score % 1 else int(score)
 
 
 def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
-    """The units with `main` filled in: the main one first, then active before ended, by number.
+    """The units with `main`: the main one first, then active before ended, by number.
 
-    No register marks the main unit. It is the one at the company's own address, else the oldest;
-    an active unit before an ended one. Of units that are only listed nothing is known, neither
-    which is the main one; they come last.
+    No register marks the main unit. It is the one at the company's own address, or else the oldest,
+    active units first. Units that are only listed have no other data; they come last.
     """
     if not units:
         return []
@@ -160,4 +159,4 @@ def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
 
 def listed_unit(key: UnitKey) -> bytes:
     """A unit that only its company's record lists."""
-    return dump(ProductionUnit(number=key.partition(":")[2], main=None))
+    return dump(ProductionUnit(number=key.number, main=None))

@@ -1,4 +1,4 @@
-"""Answering suggestions: the index knows who, the register knows what is shown of them."""
+"""Suggestions: the index finds the companies, and the store has their details."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,14 @@ from lookup.search.suggesting import Suggested
 
 
 class Suggestions(Protocol):
-    """What a name may become."""
+    """Companies that match a partly typed name."""
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         """At most `limit` companies, best first, each once; raises `Unavailable`."""
 
 
 def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
-    """The public answer (`SuggestionList`), from suggested companies with their stored JSON."""
+    """The public response (`SuggestionList`) for suggested companies with their stored JSON."""
     suggestions = [summary(core, one.score) for one, core in found]
     return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))
 
@@ -33,13 +33,13 @@ class AnswerSuggestions:
     register: Companies
 
     async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
-        """One reply per request, in order, with one read for all; raises `Unavailable`."""
+        """Returns one reply per request, in order, with one read for all; raises `Unavailable`."""
         suggested = await asyncio.gather(
             *(self.suggestions.suggest(each.country, each.text, each.limit) for each in requests)
         )
         keys = {one.key for hits in suggested for one in hits}
         rows = await self.register.companies(keys) if keys else {}
-        # A company that was removed a moment ago may still be in the index.
+        # A company that was just removed may still be in the index.
         return [
             suggestion_list([(hit, rows[hit.key].core) for hit in hits if hit.key in rows])
             for hits in suggested

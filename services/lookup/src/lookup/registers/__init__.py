@@ -1,1 +1,1 @@
-"""The registers' own documents, files and interfaces, one package each."""
+"""Registers: their documents, files and interfaces, one package each."""

@@ -1,6 +1,6 @@
-"""The only list of registers: commands, load states, cursors and metrics take their names from it.
+"""The only list of registers: commands, load states, cursors and metrics use its names.
 
-Within a register companies come first, before the records that belong to them.
+Within a register, companies come before the records that belong to them.
 """
 
 from common.contracts.company import Country
@@ -10,7 +10,7 @@ from lookup.registers.brreg import sources as brreg
 from lookup.registers.cvr import sources as cvr
 from lookup.registers.peppol import sources as peppol
 
-#: A new register is one more entry here.
+#: A new register is added here.
 REGISTERS: tuple[tuple[RegisterSource, ...], ...] = (
     brreg.SOURCES,
     cvr.SOURCES,

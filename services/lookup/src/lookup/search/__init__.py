@@ -1,1 +1,1 @@
-"""Finds companies by name and address."""
+"""Search for companies by name and address."""

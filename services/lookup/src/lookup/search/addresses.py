@@ -1,8 +1,8 @@
-"""An address read into its parts, from a question's one line or from a register's fields.
+"""Parsing of addresses, from one line of a query or from a register's fields.
 
-What is asked follows no grammar: commas may lack, a floor is `2. sal tv`, `2tv` or `2. tv`, and
-postcode and town may lack or lead. A line that can be read in two ways (is `1234` in `Storgata
-1234` the house or the postcode?) gives both readings, and the one that is answered better counts.
+Queries follow no grammar: commas may be missing, a floor is `2. sal tv`, `2tv` or `2. tv`, and
+postcode and town may be missing or come first. A line with two readings (is `1234` in `Storgata
+1234` the house or the postcode?) yields both, and the one with the better match counts.
 """
 
 import re
@@ -17,7 +17,7 @@ from lookup.search.indexed import IndexedAddress
 from lookup.search.streets import PO_BOX, fold_street, names_kind
 
 NOTHING = Folded(words="", spelled="")
-#: Written behind an address, and nothing that tells addresses apart; folded.
+#: Words after an address that do not distinguish addresses; folded.
 COUNTRY_NAMES = frozenset({
     "danmark", "denmark", "dk", "norge", "noreg", "norway", "no", "sverige", "sweden", "se",
     "finland", "fi", "island", "iceland", "tyskland", "germany", "deutschland", "de", "england",
@@ -25,10 +25,10 @@ COUNTRY_NAMES = frozenset({
     "nederland", "nederlandene", "holland", "nl", "polen", "poland", "polska", "pl", "usa", "us",
 })  # fmt: skip
 
-#: Who is at an address, not where it is: `c/o`, `v/`, `att.`.
+#: Introduces a person or company at an address: `c/o`, `v/`, `att.`.
 _CARE_OF = re.compile(r"^\(?\s*(?:c\s*/\s*o\b|v\s*/|att\b)[\s.:]*", re.IGNORECASE)
 _POSTCODE = re.compile(r"(?:^|\s)(?:(?:dk|no|n)[-\s]?)?(\d{4})(?:\s+(\D+))?$", re.IGNORECASE)
-#: Part of a house and no street, though a number follows: `Port 3`.
+#: A part of a house, not a street, although a number follows: `Port 3`.
 _PREMISES = re.compile(
     r"^(?:bygg|bygning|leilighet|lejlighed|bolignummer|bolignr|port|oppgang|opgang|kontor|office|lokale"
     r"|suite|rom|seksjon|bruksnr|gnr|snr)\b",
@@ -46,9 +46,9 @@ _STREET_AND_HOUSE = re.compile(
     r"(?!\w)(?P<rest>.*)$",
     re.IGNORECASE,
 )
-#: One number, last.
+#: A single number at the end.
 _PLAIN = re.compile(r"([^\W\d][^\d,;\n]*) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
-_LONGEST_RANGE = 60
+_MAX_RANGE = 60
 _BREAK = re.compile(r"[,;\n]")
 _SHORT_TOWNS = {"kbh": "kobenhavn"}
 _QUARTER = re.compile(r" [a-z]{1,2}$")
@@ -56,21 +56,21 @@ _QUARTER = re.compile(r" [a-z]{1,2}$")
 
 class House(NamedTuple):
     number: int
-    #: Lower case; empty where there is none.
+    #: Lower case; may be empty.
     letter: str = ""
     #: The last number of a range (`2-4`), else `number`.
     last: int = 0
 
     def numbers(self) -> range:
-        """Every number it covers: of a range the side of the street that its ends are on."""
+        """Every number of the house: those of a range on the side of the street of its ends."""
         span = self.last - self.number
-        if not 0 < span <= _LONGEST_RANGE:
+        if not 0 < span <= _MAX_RANGE:
             return range(self.number, self.number + 1)
         return range(self.number, self.last + 1, 1 if span % 2 else 2)
 
 
-class Place(NamedTuple):
-    """An address in parts; an empty part is not given."""
+class ParsedAddress(NamedTuple):
+    """The parts of an address; absent parts are empty."""
 
     street: Folded
     house: House | None = None
@@ -79,50 +79,51 @@ class Place(NamedTuple):
     #: `th`, `tv`, `mf`, a number without leading zeros, or a Norwegian dwelling (`h0201`).
     door: str = ""
     postal_code: str = ""
-    #: The town first, then district and whatever else stands beside the street; folded.
+    #: The town first, then the district and other places; folded.
     towns: tuple[str, ...] = ()
     co: str = ""
-    #: The whole text, folded: of a question, and of a register's address that lies abroad.
-    #: Addresses abroad follow other rules and are compared as text alone.
+    #: The whole folded text, of a query or of a register's foreign address. Foreign addresses
+    #: follow other rules and are compared as text.
     whole: Folded | None = None
 
 
-def read_address(term: str) -> tuple[Place, ...]:
-    """What a question may mean, likeliest first; empty when it holds no letter or digit."""
+def read_address(term: str) -> tuple[ParsedAddress, ...]:
+    """The readings of a query, the likeliest first; empty if it has no letter or digit."""
     segments, co = _without_care_of(_segments(term))
     while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
         segments.pop()
     whole = fold_text(" ".join(segments))
     rest, postal_code, town = _without_postcode(segments)
     towns = (town,) if town else ()
-    readings = [_place(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
+    readings = [_parsed(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
     if postal_code and readings[0].house is None:
-        other = _place(segments, "", (), co, whole)
+        other = _parsed(segments, "", (), co, whole)
         readings += [other] if other.house else []
-    return tuple(place for place in readings if place.street.words)
+    return tuple(reading for reading in readings if reading.street.words)
 
 
-def places_of(address: IndexedAddress, home: Country) -> tuple[Place, ...]:
-    """A register's address in parts; a road and a post box given together are a place each.
+def parsed_addresses(address: IndexedAddress, home: Country) -> tuple[ParsedAddress, ...]:
+    """The parts of a register's address; a road and a post box given together are two addresses.
 
-    A street is empty where the register gives none.
+    The street is empty if the register gives none.
     """
     if (address.country or home).lower() != home:
         fields = (address.street, address.postal_code, address.city)
-        return (Place(NOTHING, whole=fold_text(" ".join(field for field in fields if field))),)
-    towns = tuple([fold_town(town) for town in (address.city, address.district) if town])
-    postal_code = "".join((address.postal_code or "").split())
+        return (
+            ParsedAddress(NOTHING, whole=fold_text(" ".join(field for field in fields if field))),
+        )
+    postal_code, towns = _area(address.postal_code, address.city, address.district)
     co = fold_text(address.co).words if address.co else ""
     if plain := _plain(address.street or ""):
-        return (Place(*plain, "", "", postal_code, towns, co),)
+        return (ParsedAddress(*plain, "", "", postal_code, towns, co),)
     segments, in_line = _without_care_of(_segments(address.street or ""))
     return tuple(
-        _place(part, postal_code, towns, co or in_line, None) for part in _road_and_box(segments)
+        _parsed(part, postal_code, towns, co or in_line, None) for part in _road_and_box(segments)
     )
 
 
 def _road_and_box(segments: list[str]) -> list[list[str]]:
-    """The segments, parted where they hold both a road with a house number and a post box."""
+    """The segments, split where one contains both a road with a house number and a post box."""
     boxes = [part for part in segments if PO_BOX.match(part)]
     road = [part for part in segments if part not in boxes]
     if boxes and any(_STREET_AND_HOUSE.match(part) for part in road):
@@ -131,7 +132,7 @@ def _road_and_box(segments: list[str]) -> list[list[str]]:
 
 
 def _plain(line: str) -> tuple[Folded, House] | None:
-    """Street and house of a register's line that has nothing else, as nearly all are."""
+    """Street and house of a register's line that consists of these two, as nearly all do."""
     if (found := _PLAIN.fullmatch(line)) and (street := _plain_street(found[1])):
         number = int(found[2])
         return street, House(number, found[3].lower(), number)
@@ -140,7 +141,7 @@ def _plain(line: str) -> tuple[Folded, House] | None:
 
 @lru_cache(maxsize=65_536)
 def _plain_street(name: str) -> Folded | None:
-    """A street's name folded; None for what may be something else, with a number behind it."""
+    """The folded name of a street; None if it may be something else, with a number after it."""
     words = name.casefold().split()
     if _CARE_OF.match(name) or _PREMISES.match(name) or may_be_dwelling(words[0]):
         return None
@@ -148,8 +149,14 @@ def _plain_street(name: str) -> Folded | None:
 
 
 @lru_cache(maxsize=16_384)
+def _area(postal_code: str | None, *towns: str | None) -> tuple[str, tuple[str, ...]]:
+    """The postal code without spaces, and the folded towns; cached like a town."""
+    return "".join((postal_code or "").split()), tuple(fold_town(town) for town in towns if town)
+
+
+@lru_cache(maxsize=16_384)
 def fold_town(town: str) -> str:
-    """A town's name in full; kept, because a register names few towns and each of them often."""
+    """A town's name in full; cached, because a register has few towns."""
     first, _, quarter = fold_text(town).words.partition(" ")
     return " ".join(part for part in (_SHORT_TOWNS.get(first, first), quarter) if part)
 
@@ -164,45 +171,45 @@ def _segments(text: str) -> list[str]:
 
 
 def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
-    """The segments that tell where, and who is there; a lone segment is kept as the place."""
+    """The segments of the address, and the folded addressee; a single segment is the address."""
     if len(segments) == 1:
         return [_CARE_OF.sub("", segments[0])], ""
     names = [_CARE_OF.sub("", part) for part in segments if _CARE_OF.match(part)]
-    places = [part for part in segments if not _CARE_OF.match(part)]
-    return places, fold_text(" ".join(names)).words
+    rest = [part for part in segments if not _CARE_OF.match(part)]
+    return rest, fold_text(" ".join(names)).words
 
 
 def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
-    """The segments before, the postcode and the town of the last segment that has a postcode."""
-    for place in reversed(range(len(segments))):
-        if found := _POSTCODE.search(segments[place]):
-            before = segments[place][: found.start()].strip()
-            rest = [*segments[:place], *([before] if before else []), *segments[place + 1 :]]
+    """The leading segments, and postcode and town of the last segment with a postcode."""
+    for n in reversed(range(len(segments))):
+        if found := _POSTCODE.search(segments[n]):
+            before = segments[n][: found.start()].strip()
+            rest = [*segments[:n], *([before] if before else []), *segments[n + 1 :]]
             return rest, found[1], fold_town(found[2] or "")
     return segments, "", ""
 
 
-def _place(
+def _parsed(
     segments: Sequence[str], postal_code: str, towns: tuple[str, ...], co: str, whole: Folded | None
-) -> Place:
+) -> ParsedAddress:
     dwellings = [part for part in segments if is_dwelling(part)]
-    others = [part for part in segments if part not in dwellings and not _PREMISES.match(part)]
-    street, found = _street_segment(others)
+    parts = [part for part in segments if part not in dwellings and not _PREMISES.match(part)]
+    street, found = _street_segment(parts)
     name, house, rest = (
         (found["street"], _house(found), found["rest"]) if found else (street, None, "")
     )
-    floor, door, beside = take_dwelling(rest) if rest else ("", "", "")
+    floor, door, trailing = take_dwelling(rest) if rest else ("", "", "")
     if dwellings:
         floor, door, _ = take_dwelling(" ".join(dwellings), floor=floor, door=door)
-    places = [fold_town(part) for part in (beside, *others) if part and part != street]
+    places = [fold_town(part) for part in (trailing, *parts) if part and part != street]
     road = fold_street(name) if name else NOTHING
-    return Place(road, house, floor, door, postal_code, (*towns, *places), co, whole)
+    return ParsedAddress(road, house, floor, door, postal_code, (*towns, *places), co, whole)
 
 
 def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
-    """The segment that holds the street: one with a house first, and of these one with a kind.
+    """The segment with the street: preferably with a house, then with a kind of street.
 
-    With it, where its street and house stand in it, if it has a house.
+    Also the match of street and house in it, if it has a house.
     """
     with_house = [(part, found) for part in segments if (found := _STREET_AND_HOUSE.match(part))]
     if len(with_house) == 1:

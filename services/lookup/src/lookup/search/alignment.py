@@ -1,4 +1,4 @@
-"""The words of a query beside those of a name, each with at most one."""
+"""Alignment of a query's words with those of a name, each with at most one."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -7,119 +7,134 @@ from typing import NamedTuple
 from lookup.search.folding import collapsed, same_spelling
 from lookup.search.matching import edits_between
 
-#: Letters from which on a word may have one edit, and two.
+#: Minimum letters of a word for one edit, and for two.
 _ONE_EDIT_FROM, _TWO_EDITS_FROM = 4, 8
-#: What an edit costs, as a share of the word's letters.
-_EDIT_PRICE = 1.4
-#: What a word is worth that only sounds the same: `Moe` asked, `Mo` found.
+#: The cost of an edit, as a share of the word's letters.
+_EDIT_COST = 1.4
+#: The weight of a word that only sounds the same: query `Moe`, name `Mo`.
 _SAME_SOUND = 0.9
-#: What a word is worth that is written apart or together.
+#: The weight of a compound that is split in one of the two.
 _COMPOUND = 0.99
-#: Letters from which on a word may be the beginning of another, and what that is worth.
+#: Minimum letters of a prefix of another word, and the weight of a prefix.
 PREFIX_FROM = 4
-_BEGINNING = 0.8
-#: The same of a word that is still being typed.
-_BEGUN = 0.9
+_PREFIX = 0.8
+#: The same for a word that is still being typed.
+_TYPED_PREFIX = 0.9
 
 
 class Pair(NamedTuple):
-    """Words of the query and of the name, by their places, that are taken for the same."""
+    """Matching words of the query and of the name, by position."""
 
-    asked: tuple[int, ...]
-    there: tuple[int, ...]
+    query: tuple[int, ...]
+    name: tuple[int, ...]
     #: 0 to 1.
-    likeness: float
+    similarity: float
 
 
-def align(asked: Sequence[str], there: Sequence[str], *, begun: bool = False) -> list[Pair]:
-    """Pairs of words: first the equal ones, then compounds, then the most alike.
+def align(query: Sequence[str], name: Sequence[str], *, last_is_prefix: bool = False) -> list[Pair]:
+    """Pairs of words: first equal ones, then compounds, then the most similar.
 
-    The last asked word may be `begun`, that is the beginning of another however short it is.
+    With `last_is_prefix` the last word of the query may be a prefix of another, however short.
     """
-    left, free = dict(enumerate(asked)), dict(enumerate(there))
-    pairs = _equal(left, free)
-    if left and free:
-        pairs += [Pair(two, one, _COMPOUND) for two, one in _compounds(left, free)]
-        pairs += [Pair(one, two, _COMPOUND) for two, one in _compounds(free, left)]
-    if left and free:
-        pairs += _alike(left, free, len(asked) - 1 if begun else -1)
+    queried, named = dict(enumerate(query)), dict(enumerate(name))
+    pairs = _equal(queried, named)
+    if queried and named:
+        pairs += [Pair(two, one, _COMPOUND) for two, one in _compounds(queried, named)]
+        pairs += [Pair(one, two, _COMPOUND) for two, one in _compounds(named, queried)]
+    if queried and named:
+        pairs += _similar(queried, named, len(query) - 1 if last_is_prefix else -1)
     return pairs
 
 
 def same_word(one: str, other: str) -> bool:
-    """Whether two words are spellings of one another."""
+    """True if two words are spellings of one another."""
     return one == other or (collapsed(one) == collapsed(other) and same_spelling(one, other))
 
 
 @lru_cache(maxsize=65_536)
-def likeness(asked: str, there: str, *, begun: bool = False) -> float:
-    """How likely one word is meant by another, 0 to 1: within a few edits, or its beginning."""
-    asked, there = collapsed(asked), collapsed(there)
-    if asked == there:
+def word_similarity(query: str, name: str, is_prefix: bool = False) -> float:  # noqa: FBT001, FBT002 (positional arguments are cached faster)
+    """The similarity of two words, 0 to 1: within a few edits, or a prefix."""
+    one, other = collapsed(query), collapsed(name)
+    if one == other:
         return _SAME_SOUND
-    found = 0.0
-    edits = edits_allowed(len(asked))
-    distance = edits_between(asked, there, edits)
-    if distance <= edits:
-        found = 1 - _EDIT_PRICE * distance / max(len(asked), len(there))
-    if (begun or len(asked) >= PREFIX_FROM) and there.startswith(asked):
-        found = max(found, _BEGUN if begun else _BEGINNING)
-    elif begun and not found:
-        found = _almost_begun(asked, there, edits)
+    found = _almost(one, other, is_prefix=is_prefix)
+    if one != query or other != name:
+        # A typo may turn two letters into `ae` or split one: query `Kaerheim`, name `Akerheim`.
+        found = max(found, _almost(query, name, is_prefix=is_prefix))
     return found
 
 
-def _almost_begun(asked: str, there: str, edits: int) -> float:
-    """How likely a word that is still being typed, with its typos, is the beginning of another."""
-    lengths = range(max(len(asked) - edits, 1), min(len(asked) + edits, len(there)) + 1)
-    distances = (edits_between(asked, there[:length], edits) for length in lengths)
+def _almost(query: str, name: str, *, is_prefix: bool) -> float:
+    best = 0.0
+    edits = edits_allowed(len(query))
+    distance = edits_between(query, name, edits)
+    if distance <= edits:
+        best = 1 - _EDIT_COST * distance / max(len(query), len(name))
+    if (is_prefix or len(query) >= PREFIX_FROM) and name.startswith(query):
+        best = max(best, _TYPED_PREFIX if is_prefix else _PREFIX)
+    elif is_prefix and not best:
+        best = _almost_prefix(query, name, edits)
+    return best
+
+
+def _almost_prefix(query: str, name: str, edits: int) -> float:
+    """The similarity of a partly typed word, with typos, to a prefix of another."""
+    lengths = range(max(len(query) - edits, 1), min(len(query) + edits, len(name)) + 1)
+    distances = (edits_between(query, name[:length], edits) for length in lengths)
     distance = min(distances, default=edits + 1)
-    return _BEGUN - _EDIT_PRICE * distance / len(asked) if distance <= edits else 0.0
+    return _TYPED_PREFIX - _EDIT_COST * distance / len(query) if distance <= edits else 0.0
 
 
 def edits_allowed(letters: int) -> int:
-    """How many edits a word may be away; in a short one any would be a guess."""
+    """The maximum edits of a word; a short word with more matches too many others."""
     return (letters >= _ONE_EDIT_FROM) + (letters >= _TWO_EDITS_FROM)
 
 
-def _equal(left: dict[int, str], free: dict[int, str]) -> list[Pair]:
+def _equal(queried: dict[int, str], named: dict[int, str]) -> list[Pair]:
     pairs = []
-    for place, word in list(left.items()):
-        found = next((other for other, name in free.items() if same_word(word, name)), None)
-        if found is not None:
-            pairs.append(Pair((place,), (found,), 1.0))
-            del left[place], free[found]
+    sounds = set(map(collapsed, named.values()))
+    for position, word in list(queried.items()):
+        if collapsed(word) not in sounds:
+            continue
+        equal = next((other for other, name in named.items() if same_word(word, name)), None)
+        if equal is not None:
+            pairs.append(Pair((position,), (equal,), 1.0))
+            del queried[position], named[equal]
     return pairs
 
 
 def _compounds(
     apart: dict[int, str], together: dict[int, str]
 ) -> list[tuple[tuple[int, int], tuple[int]]]:
-    """Two neighbours of one side that are one word of the other."""
+    """Pairs of neighbouring words of one side that are one word of the other."""
     found = []
-    for place in sorted(apart):
-        if place in apart and place + 1 in apart:
-            joined = apart[place] + apart[place + 1]
+    sounds = set(map(collapsed, together.values()))
+    for position in sorted(apart):
+        if position in apart and position + 1 in apart:
+            joined = apart[position] + apart[position + 1]
+            if collapsed(joined) not in sounds:
+                continue
             whole = next((n for n, word in together.items() if same_word(word, joined)), None)
             if whole is not None:
-                found.append(((place, place + 1), (whole,)))
-                del apart[place], apart[place + 1], together[whole]
+                found.append(((position, position + 1), (whole,)))
+                del apart[position], apart[position + 1], together[whole]
     return found
 
 
-def _alike(left: dict[int, str], free: dict[int, str], begun: int) -> list[Pair]:
-    likely = sorted(
+def _similar(queried: dict[int, str], named: dict[int, str], prefix: int) -> list[Pair]:
+    """The most similar words first; the word at position `prefix` may be a prefix."""
+    candidates = sorted(
         (
-            (like, -place, -other)
-            for place, word in left.items()
-            for other, name in free.items()
-            if (like := likeness(word, name, begun=place == begun))
+            (similarity, -position, -other)
+            for position, word in queried.items()
+            for other, name in named.items()
+            if (similarity := word_similarity(word, name, position == prefix))
         ),
         reverse=True,
     )
     pairs = []
-    for like, place, other in likely:
-        if -place in left and -other in free:
-            pairs.append(Pair((-place,), (-other,), like))
-            del left[-place], free[-other]
+    for similarity, position, other in candidates:
+        if -position in queried and -other in named:
+            pairs.append(Pair((-position,), (-other,), similarity))
+            del queried[-position], named[-other]
     return pairs

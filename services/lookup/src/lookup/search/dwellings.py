@@ -14,7 +14,7 @@ _DOORS = {
     "midt": "mf",
     "midtfor": "mf",
 }
-#: Only behind a floor; elsewhere a letter is a house's or a town quarter's.
+#: Only after a floor; elsewhere a letter belongs to a house or a town quarter.
 _SHORT_DOORS = {"h": "th", "v": "tv", "m": "mf"}
 _GLUED = re.compile(r"^(\d{1,2}|st|kl|kld)\.?(tv|th|mf)$")
 _NORWEGIAN_DWELLING = re.compile(r"^[hukl]\d{4}$")
@@ -22,38 +22,38 @@ _DOOR_DIGITS = 4
 
 
 def take_dwelling(text: str, *, floor: str = "", door: str = "") -> tuple[str, str, str]:
-    """The floor and door that a text begins with, and what follows them; empty where not given.
+    """The floor and door at the beginning of a text, and the rest; empty where absent.
 
-    A floor or door that is known already stays; digits after a known floor are the door.
+    A known floor or door stays; digits after a known floor are the door.
     """
     if not text:
         return floor, door, ""
     words = text.replace(",", " ").split()
-    for place, raw in enumerate(words):
+    for position, raw in enumerate(words):
         word = raw.strip(".-()").casefold()
         if word in _FLOOR_WORDS or not word:
             continue
         read = _floor_and_door(word, floor)
         if read is None:
-            return floor, door, " ".join(words[place:])
+            return floor, door, " ".join(words[position:])
         floor, door = floor or read[0], door or read[1]
     return floor, door, ""
 
 
 def is_dwelling(text: str) -> bool:
-    """Whether a text says a floor, a door or both, and nothing else."""
+    """True if a text consists of a floor, a door or both."""
     floor, door, rest = take_dwelling(text)
     return bool(floor or door) and not rest
 
 
 def may_be_dwelling(first: str) -> bool:
-    """Whether a text with this first word, in lower case, may say a floor or a door."""
+    """True if a text with this first word, in lower case, may be a floor or a door."""
     word = first.strip(".-()")
     return not word or word in _FLOOR_WORDS or _floor_and_door(word, "") is not None
 
 
 def _floor_and_door(word: str, floor: str) -> tuple[str, str] | None:
-    """What one word tells of floor and door when `floor` is known already; None: nothing."""
+    """Floor and door in one word, given a known `floor`; None if there is neither."""
     if glued := _GLUED.match(word):
         return _floor(glued[1]), glued[2]
     if word in _GROUND_FLOOR or word in _BASEMENT:

@@ -1,33 +1,34 @@
-"""What of a name or an address counts when two are compared.
+"""Folding: the normalisation of names and addresses before they are compared.
 
-Case, accents, punctuation and a company's legal form do not. `æ ø å` are special: people write them
-as they are, as `ae oe aa` and as `a o a`, also mixed in one word (`Ærø`, `Aero`). So a text is kept
-in two forms. `words` collapses all three spellings into one, and candidates are found and scored
-by it; but it also makes `Moe` and `Mo` one, which are two names. `spelled` keeps the letters, and
-`same_spelling` tells by it whether two texts of equal `words` really are spellings of one another.
+Case, accents, punctuation and a company's legal form are ignored. `æ ø å` are special: they are
+written as they are, as `ae oe aa` and as `a o a`, even mixed in one word (`Ærø`, `Aero`). A folded
+text therefore has two forms. `words` collapses all three spellings into one, and is searched and
+scored; but it also makes `Moe` and `Mo` equal, which are two names. `spelled` keeps the letters,
+and `same_spelling` decides by it whether two texts of equal `words` are spellings of one another.
 """
 
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from lookup.search.synonyms import SAME_FORM
 from lookup.search.tokens import canonical, expanded
 
-#: Letters kept of a folded text: one character of a question may unfold to 18 letters, and no name
+#: Maximum letters of a folded text: one character of a query may unfold to 18 letters, and no name
 #: of either register is as long.
 MAX_FOLDED = 256
 
-#: Letters of a part of a text that is kept with what it folds to.
-_LONGEST_KEPT = 24
+#: Maximum letters of a part of a text whose folding is cached.
+_MAX_KEPT_LENGTH = 24
 
-#: How a special letter may be written. Swedish and German letters count as ours.
+#: Spellings of a special letter; Swedish and German letters are treated as these.
 SPELLINGS = {"æ": ("ae", "a"), "ø": ("oe", "o"), "å": ("aa", "a")}
 SAME_LETTERS = {"ä": "æ", "ö": "ø", "œ": "ø", "ð": "d", "đ": "d", "þ": "th", "ł": "l", "ı": "i"}
 APOSTROPHES = "'’‘`´ʼ"
 
-#: Ends of a name that tell the legal form and nothing else, as words after folding.
+#: Endings of a name that are its legal form, as words after folding.
 TRAILING_FORMS = (
     "a/s", "as", "aps", "ivs", "i/s", "k/s", "ks", "p/s", "a.m.b.a.", "amba", "s.m.b.a.", "smba",
     "f.m.b.a.", "fmba", "asa", "ans", "da", "sa", "s.a.", "ba", "enk", "nuf", "iks",
@@ -37,27 +38,29 @@ TRAILING_FORMS = (
     "samvirkeforetak", "ltd", "limited", "plc", "inc", "llc", "gmbh", "ag", "ab", "oy", "bv",
     "b.v.", "nv", "n.v.", "srl", "s.r.l.", "sarl",
 )  # fmt: skip
-#: Forms that also stand first (`A/S Dansk Kul`); shorter ones would take the `Da` of `Da Vinci`.
+#: Forms that may also come first (`A/S Dansk Kul`); shorter ones would match the `Da` of `Da
+#: Vinci`.
 LEADING_FORMS = (
     "a/s", "as", "aps", "i/s", "k/s", "p/s", "aktieselskabet", "aktieselskab", "anpartsselskabet",
     "anpartsselskab", "interessentskabet", "interessentskab", "kommanditselskabet",
 )  # fmt: skip
 
-#: What becomes one `a` or one `o`: every run that a spelling of a special letter may begin.
+#: Runs of letters that become one `a` or one `o`: every beginning of a spelling of a special
+#: letter.
 _WRITTEN_A = re.compile(r"[æå][aeæå]*|a[aeæå]+")
 _WRITTEN_O = re.compile(r"øe*|oe+")
 _LETTER_GROUPS = re.compile(r"[aæå][aeæå]*|[oø]e*|.")
 
 
 class Folded(NamedTuple):
-    #: Words parted by one space, every spelling of `æ ø å` collapsed. Compare and score these.
+    #: Words separated by one space, with every spelling of `æ ø å` collapsed. Compared and scored.
     words: str
-    #: The same words with the letters as they were written, lower case and without accents.
+    #: The same words with their letters as written, lower case and without accents.
     spelled: str
 
     @property
     def key(self) -> str:
-        """Equal for texts that differ in nothing that counts; how words are parted does not."""
+        """Equal for texts that are the same name; the separation of words does not matter."""
         return self.words.replace(" ", "")
 
     @property
@@ -67,85 +70,86 @@ class Folded(NamedTuple):
 
 
 def fold_text(text: str) -> Folded:
-    """Fold a text that has no legal form to drop, such as a street; total for any text.
+    """Folds a text without a legal form, such as a street; accepts any text.
 
-    What a text says beyond `MAX_FOLDED` letters is left out.
+    Letters beyond `MAX_FOLDED` are dropped.
     """
-    parts = [folded for part in text.split() if (folded := _fold_part(part)).words]
-    spelled = " ".join([part.spelled for part in parts])
-    if not 0 < len(spelled) <= MAX_FOLDED:
-        return refolded((spelled or _only_signs(text))[:MAX_FOLDED].rstrip())
-    return Folded(words=" ".join([part.words for part in parts]), spelled=spelled)
-
-
-def fold_name(text: str) -> Folded:
-    """Fold a company's name; a name that is only a legal form or only signs keeps it."""
-    folded = fold_text(expanded(text))
-    return _part(folded, *_own_part(folded.words.split(" ")))
-
-
-def form_of(text: str) -> str:
-    """The legal form that a name's text ends or begins with, abbreviated; empty where it has none.
-
-    That of `Nordlys Aktieselskab` is that of `Nordlys A/S`.
-    """
-    words = fold_text(text).words.split(" ")
-    return _form_beside(words, *_own_part(words))
-
-
-def fold_name_and_form(text: str) -> tuple[Folded, str]:
-    """`fold_name` and `form_of` in one pass over a text without slashed abbreviations."""
-    if expanded(text) != text:
-        return fold_name(text), form_of(text)
-    folded = fold_text(text)
-    words = folded.words.split(" ")
-    start, end = _own_part(words)
-    return _part(folded, start, end), _form_beside(words, start, end)
-
-
-def fold_beginning(text: str) -> Folded:
-    """Fold what may go on: what stands last is kept, for `Nordisk As` may become `Nordisk Asfalt`.
-
-    Only a legal form that stands first is dropped.
-    """
-    folded = fold_text(expanded(text))
-    words = folded.words.split(" ")
-    return _part(folded, _after_leading_forms(words, len(words)), len(words))
-
-
-def without_begun_form(text: str) -> Folded:
-    """Fold a name whose legal form may be written in part: `Prøven A` is `Prøven A/S` by and by."""
-    folded = fold_text(expanded(text))
-    words = folded.words.split(" ")
-    end = _before_trailing_forms(_before_begun_form(words))
-    return _part(folded, _after_leading_forms(words, end), end)
-
-
-def refolded(spelled: str) -> Folded:
-    """What a kept `spelled` text was folded to."""
-    return Folded(words=collapsed(spelled), spelled=spelled)
-
-
-def _part(folded: Folded, start: int, end: int) -> Folded:
-    """The words of a folded name from one place to another, as they are compared."""
-    spelled = canonical(folded.spelled.split(" ")[start:end])
-    # Word by word, since names have few different words, and `collapsed` keeps them.
+    spelled = _tokens(text)
     return Folded(words=" ".join(map(collapsed, spelled)), spelled=" ".join(spelled))
 
 
+def fold_name(text: str) -> Folded:
+    """Folds a company's name; a name of only a legal form or only signs keeps it."""
+    return fold_name_and_form(text)[0]
+
+
+def form_of(text: str) -> str:
+    """The abbreviated legal form at the end or beginning of a name; empty if there is none.
+
+    `Nordlys Aktieselskab` and `Nordlys A/S` have the same form.
+    """
+    words = list(map(collapsed, _tokens(text)))
+    return _form_outside(words, *_own_part(words))
+
+
+def fold_name_and_form(text: str) -> tuple[Folded, str]:
+    """`fold_name` and `form_of` of a company's name, in one pass."""
+    written_out = expanded(text)
+    spelled = _tokens(written_out)
+    words = list(map(collapsed, spelled))
+    start, end = _own_part(words)
+    form = form_of(text) if written_out != text else _form_outside(words, start, end)
+    return _part(spelled, words, start, end), form
+
+
+def fold_beginning(text: str) -> Folded:
+    """Folds an incomplete text, keeping its end: `Nordisk As` may become `Nordisk Asfalt`.
+
+    Only a leading legal form is dropped.
+    """
+    spelled = _tokens(expanded(text))
+    words = list(map(collapsed, spelled))
+    return _part(spelled, words, _after_leading_forms(words, len(words)), len(words))
+
+
+def without_partial_form(text: str) -> Folded:
+    """Folds a name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
+    spelled = _tokens(expanded(text))
+    words = list(map(collapsed, spelled))
+    end = _before_trailing_forms(_before_partial_form(words))
+    return _part(spelled, words, _after_leading_forms(words, end), end)
+
+
+def refolded(spelled: str) -> Folded:
+    """Restores a folded text from its `spelled` form."""
+    return Folded(words=collapsed(spelled), spelled=spelled)
+
+
+def _part(spelled: list[str], words: list[str], start: int, end: int) -> Folded:
+    """A range of a folded name's words, as compared; `words` are the collapsed `spelled`."""
+    tokens = spelled[start:end]
+    compared = canonical(tokens)
+    if compared is tokens:
+        return Folded(" ".join(words[start:end]), " ".join(tokens))
+    # Word by word: names have few different words, and `collapsed` caches them.
+    return Folded(" ".join(map(collapsed, compared)), " ".join(compared))
+
+
 def _own_part(words: list[str]) -> tuple[int, int]:
-    """The places of the first of a name's own words and behind the last, its legal forms beside."""
-    end = _before_trailing_forms(words) if words[-1] in _TRAILING else len(words)
-    return (_after_leading_forms(words, end) if words[0] in _LEADING else 0), end
+    """The range of a name's own words, between its legal forms."""
+    end = _before_trailing_forms(words)
+    return _after_leading_forms(words, end), end
 
 
-def _form_beside(words: list[str], start: int, end: int) -> str:
+def _form_outside(words: list[str], start: int, end: int) -> str:
+    if not start and end == len(words):
+        return ""
     form = "".join(words[end:] or words[:start])
     return SAME_FORM.get(form, form)
 
 
 def same_spelling(one: str, other: str) -> bool:
-    """Whether two `spelled` texts of equal `words` differ only in how `æ ø å` are written.
+    """True if two `spelled` texts of equal `words` differ only in the spelling of `æ ø å`.
 
     `møller` is `moeller` and `moller`, and `ærø` is `aero`; but `moe` is not `mo`, though `moe` and
     `mo` are both `mø`.
@@ -162,30 +166,40 @@ def _same_group(one: str, other: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """A text without control characters that part it, and without needless spaces."""
+    """A text on one line, without control characters and superfluous spaces."""
     return " ".join(text.split())
 
 
-def _fold_part(part: str) -> Folded:
-    """What stands between two spaces, folded to words or to nothing."""
-    # Long ones are rare, and would let clients fill the memory.
-    return _fold_kept(part) if len(part) <= _LONGEST_KEPT else _fold_anew(part)
+def _tokens(text: str) -> list[str]:
+    """The folded words of a text, at least one; letters beyond `MAX_FOLDED` are dropped."""
+    parts = text.split()
+    # Long parts are rare, and caching them would let clients fill the memory.
+    is_kept = len(text) <= _MAX_KEPT_LENGTH or max(map(len, parts), default=0) <= _MAX_KEPT_LENGTH
+    found = list(chain.from_iterable(map(_fold_kept if is_kept else _fold_part, parts)))
+    # An ASCII text folds to at most as many letters.
+    if found and len(text) <= MAX_FOLDED and text.isascii():
+        return found
+    spelled = " ".join(found) or _only_signs(text)
+    if found and len(spelled) <= MAX_FOLDED:
+        return found
+    return spelled[:MAX_FOLDED].rstrip().split(" ")
 
 
-def _fold_anew(part: str) -> Folded:
+def _fold_part(part: str) -> tuple[str, ...]:
+    """The folded words of a part of a text between two spaces."""
     if not part.isascii():
         part = unicodedata.normalize("NFKC", part)
-    return refolded(" ".join(part.casefold().translate(_LETTERS).split()))
+    return tuple(part.casefold().translate(_LETTERS).split())
 
 
-_fold_kept = lru_cache(maxsize=32_768)(_fold_anew)
+_fold_kept = lru_cache(maxsize=32_768)(_fold_part)
 
 
 def _only_signs(text: str) -> str:
-    """What is left of a text without any letter or digit (`-`, `&`): its signs."""
+    """The signs of a text without letters and digits (`-`, `&`)."""
     signs = unicodedata.normalize("NFKC", text.casefold())
     kept = "".join(signs.encode("utf-8", "replace").decode().split())
-    # Signs that a space had kept apart may have an order of their own.
+    # Signs that were separated by a space may be unordered.
     return unicodedata.normalize("NFKC", kept)
 
 
@@ -198,14 +212,14 @@ def collapsed(spelled: str) -> str:
 
 
 class _Letters(dict[int, str]):
-    """What becomes of each character; the common ones are kept, the others worked out each time."""
+    """The folded form of each character; common ones are cached, others computed each time."""
 
     def __missing__(self, code: int) -> str:
         return _letter(chr(code))
 
 
 def _letter(char: str) -> str:
-    """A character as lower-case letters and digits without accents; a space parts words."""
+    """A character as lower-case letters and digits without accents; a space separates words."""
     if char in SPELLINGS:
         return char
     if char in SAME_LETTERS:
@@ -221,7 +235,7 @@ _LETTERS = _Letters({code: _letter(chr(code)) for code in range(0x250)})
 
 
 def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[str], ...]]:
-    """The words of each form under the word at its outer edge, longest form first."""
+    """The words of each form by their outermost word, the longest form first."""
     found: dict[str, list[list[str]]] = {}
     for form in forms:
         words = fold_text(form).words.split()
@@ -233,43 +247,46 @@ _TRAILING = _forms_by_edge(TRAILING_FORMS, -1)
 _LEADING = _forms_by_edge(LEADING_FORMS, 0)
 
 
-#: Single words that tell a legal form, wherever they stand.
-FORM_WORDS = frozenset(_TRAILING) - {"selskap"}
+#: Legal forms of one word as compared: `A/S` is `as`.
+FORM_WORDS = frozenset(
+    words[0]
+    for form in TRAILING_FORMS
+    if len(words := canonical(fold_text(form).words.split(" "))) == 1
+)
 
-#: What a legal form at the end of a name looks like while it is typed, whole ones included.
-_BEGUN = {
+#: Prefixes of legal forms, as they end a partly typed name; complete forms included.
+_PARTIAL_FORMS = {
     form[:length]
     for form in (fold_text(text).words for text in TRAILING_FORMS)
     for length in range(1, len(form) + 1)
 }
-_MOST_WORDS_OF_A_FORM = max(form.count(" ") + 1 for form in _BEGUN)
+_MAX_FORM_WORDS = max(form.count(" ") + 1 for form in _PARTIAL_FORMS)
 
 
-def _before_begun_form(words: list[str]) -> list[str]:
-    """The words before the longest end that begins a legal form; at least one word is left."""
-    for start in range(max(1, len(words) - _MOST_WORDS_OF_A_FORM), len(words)):
-        if " ".join(words[start:]) in _BEGUN:
+def _before_partial_form(words: list[str]) -> list[str]:
+    """The words before the longest ending that is a prefix of a legal form; at least one word."""
+    for start in range(max(1, len(words) - _MAX_FORM_WORDS), len(words)):
+        if " ".join(words[start:]) in _PARTIAL_FORMS:
             return words[:start]
     return words
 
 
 def _before_trailing_forms(words: list[str]) -> int:
-    """Where a name's own words end; at least one word is its own."""
+    """The end of a name's own words, of which there is at least one."""
     end = len(words)
-    while end > 1:
-        forms = _TRAILING.get(words[end - 1], ())
+    while end > 1 and (forms := _TRAILING.get(words[end - 1])):
         taken = next((len(f) for f in forms if len(f) < end and words[end - len(f) : end] == f), 0)
-        if not taken:
+        # `J K S A/S` has the initials JKS, not the form K/S.
+        if not taken or (end < len(words) and taken > 1 and len(words[end - taken - 1]) == 1):
             break
         end -= taken
     return end
 
 
 def _after_leading_forms(words: list[str], end: int) -> int:
-    """Where a name's own words begin; at least one word before `end` is its own."""
+    """The beginning of a name's own words, of which there is at least one before `end`."""
     start = 0
-    while start < end - 1:
-        forms = _LEADING.get(words[start], ())
+    while start < end - 1 and (forms := _LEADING.get(words[start])):
         fitting = (len(f) for f in forms if len(f) < end - start)
         taken = next((n for n in fitting if words[start : start + n] in forms), 0)
         # `A.S.A.` are initials.

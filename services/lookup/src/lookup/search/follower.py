@@ -1,14 +1,14 @@
-"""The search index follows MongoDB: built from it once, then changed as it changes.
+"""The search index follows MongoDB: it is built once and updated from the change stream.
 
-The change stream is opened before the register is read, so nothing that changes meanwhile is
-missed; applying a change twice does no harm. A saved index goes on from its resume point. One
-whose resume point MongoDB no longer has answers on while a new one is built beside it.
+The change stream is opened before the register is read, so no change is missed; applying a change
+twice is harmless. A saved index continues from its resume token. If MongoDB no longer has the
+token, the old index serves while a new one is built.
 """
 
 import asyncio
+import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
@@ -24,28 +24,32 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
 from common.runtime.backoff import delays
+from common.runtime.memory import release_freed_memory
 from common.runtime.processes import Workers
 from lookup.search.index.documents import written_cores
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed import IndexedCompany, indexed_core, searched_core
+from lookup.search.pulling import PulledDocuments
 from lookup.store.documents import COMPANIES, HELD_NAMES, Document
 
-#: Companies read at once while an index is built, and such lists that are under way.
+#: Companies per read while an index is built, and concurrent batches.
 _READ = 2_000
 _AHEAD = 6
-#: Seconds that one such read may take.
-_READ_LIMIT = 60.0
-#: Changes taken into the index at once.
-_MOST_CHANGES = 2_000
-#: Seconds after which the resume point is saved though nothing changed, so that a quiet register
-#: does not outlive MongoDB's memory of its changes.
+#: Maximum changes per commit.
+_MAX_CHANGES = 2_000
+#: Seconds after which the resume token is saved without a change, so that it does not expire in a
+#: quiet register.
 _SAVE_POINT_EVERY = 300.0
-#: What happens to the whole collection; nothing that was indexed is sure to be there any more.
-_UPHEAVALS = ("drop", "dropDatabase", "rename", "invalidate")
+#: Operations on the whole collection, which invalidate the index.
+_INVALIDATING = ("drop", "dropDatabase", "rename", "invalidate")
 
-_LAG = Gauge("index_lag_seconds", "How long ago the newest applied change was made", ["country"])
-_BUILDS = Counter("index_builds_total", "Indexes built anew from the register", ["country"])
-_APPLIED = Counter("index_changes_total", "Changes taken into the index", ["country"])
+_LAG = Gauge(
+    "search_index_lag_seconds",
+    "Time since the index was known to be current, computed at each scrape",
+    ["country"],
+)
+_BUILDS = Counter("search_index_builds_total", "Index rebuilds", ["country"])
+_APPLIED = Counter("search_index_changes_total", "Changes applied to the index", ["country"])
 
 log = structlog.get_logger()
 
@@ -56,7 +60,7 @@ class RegisterReplaced(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one company: its stored JSON, or None when it is gone."""
+    """A changed company: its stored JSON, or None if it was removed."""
 
     key: CompanyKey
     core: bytes | None
@@ -66,7 +70,7 @@ class Change:
 class Follower:
     """Keeps one country's index up to date."""
 
-    def __init__(  # noqa: PLR0913 (what following needs)
+    def __init__(  # noqa: PLR0913 (the dependencies of a follower)
         self,
         database: Database,
         index: SearchIndex,
@@ -76,9 +80,9 @@ class Follower:
         random: Random,
         builders: Workers,
     ) -> None:
-        """`interval` is how many seconds changes are gathered for one commit, at the most.
+        """`interval` is the maximum time in seconds for which changes are gathered for a commit.
 
-        A large index is made in the processes of `builders`, so that this one goes on answering.
+        A large index is built in the processes of `builders`, so that this one can serve.
         """
         self._companies = database[COMPANIES]
         self._index = index
@@ -88,9 +92,11 @@ class Follower:
         self._builders = builders
 
         self.can_answer = False
+        self._current_at = time.monotonic()
+        _LAG.labels(country).set_function(lambda: time.monotonic() - self._current_at)
 
     async def run(self) -> None:
-        """Follows until cancelled; an outage is waited out."""
+        """Runs until cancelled; retries with backoff while MongoDB is unavailable."""
         waits = delays(self._random)
         while True:
             try:
@@ -102,7 +108,7 @@ class Follower:
                 waits = delays(self._random)
 
     async def _follow(self) -> None:
-        """Returns when the index has to be built anew."""
+        """Returns when the index has to be rebuilt."""
         with translated_errors():
             point = await asyncio.to_thread(self._save_point)
             if point is None:
@@ -112,9 +118,9 @@ class Follower:
                 async with await self._watch(point) as stream:
                     await self._take_changes(stream)
             except (pymongo.errors.OperationFailure, RegisterReplaced) as error:
-                # MongoDB has many words for a resume point that it no longer has. If it is
-                # something else, such as a missing right, the build fails with it, for all to see.
-                log.warning("index.cannot_go_on", country=self._country, reason=str(error))
+                # MongoDB reports an expired resume token in several ways. Any other error, such as
+                # a missing permission, fails the build and is reported there.
+                log.warning("index.resume_failed", country=self._country, reason=str(error))
                 await self._build()
 
     def _save_point(self) -> bytes | None:
@@ -126,7 +132,8 @@ class Follower:
             point = _point(stream)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await self._rebuilt(_Pulled(self._all(), loop), point)
+        await self._rebuilt(PulledDocuments(self._all(), loop), point)
+        await asyncio.to_thread(release_freed_memory)
         _BUILDS.labels(self._country).inc()
         log.info(
             "index.built",
@@ -136,10 +143,10 @@ class Follower:
         )
         return point
 
-    async def _rebuilt(self, documents: "_Pulled", point: bytes) -> None:
-        """Builds in a thread; when it is cancelled, the thread ends first.
+    async def _rebuilt(self, documents: "PulledDocuments", point: bytes) -> None:
+        """Builds in a thread; on cancellation the thread ends first.
 
-        Left alone, the thread would ask a loop for documents that waits for it to let go.
+        Otherwise the thread would request documents from a loop that waits for it to end.
         """
         building = asyncio.create_task(
             asyncio.to_thread(self._index.rebuild_from, documents, point)
@@ -152,7 +159,7 @@ class Follower:
             raise
 
     async def _all(self) -> AsyncIterator[Sequence[str]]:
-        """The documents of all companies, in lists."""
+        """The documents of all companies, in batches."""
         writing: deque[asyncio.Task[Sequence[str]]] = deque()
         try:
             async for cores in self._cores():
@@ -167,18 +174,18 @@ class Follower:
 
     async def _written(self, cores: Sequence[bytes]) -> Sequence[str]:
         if len(cores) < _READ:
-            # All there is, or the last of it: not worth a process.
+            # The last batch is too small for a process.
             return await asyncio.to_thread(written_cores, cores, self._country)
         return await self._builders.run(written_cores, cores, self._country)
 
     async def _cores(self) -> AsyncIterator[Sequence[bytes]]:
-        first, behind_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
+        first, after_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
         cursor = self._companies.find(
-            {"_id": {"$gte": first, "$lt": behind_last}, "core": {"$ne": None}},
+            {"_id": {"$gte": first, "$lt": after_last}, "core": {"$ne": None}},
             {"_id": 0, "core": 1, HELD_NAMES: 1},
             batch_size=_READ,
-            # As they lie: by the index each would be looked up where chance has put it, which costs
-            # MongoDB twenty times as much once they do not fit into its memory.
+            # In natural order: by the index each document would be a random access, which takes
+            # MongoDB twenty times as long once they do not fit into its memory.
             hint=[("$natural", 1)],
         )
         while documents := await cursor.to_list(_READ):
@@ -190,7 +197,7 @@ class Follower:
             full_document="updateLookup",
             resume_after=None if point is None else bson.decode(point),
             max_await_time_ms=int(self._interval * 1000),
-            batch_size=_MOST_CHANGES,
+            batch_size=_MAX_CHANGES,
         )
 
     async def _take_changes(self, stream: AsyncChangeStream[Document]) -> None:
@@ -198,19 +205,24 @@ class Follower:
         saved_at = loop.time()
         while True:
             changes = await self._gathered(stream)
+            read_at = loop.time()
             if changes or loop.time() - saved_at > _SAVE_POINT_EVERY:
                 await asyncio.to_thread(self._apply, changes, _point(stream))
                 saved_at = loop.time()
-            newest = max((change.at for change in changes), default=None)
-            age = 0.0 if newest is None else (datetime.now(UTC) - newest).total_seconds()
-            _LAG.labels(self._country).set(max(age, 0.0))
+            # After a full batch more changes may wait, so the lag is the age of the newest.
+            age = (
+                (datetime.now(UTC) - changes[-1].at).total_seconds()
+                if len(changes) == _MAX_CHANGES
+                else loop.time() - read_at
+            )
+            self._current_at = time.monotonic() - max(age, 0.0)
 
     async def _gathered(self, stream: AsyncChangeStream[Document]) -> list[Change]:
-        """The changes of one interval, or of none: the stream itself waits for the first."""
+        """The changes of one interval; the stream itself waits for the first."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._interval
         changes: list[Change] = []
-        while len(changes) < _MOST_CHANGES and loop.time() < until:
+        while len(changes) < _MAX_CHANGES and loop.time() < until:
             document = await stream.try_next()
             if document is None:
                 break
@@ -223,6 +235,8 @@ class Follower:
         removals = [key for key, core in newest.items() if core is None]
         self._index.apply(upserts, removals)
         self._index.commit(point)
+        if not changes:  # a save point alone, minutes after the last
+            release_freed_memory()
         _APPLIED.labels(self._country).inc(len(newest))
 
 
@@ -236,7 +250,7 @@ _FIELDS = (
 
 
 def _pipeline(country: Country) -> list[Mapping[str, Any]]:
-    """Only what the index shows: not every raised revision."""
+    """Matches changes of indexed fields only, not every new revision."""
     return [
         {
             "$match": {
@@ -250,7 +264,7 @@ def _pipeline(country: Country) -> list[Mapping[str, Any]]:
                         "documentKey._id": {"$regex": f"^{country}:"},
                         "updateDescription.updatedFields.core": {"$exists": True},
                     },
-                    {"operationType": {"$in": _UPHEAVALS}},
+                    {"operationType": {"$in": _INVALIDATING}},
                 ]
             }
         },
@@ -259,58 +273,16 @@ def _pipeline(country: Country) -> list[Mapping[str, Any]]:
 
 
 def _change(document: Mapping[str, Any]) -> Change:
-    if document["operationType"] in _UPHEAVALS:
+    if document["operationType"] in _INVALIDATING:
         raise RegisterReplaced(document["operationType"])
-    # An update whose company has been removed since comes without it: it is gone.
+    # An update of a company that has been removed since comes without the document.
     full = document.get("fullDocument") or {}
     core = full.get("core")
     return Change(
-        CompanyKey(document["documentKey"]["_id"]),
+        CompanyKey.parse(document["documentKey"]["_id"]),
         None if core is None else searched_core(core, full.get(HELD_NAMES, ())),
         document["clusterTime"].as_datetime(),
     )
-
-
-class _Pulled:
-    """What the loop reads, for a thread that builds: the next list is read when it is wanted."""
-
-    def __init__(
-        self, lists: AsyncIterator[Sequence[str]], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self._lists = lists
-        self._loop = loop
-        self._stopped = False
-        self._reading: Future[Sequence[str]] | None = None
-
-    def __iter__(self) -> Iterator[str]:
-        """In the thread. Raises CancelledError once stopped, `Unavailable` when a read hangs."""
-        while documents := self._next():
-            for document in documents:
-                if self._stopped:
-                    raise CancelledError
-                yield document
-
-    def stop(self) -> None:
-        """In the loop. The thread ends at the next document, wherever it is."""
-        self._stopped = True
-        if self._reading is not None:
-            self._reading.cancel()
-
-    def _next(self) -> Sequence[str]:
-        self._reading = asyncio.run_coroutine_threadsafe(self._following(), self._loop)
-        if self._stopped:  # between the two, where `stop` has missed this read
-            self._reading.cancel()
-        try:
-            return self._reading.result(_READ_LIMIT)
-        except TimeoutError:
-            self._reading.cancel()
-            raise Unavailable("the database did not answer in time") from None
-
-    async def _following(self) -> Sequence[str]:
-        # Not `anext(lists, ())`, which fails at the end of a generator.
-        async for documents in self._lists:
-            return documents
-        return ()
 
 
 def _indexed(cores: Sequence[bytes]) -> list[IndexedCompany]:
@@ -318,8 +290,8 @@ def _indexed(cores: Sequence[bytes]) -> list[IndexedCompany]:
 
 
 def _point(stream: AsyncChangeStream[Document]) -> bytes:
-    """Where the stream stands; known as soon as it has answered once."""
+    """The stream's resume token, known after its first response."""
     token = stream.resume_token
     if token is None:
-        raise Unavailable("the database has not told where its change stream stands")
+        raise Unavailable("the database has not sent a resume token")
     return bson.encode(token)

@@ -1,4 +1,4 @@
-"""A search's result."""
+"""The result of a search."""
 
 from typing import NamedTuple
 

@@ -1,13 +1,12 @@
-"""How alike two texts are, letter by letter: streets, towns, and whole names with typos.
+"""Similarity of two texts by letters: streets, towns, and whole names with typos.
 
-The likeness is 100 for texts that are equal after folding, and only for them. Below, it weighs the
-edits that lead from one to the other (OSA: insert, delete, replace, swap neighbours) against two
-lengths: that of the whole texts, and that of the words they do not share. The second keeps a common
-word from lending its likeness to others: `Abel Transport` is not almost `Adam Transport`.
+The similarity is 100 exactly for texts that are equal after folding. Otherwise it relates the edits
+between them (OSA: insert, delete, replace, swap neighbours) to two lengths: that of the whole
+texts, and that of the words they do not share. The second prevents a common word from making others
+similar: `Abel Transport` is not almost `Adam Transport`.
 
-Texts with the same words in another order, or where one has all the words of the other, are scored
-by rules of their own, since edits would make strangers of them. How names are ranked is in
-`lookup.search.scoring`.
+The same words in another order, and texts of which one contains all words of the other, have
+separate rules, since edits would make them dissimilar. `lookup.search.scoring` ranks names.
 """
 
 from dataclasses import dataclass
@@ -19,64 +18,64 @@ from common.contracts.company import CompanyKey
 from lookup.search.folding import Folded, same_spelling
 
 EXACT = 100.0
-#: Equal `words`, but not spellings of one another: `Moe` asked, `Mo` found.
+#: Equal `words` that are not spellings of one another: query `Moe`, name `Mo`.
 SAME_SOUND = 99.0
 REORDERED = 97.0
-#: No other name comes nearer than this.
-_NEAREST = 98.0
-#: What counts beside the edits' share of the whole names: their share of the words that differ.
+#: The maximum for names that differ.
+_MAX_DIFFERENT = 98.0
+#: The weights of the edits' share of the whole names and of their share of the differing words.
 _WHOLE, _DIFFERING = 0.6, 0.4
-#: The asked name lacks words of the found one: 60 points and 40 by the share of letters asked.
+#: The query lacks words of the name: 60 points, and 40 by the share of letters in the query.
 _MISSING_FLOOR, _MISSING_SHARE = 60.0, 40.0
-#: The asked name has words too many; likelier another company, so the share counts for more.
+#: The query has additional words; it is likelier another company, so the share weighs more.
 _EXTRA_FLOOR, _EXTRA_SHARE = 25.0, 75.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The company that answers a search."""
+    """The company that a search finds."""
 
     key: CompanyKey
-    #: 0 to 100; 100 exactly when the match is exact.
+    #: 0 to 100; 100 exactly for an exact match.
     score: float
-    #: Whether nothing that counts differs.
+    #: True if the texts are equal after folding.
     exact: bool
-    #: The trade or former name that matched, as the register writes it; None for the current name.
+    #: The trade or former name that matched, as in the register; None for the current name.
     matched_name: str | None = None
 
 
-class Standing(NamedTuple):
-    """How well a candidate answers; the greatest wins (decisions section 3, "Several candidates").
+class AddressMatch(NamedTuple):
+    """The rank of a candidate; the greatest wins (decisions section 3, "Several candidates").
 
-    The score is rounded to what an answer shows, so that a difference nobody sees decides nothing.
+    The score is rounded as in responses, so that invisible differences decide nothing.
     """
 
     exact: bool
     score: float
-    #: `order_of` the candidate's rank and kind; unlike the score it differs between any two.
+    #: `order_of` the candidate's rank and kind; unlike the score it is unique.
     order: int
 
 
-def edits_between(one: str, other: str, most: int) -> int:
-    """The edits that lead from one text to the other; more than `most` where it takes more."""
-    if abs(len(one) - len(other)) > most:
-        return most + 1
-    return OSA.distance(one, other, score_cutoff=most)
+def edits_between(one: str, other: str, max_edits: int) -> int:
+    """The edit distance of two texts; any number above `max_edits` if it is greater."""
+    if abs(len(one) - len(other)) > max_edits:
+        return max_edits + 1
+    return OSA.distance(one, other, score_cutoff=max_edits)
 
 
-def similarity(asked: Folded, there: Folded) -> float:
-    """How alike two names are, 0 to 100; 100 exactly when they are equal after folding."""
-    key, other = asked.key, there.key
+def similarity(query: Folded, name: Folded) -> float:
+    """The similarity of two names, 0 to 100; 100 exactly if they are equal after folding."""
+    key, other = query.key, name.key
     if key == other:
-        return EXACT if same_spelling(asked.spelled, there.spelled) else SAME_SOUND
-    only_asked, only_there = _unshared(asked.words.split(" "), there.words.split(" "))
-    if not only_asked or not only_there:
-        return _subset_score(len(key), len(other), missing=bool(only_there), extra=bool(only_asked))
-    return min(_NEAREST, _edit_score(key, other, "".join(only_asked), "".join(only_there)))
+        return EXACT if same_spelling(query.spelled, name.spelled) else SAME_SOUND
+    extra, missing = _unshared(query.words.split(" "), name.words.split(" "))
+    if not extra or not missing:
+        return _subset_score(len(key), len(other), missing=bool(missing), extra=bool(extra))
+    return min(_MAX_DIFFERENT, _edit_score(key, other, "".join(extra), "".join(missing)))
 
 
 def _unshared(words: list[str], others: list[str]) -> tuple[list[str], list[str]]:
-    """The words of each that the other lacks, in their order; a repeated word counts as often."""
+    """The words of each text that the other lacks, in order; repeated words count."""
     shared = set(words).intersection(others)
     if not shared:
         return words, others
@@ -88,19 +87,19 @@ def _unshared(words: list[str], others: list[str]) -> tuple[list[str], list[str]
     return left, right
 
 
-def _subset_score(asked: int, there: int, *, missing: bool, extra: bool) -> float:
-    """For names of `asked` and `there` letters where one has every word of the other."""
+def _subset_score(query: int, name: int, *, missing: bool, extra: bool) -> float:
+    """The score if one text, of `query` or `name` letters, has every word of the other."""
     if missing:
-        return _MISSING_FLOOR + _MISSING_SHARE * asked / there
+        return _MISSING_FLOOR + _MISSING_SHARE * query / name
     if extra:
-        return _EXTRA_FLOOR + _EXTRA_SHARE * there / asked
+        return _EXTRA_FLOOR + _EXTRA_SHARE * name / query
     return REORDERED
 
 
-def _edit_score(key: str, other: str, only_asked: str, only_there: str) -> float:
+def _edit_score(key: str, other: str, extra: str, missing: str) -> float:
     longest = max(len(key), len(other))
-    edits = OSA.distance(only_asked, only_there)
+    edits = OSA.distance(extra, missing)
     in_order = EXACT * (1 - OSA.distance(key, other) / longest)
     reordered = REORDERED * (1 - edits / longest)
-    differing = EXACT * (1 - edits / max(len(only_asked), len(only_there)))
+    differing = EXACT * (1 - edits / max(len(extra), len(missing)))
     return _WHOLE * max(in_order, reordered) + _DIFFERING * differing

@@ -1,13 +1,13 @@
-"""How well a name answers a query: its words, each weighing its rarity.
+"""Score of a name for a query: aligned words, weighted by rarity.
 
-A word tells as much as it is rare in the register: one that a single name has weighs 1, one that
-every name has weighs 0. Three figures decide. The *asked share* is how much of the query the name
-has, the *information* how much that tells, and the *name's share* how much of the name was asked.
-Share and information decide whether a name is accepted, the score which of them comes first.
-docs/adr/0021 has the reason and the measurement of every number here.
+A word in a single name of the register has weight 1, a word in every name weight 0. The *query
+share* is the part of the query's weight that the name contains, the *information* the weight of
+the matching words, and the *name share* the part of the name's weight that the query contains.
+Query share and information decide acceptance, the score the order. docs/adr/0021 has the reason
+and the measurement of every number here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
@@ -27,45 +27,45 @@ from lookup.search.folding import (
 from lookup.search.indexed import NameKind, is_foreign
 from lookup.search.matching import EXACT, edits_between, similarity
 from lookup.search.synonyms import COUNTRY_NAMES, GENERIC
-from lookup.search.tokens import own_words
+from lookup.search.tokens import words_before_owner
 
 #: The weight of a word, 0 to 1.
 Weigh = Callable[[str], float]
 
-#: The least score by words, before its kind weighs, and the least information that an accepted
-#: name has.
+#: Minimum score by words, before the factor of the name's kind, and minimum information of an
+#: accepted name.
 ACCEPTED_SCORE, ACCEPTED_INFORMATION = 66.0, 0.5
-#: The most that a generic word tells; alone it is never enough.
+#: Maximum weight of a generic word; alone it is never enough.
 _GENERIC_WEIGHT = 0.45
-#: A register is not taken for smaller: among ten names no word would be common.
+#: Minimum assumed size of a register: among ten names no word would be common.
 _SMALLEST_REGISTER = 1_000
 
-#: The points of a score below 100: the asked share, the name's, its first word asked first, and
-#: words of the company's own places.
-_ASKED, _NAMED, _FIRST, _CONFIRMED = 88.0, 5.0, 4.0, 2.0
+#: The points of a score below 100: for the query share, the name share, equal first words, a word
+#: of the company's places, and a context word that the name itself contains.
+_QUERY_SHARE, _NAME_SHARE, _FIRST_WORD, _PLACE_WORD, _CONTEXT_WORD = 88.0, 5.0, 4.0, 2.0, 0.1
 
-#: A whole name within two edits is accepted from this likeness on, and scores this share of it.
-_LIKE_WHOLE, _WHOLE_SHARE = 76.0, 0.97
+#: Minimum similarity of a whole name within two edits, and the factor of its score.
+_SIMILAR_WHOLE, _WHOLE_SHARE = 76.0, 0.97
 MAX_WHOLE_EDITS = 2
 
 KIND_WEIGHT = {NameKind.CURRENT: 1.0, NameKind.TRADE: 0.98, NameKind.FORMER: 0.95}
-#: Of a foreign company's own record, whose branch here is meant.
+#: For a foreign company's own record, since its branch is meant.
 _FOREIGN_WEIGHT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A name as it is asked for."""
+    """A queried name."""
 
     text: str
     name: Folded
-    #: Letter by letter but for case and punctuation, the legal form included.
+    #: Equal except for case and punctuation; the legal form is included.
     plain: str
     form: str
-    #: Words that may stand beside a name: the country's, and legal forms.
-    beside: frozenset[str]
-    #: Whether its last word may be only begun.
-    begun: bool = False
+    #: Words that need not match: the country's name, and legal forms.
+    context: frozenset[str]
+    #: True if the last word may be a prefix of the intended one.
+    last_is_prefix: bool = False
 
 
 class Name(NamedTuple):
@@ -79,54 +79,57 @@ class Name(NamedTuple):
     places: frozenset[str] = frozenset()
 
 
-class NameStanding(NamedTuple):
-    """How well a name answers; the greatest wins (decisions section 3, "Several candidates").
+class NameMatch(NamedTuple):
+    """A name's match, by which candidates sort (decisions section 3, "Several candidates").
 
-    The score is rounded to what an answer shows, so that a difference nobody sees decides nothing.
+    The score is rounded as in responses, so that invisible differences decide nothing.
     """
 
     accepted: bool
     exact: bool
     score: float
-    #: How literally the name is as asked, which tells namesakes apart.
+    #: 0 to 3: the same legal form, equal except for case and punctuation, identical.
     literal: int
-    #: `order_of` the candidate's rank and kind; unlike the score it differs between any two.
+    #: `order_of` the candidate's rank and kind; unlike the score it is unique.
     order: int
 
 
-def read_query(text: str, country: Country, *, begun: bool = False) -> Query:
-    """Total for any text; what is still being typed is `begun`."""
+def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> Query:
+    """Accepts any text; with `last_is_prefix` its last word may be incomplete."""
     name = fold_name(text)
-    # A name may begin with what is a legal form elsewhere (`AB Prøven`).
-    beside = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
-    return Query(
-        one_line(text), name, fold_text(text).spelled, form_of(text), frozenset(beside), begun
-    )
+    # A name may begin with a word that is a legal form elsewhere (`AB Prøven`).
+    context = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
+    plain = fold_text(text).spelled
+    return Query(one_line(text), name, plain, form_of(text), frozenset(context), last_is_prefix)
 
 
 def weight(word: str, frequency: int, names: int) -> float:
-    """What a folded word that `frequency` of so many names have tells, 0 to 1."""
-    most = _GENERIC_WEIGHT if word in GENERIC else 1.0
+    """The weight of a folded word that `frequency` of `names` names contain, 0 to 1."""
+    maximum = _GENERIC_WEIGHT if word in GENERIC else 1.0
     rarity = 1 - log(max(frequency, 1)) / log(max(names, _SMALLEST_REGISTER))
-    return min(most, max(0.0, rarity))
+    return min(maximum, max(0.0, rarity))
 
 
-def name_standing(query: Query, name: Name, order: int, weigh: Weigh) -> NameStanding:
-    """How a name stands against the asked one; an exact match is 100 whatever its kind."""
+def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
+    """The match of a name; an exact one scores 100 regardless of its kind."""
     if _is_equal(query.name, name.folded):
-        return NameStanding(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
+        return NameMatch(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
     accepted, points = _by_words(query, name, weigh)
-    whole = _WHOLE_SHARE * _whole_likeness(query.name, name.folded)
+    whole = _WHOLE_SHARE * _whole_similarity(query, name.folded, weigh)
     weight_of_kind = KIND_WEIGHT[name.kind] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
     score = round(max(points, whole) * weight_of_kind, 1)
-    literal = _literal(query, name.text)
-    return NameStanding(
-        accepted or whole > 0, exact=False, score=score, literal=literal, order=order
+    return NameMatch(
+        accepted or whole > 0,
+        exact=False,
+        score=score,
+        # A higher value requires equality.
+        literal=_has_queried_form(query, name.text),
+        order=order,
     )
 
 
-def _is_equal(asked: Folded, there: Folded) -> bool:
-    return asked.key == there.key and same_spelling(asked.spelled, there.spelled)
+def _is_equal(query: Folded, name: Folded) -> bool:
+    return query.key == name.key and same_spelling(query.spelled, name.spelled)
 
 
 def _literal(query: Query, text: str) -> int:
@@ -134,68 +137,85 @@ def _literal(query: Query, text: str) -> int:
         return 3
     if fold_text(text).spelled == query.plain:
         return 2
+    return _has_queried_form(query, text)
+
+
+def _has_queried_form(query: Query, text: str) -> int:
     return int(bool(query.form) and form_of(text) == query.form)
 
 
-def _whole_likeness(asked: Folded, there: Folded) -> float:
-    """That of two names written as one word each; 0 where they are not the same but for typos.
+def is_informative(words: Iterable[str], weigh: Weigh) -> bool:
+    """True if words together have the information that acceptance requires."""
+    return sum(map(weigh, words)) >= ACCEPTED_INFORMATION
 
-    A generic word alone is likened to none: `Danmark` is two letters from `4C Danmark`.
+
+def whole_edits(letters: int) -> int:
+    """The maximum edits between an accepted name and a query of this length."""
+    # The name may be longer by as many letters, and an edit costs the share of a letter.
+    allowed = (edits for edits in (2, 1) if EXACT * letters / (letters + edits) >= _SIMILAR_WHOLE)
+    return next(allowed, 0)
+
+
+def _whole_similarity(query: Query, name: Folded, weigh: Weigh) -> float:
+    """The similarity of two names without spaces; 0 if they differ by more than typos.
+
+    A common word alone is similar to no name: `Danmark` is two letters from `4C Danmark`.
     """
-    one, other = asked.key, there.key
-    if (
-        asked.words in GENERIC
-        or one == other
-        or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS
-    ):
+    queried = query.name
+    one, other = queried.key, name.key
+    if queried.words == name.words or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS:
         return 0.0
-    found = similarity(asked, there)
-    return found if found >= _LIKE_WHOLE else 0.0
+    if " " not in queried.words and not is_informative(queried.tokens, weigh):
+        return 0.0
+    score = similarity(queried, name)
+    return score if score >= _SIMILAR_WHOLE else 0.0
 
 
 def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
-    """Whether the name is accepted for its words, and their points."""
-    asked, there = query.name.tokens, name.folded.tokens
-    pairs = align(asked, there, begun=query.begun)
+    """Acceptance and points by words."""
+    queried, named = query.name.tokens, name.folded.tokens
+    pairs = align(queried, named, last_is_prefix=query.last_is_prefix)
     if not pairs:
         return False, 0.0
-    weights = [weigh(word) for word in there]
-    told = [(_worth(pair, asked, weights, weigh), pair.likeness) for pair in pairs]
-    information = sum(worth * like for worth, like in told)
-    others = _others(asked, pairs)
-    confirmed = any(collapsed(word) in name.places for word in others)
-    missing = sum(weigh(word) for word in others if not _may_stand_beside(word, query, name))
-    share = information / ((sum(worth for worth, _ in told) + missing) or 1.0)
-    own = sum(weights[: own_words(there)]) or 1.0
+    weights = [weigh(word) for word in named]
+    matching = [(_pair_weight(pair, queried, weights, weigh), pair.similarity) for pair in pairs]
+    information = sum(pair_weight * similarity for pair_weight, similarity in matching)
+    unmatched = _unmatched(queried, pairs)
+    has_place = any(collapsed(word) in name.places for word in unmatched)
+    has_context = any(queried[n] in query.context for pair in pairs for n in pair.query)
+    missing = sum(weigh(word) for word in unmatched if not _is_context(word, query, name))
+    query_share = information / ((sum(pair_weight for pair_weight, _ in matching) + missing) or 1.0)
+    name_weight = sum(weights[: words_before_owner(named)]) or 1.0
     points = (
-        _ASKED * share
-        + _NAMED * min(1.0, information / own)
-        + _FIRST * any(pair.asked[0] == 0 == pair.there[0] for pair in pairs)
-        + _CONFIRMED * confirmed
+        _QUERY_SHARE * query_share
+        + _NAME_SHARE * min(1.0, information / name_weight)
+        + _FIRST_WORD * any(pair.query[0] == 0 == pair.name[0] for pair in pairs)
+        + _PLACE_WORD * has_place
+        + _CONTEXT_WORD * has_context
     )
-    telling = information >= ACCEPTED_INFORMATION or _has_all(asked, pairs)
-    return points >= ACCEPTED_SCORE and telling, points
+    informative = information >= ACCEPTED_INFORMATION or _has_all(queried, pairs)
+    return points >= ACCEPTED_SCORE and informative, points
 
 
-def _worth(pair: Pair, asked: list[str], weights: list[float], weigh: Weigh) -> float:
-    """What a pair tells; a common word that is asked tells no more where it is not quite there."""
-    there = sum(weights[place] for place in pair.there)
-    if pair.likeness == 1:
-        return there
-    return min(there, sum(weigh(asked[place]) for place in pair.asked))
+def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: Weigh) -> float:
+    """The weight of the name's words, or that of the query's if they differ and it is less."""
+    named = sum(weights[n] for n in pair.name)
+    if pair.similarity == 1:
+        return named
+    return min(named, sum(weigh(queried[n]) for n in pair.query))
 
 
-def _others(asked: list[str], pairs: list[Pair]) -> list[str]:
-    """The asked words that the name has not."""
-    paired = {place for pair in pairs for place in pair.asked}
-    return [word for place, word in enumerate(asked) if place not in paired]
+def _unmatched(queried: list[str], pairs: list[Pair]) -> list[str]:
+    """The queried words that the name lacks."""
+    matched = {n for pair in pairs for n in pair.query}
+    return [word for n, word in enumerate(queried) if n not in matched]
 
 
-def _may_stand_beside(word: str, query: Query, name: Name) -> bool:
-    return word in query.beside or collapsed(word) in name.places
+def _is_context(word: str, query: Query, name: Name) -> bool:
+    return word in query.context or collapsed(word) in name.places
 
 
-def _has_all(asked: list[str], pairs: list[Pair]) -> bool:
-    """Whether the name has every asked word, and they are more than one."""
-    equal = sum(len(pair.asked) for pair in pairs if pair.likeness == 1)
-    return equal == len(asked) > 1
+def _has_all(queried: list[str], pairs: list[Pair]) -> bool:
+    """True if the query has at least two words and the name has every one of them."""
+    equal = sum(len(pair.query) for pair in pairs if pair.similarity == 1)
+    return equal == len(queried) > 1

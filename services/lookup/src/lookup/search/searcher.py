@@ -1,4 +1,4 @@
-"""Searches by name and address: one index a country, in threads of their own."""
+"""Searches by name and address: one index per country, in threads of their own."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
+from time import perf_counter
 from typing import TypeVar
 
 from prometheus_client import Gauge, Histogram
@@ -25,38 +26,44 @@ from lookup.search.index.search_index import SearchIndex
 from lookup.search.suggesting import Suggested
 
 _SECONDS = Histogram(
-    "search_seconds",
-    "A search in the index, waiting for a thread included",
+    "search_duration_seconds",
+    "Duration of an index search, including the wait for a thread",
     ["country", "type"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
 )
+_WAITS = Histogram(
+    "search_thread_wait_seconds",
+    "Wait of a search for a thread",
+    ["type"],
+    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
+)
 T = TypeVar("T")
 
-_SIZE = Gauge("index_companies", "Companies in the index", ["country"])
+_SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
 
 
-#: Processes that make an index, 75 MB each; a container may have fewer processors than it sees.
+#: Maximum worker processes that build an index, 75 MB each; a container may have fewer processors.
 _BUILDERS = 2
 
 
 class IndexInUse(Exception):
-    """Two processes must not share an index: each applies the same changes to it."""
+    """Another process uses the index; only one may open it."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSearches:
-    """`Searches` and `Suggestions` in the process' own indexes."""
+    """`Searches` and `Suggestions` in the indexes of this process."""
 
     indexes: Mapping[Country, SearchIndex]
     followers: Mapping[Country, Follower]
     pool: ThreadPoolExecutor
-    #: Of its own, so that whoever types never waits for slow searches.
+    #: Separate threads, so that suggestions never wait for slow searches.
     suggest_pool: ThreadPoolExecutor
 
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         index = self._answering(country)
         with _SECONDS.labels(country, "name").time():
-            hits = await _bounded(self.pool, partial(index.search_names, name, limit))
+            hits = await _bounded(self.pool, "name", partial(index.search_names, name, limit))
         return [SearchHit(hit.key, hit.score, hit.matched_name) for hit in hits]
 
     async def by_address(
@@ -64,36 +71,43 @@ class IndexSearches:
     ) -> Sequence[SearchHit]:
         index = self._answering(country)
         with _SECONDS.labels(country, "address").time():
-            hits = await _bounded(self.pool, partial(index.search_addresses, address, limit))
+            search = partial(index.search_addresses, address, limit)
+            hits = await _bounded(self.pool, "address", search)
         return [SearchHit(hit.key, hit.score) for hit in hits]
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         index = self._answering(country)
         with _SECONDS.labels(country, "suggest").time():
-            return await _bounded(self.suggest_pool, partial(index.suggest, text, limit))
+            search = partial(index.suggest, text, limit)
+            return await _bounded(self.suggest_pool, "suggest", search)
 
     async def health(self) -> str | None:
-        """A health check: None, or a word on what is wrong."""
+        """A health check: None, or the reason."""
         building = [country for country, it in self.followers.items() if not it.can_answer]
         return f"being built: {', '.join(building)}" if building else None
 
     def _answering(self, country: Country) -> SearchIndex:
         if not self.followers[country].can_answer:
-            raise Unavailable("the search index is still being built")
+            raise Unavailable("the search index is being built")
         return self.indexes[country]
 
 
-async def _bounded(pool: ThreadPoolExecutor, search: Callable[[Budget], T]) -> T:
-    """Search in a thread; the thread stops soon after the caller is cancelled."""
-    budget = Budget()
+async def _bounded(pool: ThreadPoolExecutor, kind: str, search: Callable[[Budget], T]) -> T:
+    """Searches in a thread, which stops soon after the caller is cancelled."""
+    budget, submitted_at = Budget(), perf_counter()
+
+    def run() -> T:
+        _WAITS.labels(kind).observe(perf_counter() - submitted_at)
+        return search(budget)
+
     try:
-        return await asyncio.get_running_loop().run_in_executor(pool, search, budget)
+        return await asyncio.get_running_loop().run_in_executor(pool, run)
     finally:
         budget.abandon()
 
 
 @asynccontextmanager
-async def followed_indexes(  # noqa: PLR0913 (what an index needs to live)
+async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
     register: Database,
     countries: Sequence[Country],
     *,
@@ -102,12 +116,12 @@ async def followed_indexes(  # noqa: PLR0913 (what an index needs to live)
     interval: timedelta,
     random: Random,
 ) -> AsyncIterator[IndexSearches]:
-    """The countries' indexes, opened from their saved copies and followed while the body runs."""
+    """The countries' indexes, opened from their saved copies and updated while the body runs."""
     async with AsyncExitStack() as stack:
         builders = await stack.enter_async_context(workers(min(processors(), _BUILDERS)))
         pool, suggest_pool = (
-            stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=what))
-            for what in ("search", "suggest")
+            stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=name))
+            for name in ("search", "suggest")
         )
         indexes: dict[Country, SearchIndex] = {}
         followers: dict[Country, Follower] = {}

@@ -1,9 +1,9 @@
-"""One spelling for a street's name, whichever abbreviations and endings it is written with.
+"""Normalisation of street names: abbreviations and endings get one spelling.
 
-The tables join what DAWA's dictionaries hold for Danish (`gl` is `gammel`) with the forms of bokmål
-and nynorsk (`gt`, `gata`, `gaten` are `gate`). Danish and Norwegian words for the same kind of
-street become one, which also lets a Dane write a Norwegian street. The kind is parted from the name
-before it (`Storgata` is `stor gade`), so that two streets are not alike for being streets.
+The tables join DAWA's dictionaries for Danish (`gl` is `gammel`) with the forms of bokmål and
+nynorsk (`gt`, `gata`, `gaten` are `gate`). Danish and Norwegian words for the same kind of street
+become one, so that a Danish spelling matches a Norwegian street. The kind is separated from the
+name (`Storgata` is `stor gade`), so that a common kind does not make two streets similar.
 """
 
 import re
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from lookup.search.folding import Folded, fold_text
 
-#: The kinds of street by every way of writing them as a word of their own.
+#: The kinds of street, by their spellings as separate words.
 KINDS = {
     "gade": ("gade", "gaden", "gate", "gata", "gaten", "gatan", "gd", "gt", "g"),
     "vej": ("vej", "vejen", "vei", "veien", "veg", "vegen", "vn", "v"),
@@ -22,11 +22,11 @@ KINDS = {
     "strade": ("stræde", "strædet", "stredet", "strede", "str"),
     "terrasse": ("terrasse", "terrassen", "terr"),
 }
-#: The endings that are written on to the name before them (`Storgt`, `Kirkevn`).
+#: Endings that are joined to the name (`Storgt`, `Kirkevn`).
 ENDINGS = ("gade", "gaden", "gate", "gata", "gaten", "gt", "vej", "vejen", "vei", "veien", "veg",
            "vegen", "vn", "plads", "pladsen", "plass", "plassen", "torv", "torvet", "torg",
            "torget")  # fmt: skip
-#: Words before the kind, and what they are short for.
+#: Abbreviated words before the kind.
 SHORT_FORMS = {
     "gammel": ("gl", "gml", "gamle", "gamla", "gammel"),
     # "St." is both Sankt and Store.
@@ -62,9 +62,9 @@ _ROMAN = {
     "xi": 11, "xii": 12, "xiii": 13, "xiv": 14, "xv": 15, "xvi": 16,
 }  # fmt: skip
 _NUMERAL = re.compile(r"(\d{1,2})(?:e|de|te)?s?|(\w+?)s?")
-_MOST_INITIALS = 3
+_MAX_INITIALS = 3
 
-#: However a post box is written, with its number and what stands behind that.
+#: A post box in any spelling, with its number and the rest.
 PO_BOX = re.compile(
     r"^(?:(?:post|p\W{0,2}(?:o\W{0,2})?)\s?(?:box|boks)|p\W{0,2}b|box|boks|postbokis)\b\.?"
     r"(?=\W*(?:nr\.?\s*)?\d|\s*$)",
@@ -87,14 +87,14 @@ _CUT_KIND = {"g": "gade", "v": "vej"}
 
 @lru_cache(maxsize=65_536)
 def fold_street(text: str) -> Folded:
-    """A street's name, its kind a word of its own; kept, because many companies share a street."""
+    """A street's name with its kind as a separate word; cached, because companies share streets."""
     words = _DOT.sub(". ", PO_BOX.sub("postboks", text.strip())).split()
-    spelled = [_word(word, last=place == len(words) - 1) for place, word in enumerate(words)]
+    spelled = [_word(word, last=position == len(words) - 1) for position, word in enumerate(words)]
     return fold_text(" ".join(_with_numerals(spelled)))
 
 
 def abbreviates(street: str, other: str) -> bool:
-    """Whether two folded streets differ only in words that one of them cuts to their initials.
+    """True if two folded streets differ only in words that one of them cuts to initials.
 
     `h c andersens boulevard` and `hc andersens boulevard` abbreviate `hans christian andersens
     boulevard`. At least one word that is no kind of street must be written in full in both.
@@ -102,31 +102,31 @@ def abbreviates(street: str, other: str) -> bool:
     words, others = street.split(" "), other.split(" ")
     shared = {word for word in words if len(word) > 1}.intersection(others)
     return bool(shared.difference(KINDS)) and (
-        _initials_stand_for(words, others) or _initials_stand_for(others, words)
+        _abbreviates(words, others) or _abbreviates(others, words)
     )
 
 
-def _initials_stand_for(short: list[str], full: list[str]) -> bool:
+def _abbreviates(short: list[str], full: list[str]) -> bool:
     if not short or not full:
         return not short and not full
     if short[0] == full[0]:
-        return _initials_stand_for(short[1:], full[1:])
+        return _abbreviates(short[1:], full[1:])
     initials, written = short[0], full[: len(short[0])]
-    stands = len(written) == len(initials) <= _MOST_INITIALS and all(
+    matches = len(written) == len(initials) <= _MAX_INITIALS and all(
         word[0] == initial and len(word) > 1
         for initial, word in zip(initials, written, strict=True)
     )
-    return stands and _initials_stand_for(short[1:], full[len(initials) :])
+    return matches and _abbreviates(short[1:], full[len(initials) :])
 
 
 def _with_numerals(words: list[str]) -> list[str]:
     """A street's words with its monarch's number in digits: `VII's`, `7.s` and `den Syvendes`."""
     folded = [fold_text(word).words for word in words]
-    for place, word in enumerate(folded[:-2], start=1):
-        at = place + (folded[place] == "den")
+    for position, word in enumerate(folded[:-2], start=1):
+        at = position + (folded[position] == "den")
         if word in _MONARCHS and (number := _numeral(folded[at])):
             genitive = folded[at + 1 : at + 2] == ["s"]
-            return [*words[:place], str(number), *words[at + 1 + genitive :]]
+            return [*words[:position], str(number), *words[at + 1 + genitive :]]
     return words
 
 
@@ -139,14 +139,14 @@ def _numeral(word: str) -> int | None:
     return _ROMAN.get(found[2]) or _ORDINALS.get(found[2])
 
 
-def own_words(street: str) -> str:
-    """A folded street's words without its kind, which it shares with half the country."""
+def proper_words(street: str) -> str:
+    """A folded street's words without its kind, which many streets share."""
     name, _, kind = street.rpartition(" ")
     return name if name and kind in KINDS else street
 
 
 def names_kind(text: str) -> bool:
-    """Whether a text ends in a kind of street, as street names mostly do and others rarely."""
+    """True if a text ends in a kind of street, as most street names do."""
     return fold_street(text).words.rsplit(" ", 1)[-1] in KINDS
 
 
@@ -160,10 +160,10 @@ def _word(word: str, *, last: bool) -> str:
 
 
 def _parted(word: str, spelled: str) -> str | None:
-    """The name and the kind of a street written as one word; None where it ends in no kind."""
+    """Name and kind of a street written as one word; None if it ends in no kind."""
     if cut := _CUT_ENDING.match(word):
         return f"{cut[1]} {_CUT_KIND[cut[2] or cut[3]]}"
-    # A harbour (`havn`) is no road.
+    # A harbour (`havn`) is not a road.
     if spelled.endswith("havn") or not (ending := _ENDING.match(spelled)):
         return None
     return f"{ending[1]} {_KIND_OF[ending[2]]}"

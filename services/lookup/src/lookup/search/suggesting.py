@@ -1,8 +1,8 @@
-"""Suggestions while a name is typed: what it may be the beginning of, and who comes first.
+"""Readings of a partly typed name.
 
-A letter that people write in several ways is looked for in each of them, one way throughout a name:
-`Ærø` is found by `aer`, `aero` and `aro`. Unlike in a search the letters are not collapsed: to who
-has typed `moe`, all that begins with `mo` would be noise.
+A letter with several spellings is searched in each of them, consistently throughout a name: `Ærø`
+is found by `aer`, `aero` and `aro`. Unlike in a search the letters are not collapsed: `moe` does
+not suggest every name that begins with `mo`.
 """
 
 from dataclasses import dataclass
@@ -11,37 +11,37 @@ from itertools import product
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey
-from lookup.search.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_begun_form
+from lookup.search.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_partial_form
 
-#: Letters from which on a typed text or word may have one typo, and two.
+#: Minimum letters of a typed text or word for one typo, and for two.
 _ONE_TYPO_FROM, _TWO_TYPOS_FROM = 4, 8
 
 
 class Suggested(NamedTuple):
     key: CompanyKey
-    #: 0 to 100; 100 exactly when what was typed is the whole name.
+    #: 0 to 100; 100 exactly if the whole name was typed.
     score: float
 
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What was typed so far of a name, as it is meant in different ways; often all are the same."""
+    """The readings of a typed text; often all are the same."""
 
-    #: All of it, a legal form included that may become a word (`Nordisk As`, `Nordisk Asfalt`).
+    #: All of it, including a legal form that may become a word (`Nordisk As`, `Nordisk Asfalt`).
     beginning: Folded
     #: Without the legal form at its end.
     whole: Folded
-    #: Without the legal form at its end, be it only begun.
+    #: Without the legal form at its end, even an incomplete one.
     stem: Folded
 
 
 def read_typed(text: str) -> Typed:
-    """Total for any text that is not blank."""
-    return Typed(fold_beginning(text), fold_name(text), without_begun_form(text))
+    """Accepts any text that is not blank."""
+    return Typed(fold_beginning(text), fold_name(text), without_partial_form(text))
 
 
 def writings(spelled: str) -> list[str]:
-    """A folded text in every way to write its special letters: at most eight."""
+    """A folded text in every spelling of its special letters: at most eight."""
     if spelled.isascii():
         return [spelled]
     special = tuple(letter for letter in SPELLINGS if letter in spelled)
@@ -55,5 +55,5 @@ def _tables(special: tuple[str, ...]) -> list[dict[int, str]]:
 
 
 def typos_allowed(letters: int) -> int:
-    """How many typos a text of so many letters may have; in a short one any would be a guess."""
+    """The maximum typos of a text of this length; a short text with more matches too many names."""
     return (letters >= _ONE_TYPO_FROM) + (letters >= _TWO_TYPOS_FROM)

@@ -1,26 +1,26 @@
-"""Spellings that mean the same in company names, each table with its source."""
+"""Equivalent spellings in company names, each table with its source."""
 
 from typing import Final
 
-#: Danish forms of association that stand before a name and are abbreviated with a slash.
-#: Source: the names in CVR, which has both spellings of each.
+#: Danish forms of association that precede a name and are abbreviated with a slash. Source: the
+#: names in CVR, which has both spellings of each.
 SLASHED: Final = {
     "a/b": "andelsboligforeningen",
     "e/f": "ejerforeningen",
     "g/f": "grundejerforeningen",
     "h/f": "haveforeningen",
-    # What follows is the owner of a Danish trade name: `Solens Café v/ Anna Prøve`.
+    # The rest is the owner of a Danish trade name: `Solens Café v/ Anna Prøve`.
     "v/": "ved ",
 }
 
-#: Where a name goes on with its owner.
+#: Introduces the owner of a trade name.
 OWNER_MARK: Final = "ved"
 
-#: Words between others that tell no company from another; `&` and `+` are parted from words anyhow.
-#: Source: the names in both registers, and their branches of foreign companies.
+#: Connectors, which do not distinguish companies; `&` and `+` are no words anyway. Source: the
+#: names in both registers, and their branches of foreign companies.
 CONNECTORS: Final = frozenset({"og", "and", "und", "et"})
 
-#: One word for another. Source: Retskrivningsordbogen (Dansk Sprognævn) for `kgl.`, `sct.`, `skt.`,
+#: Equivalent words. Source: Retskrivningsordbogen (Dansk Sprognævn) for `kgl.`, `sct.`, `skt.`,
 #: `brdr.` and `eftf.`; the English ones are those of international groups in both registers.
 SAME_WORD: Final = {
     "kgl": "kongelige",
@@ -32,11 +32,25 @@ SAME_WORD: Final = {
     "co": "company",
     "intl": "international",
     "bros": "brothers",
+    # Numbers up to twelve are written as words or digits; `en` is also an article.
+    "to": "2",
+    "tre": "3",
+    "fire": "4",
+    "fem": "5",
+    "seks": "6",
+    "syv": "7",
+    "sju": "7",
+    "otte": "8",
+    "åtte": "8",
+    "ni": "9",
+    "ti": "10",
+    "elleve": "11",
+    "tolv": "12",
 }
 
-#: One abbreviation for each legal form that is written in several ways, by folded words together.
-#: Source: the lists of legal forms of both registers (organisasjonsformer, virksomhedsformer), and
-#: for foreign companies their English names.
+#: One abbreviation for each legal form with several spellings, by its folded words. Source: the
+#: lists of legal forms of both registers (organisasjonsformer, virksomhedsformer), and for foreign
+#: companies their English names.
 SAME_FORM: Final = {
     "aktieselskab": "as",
     "aktieselskabet": "as",
@@ -57,9 +71,9 @@ SAME_FORM: Final = {
     "limited": "ltd",
 }
 
-#: Words that tell one company from another in no register, however few of a small one have them,
-#: as folded words. Source: those that more than 4 in 1,000 names of a sample of either register
-#: have, but for places, proper names and trades that a company may be called by alone.
+#: Generic words, as folded words: they distinguish companies in no register, however rare they are
+#: in a small one. Source: the words of more than 4 in 1,000 names of a sample of either register,
+#: except places, proper names and trades that a company may be called by alone.
 GENERIC: Final = frozenset({
     "holding", "invest", "group", "gruppen", "nordic", "nordisk", "scandinavia", "dansk",
     "danske", "norsk", "norske", "danmark", "danmarks", "denmark", "norge", "norges", "norway",
@@ -71,7 +85,7 @@ GENERIC: Final = frozenset({
     "import", "export", "handel",
 })  # fmt: skip
 
-#: The countries of the registers as people write them, by folded words.
+#: Names of the registers' countries, by folded words.
 COUNTRY_NAMES: Final = {
     "dk": frozenset({"danmark", "danmarks", "denmark"}),
     "no": frozenset({"norge", "norges", "noreg", "norway"}),

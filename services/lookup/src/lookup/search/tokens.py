@@ -1,4 +1,4 @@
-"""The words of a name as they are compared: initials together, synonyms as one, no connectors."""
+"""The words of a name as compared: initials joined, synonyms unified, connectors removed."""
 
 import re
 from collections.abc import Sequence
@@ -7,21 +7,21 @@ from lookup.search.synonyms import CONNECTORS, OWNER_MARK, SAME_WORD, SLASHED
 
 _SLASHED = re.compile(r"(?<!\w)(?:[aegh]/[bf](?!\w)|v/)", re.IGNORECASE)
 
-#: Words that are left out or replaced.
+#: Words that are dropped or replaced.
 _REWRITTEN = CONNECTORS.union(SAME_WORD)
 
 
 def expanded(text: str) -> str:
-    """A text with its slashed abbreviations written out, before folding would part them."""
+    """A text with slashed abbreviations written out, before folding would split them."""
     if "/" not in text:
         return text
     return _SLASHED.sub(lambda found: SLASHED.get(found[0].lower(), found[0]), text)
 
 
-def canonical(words: Sequence[str]) -> list[str]:
-    """Folded words as they are compared; of nothing but connectors, all of them."""
+def canonical(words: list[str]) -> list[str]:
+    """Folded words as compared, often the same list; if there are only connectors, all of them."""
     if _REWRITTEN.isdisjoint(words) and min(map(len, words), default=0) > 1:
-        return list(words)
+        return words
     found: list[str] = []
     initials: list[str] = []
     for word in (*words, ""):
@@ -33,9 +33,9 @@ def canonical(words: Sequence[str]) -> list[str]:
             initials.clear()
         if word and word not in CONNECTORS:
             found.append(SAME_WORD.get(word, word))
-    return found or list(words)
+    return found or words
 
 
-def own_words(words: Sequence[str]) -> int:
-    """How many words come before the mark of an owner's name; all of them where there is none."""
+def words_before_owner(words: Sequence[str]) -> int:
+    """The number of words before the mark of an owner's name; all if there is none."""
     return words.index(OWNER_MARK) if OWNER_MARK in words[1:] else len(words)

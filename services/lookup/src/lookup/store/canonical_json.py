@@ -1,4 +1,4 @@
-"""The public models as JSON bytes: what is stored, compared and sent, without a detour."""
+"""Canonical JSON of the public models: the bytes that are stored, compared and sent."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from common.contracts.contract import Contract
 
 
 def dump(model: Contract) -> bytes:
-    """UTF-8 JSON, the fields in their declared order, so that equal models are equal bytes."""
+    """UTF-8 JSON with the fields in declared order, so that equal models have equal bytes."""
     return model.model_dump_json().encode()
 
 

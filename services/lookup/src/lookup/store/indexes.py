@@ -1,9 +1,9 @@
-"""Indexes are made by a command (in Kubernetes a Job), never when a service starts."""
+"""Indexes, created by a command (in Kubernetes a Job), never when a service starts."""
 
 from pymongo import ASCENDING, IndexModel
 
 from common.mongo import Database
-from lookup.store.documents import COMPANIES, OUTBOX, PARTICIPANTS, UNITS
+from lookup.store.documents import COMPANIES, EVENT_BATCHES, OUTBOX, PARTICIPANTS, UNITS
 
 INDEXES = {
     COMPANIES: [
@@ -17,26 +17,33 @@ INDEXES = {
     ],
     PARTICIPANTS: [IndexModel([("holder", ASCENDING)], name="holder")],
     OUTBOX: [
-        # What is to be published, in order per company; it empties as the publisher goes on.
+        # Unpublished events, in order per company; it is nearly empty while the publisher runs.
         IndexModel(
             [("company", ASCENDING), ("revision", ASCENDING)],
             name="to_publish",
             partialFilterExpression={"published_at": None},
         ),
-        # What was published and has no receipt, the oldest first; it empties as receipts come.
+        # Published events without a receipt, the oldest first.
         IndexModel(
             [("published_at", ASCENDING), ("again_at", ASCENDING)],
             name="unconfirmed",
             partialFilterExpression={"again_at": {"$exists": True}},
         ),
-        IndexModel([("company", ASCENDING)], name="company"),
+        # The feed, with the fields that filters select by, and the feed of one company.
+        IndexModel(
+            [(field, ASCENDING) for field in ("position", "type", "company", "owner")],
+            name="feed",
+            partialFilterExpression={"position": {"$exists": True}},
+        ),
+        IndexModel([("company", ASCENDING), ("position", ASCENDING)], name="company_feed"),
         IndexModel([("expires_at", ASCENDING)], name="expiry", expireAfterSeconds=0),
     ],
+    EVENT_BATCHES: [IndexModel([("at", ASCENDING)], name="at")],
 }
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Makes what is missing; harmless when all are there. Gives their names."""
+    """Creates missing indexes; returns the names of all."""
     made = []
     for collection, models in INDEXES.items():
         made += [

@@ -1,4 +1,4 @@
-"""Which of several companies that fit equally well is the answer (spec/decisions.md section 3)."""
+"""The rank of companies that match a lookup equally well (spec/decisions.md section 3)."""
 
 from datetime import date
 from typing import NamedTuple
@@ -7,18 +7,18 @@ from common.contracts.company import Company, Status
 
 
 class Rank(NamedTuple):
-    """Who comes first of companies that match equally well.
+    """The order of companies that match equally well.
 
-    Active before ended, and last of those that have not ended a foreign company's own record, whose
-    branch here is the one that is meant; then larger, older, lower number.
+    Active before ended; a foreign company's own record after that of its branch; then larger,
+    older, and the lower number.
     """
 
     status: Status
-    #: As far as the register tells; of a class its lower end.
+    #: According to the register; the lower end of a class.
     employees: int
     founded: date | None
     number: int
-    #: Whether it is the record of a foreign company (UTLA) beside that of its branch (NUF).
+    #: True for the record of a foreign company (UTLA), whose branch (NUF) has its own.
     is_foreign: bool = False
 
 
@@ -42,15 +42,15 @@ def known_employees(exact: int | None, least: int | None) -> int:
 
 
 def day_of(text: str | None) -> date | None:
-    """A day of the contract; a register's impossible one ranks as none."""
+    """The day, or none for a date that does not exist."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
         return None
 
 
-#: Eight digits hold more employees than any country has.
-_MOST = 99_999_999
+#: Eight digits, more than the employees of any company.
+_MAX_EMPLOYEES = 99_999_999
 _NEVER = "9999-12-31"
 _LIFE = {Status.ACTIVE: "0", Status.ENDED: "2"}
 _BETWEEN_ACTIVE_AND_ENDED = "1"
@@ -59,10 +59,10 @@ _BETWEEN_ACTIVE_AND_ENDED = "1"
 def sort_text(company: Company) -> str:
     """A company's rank as a text that sorts the better company first.
 
-    MongoDB keeps it in an index, so that a phone number's answer is one indexed read.
+    MongoDB keeps it in an index, so that a lookup by phone is one indexed read.
     """
     rank = rank_of(company)
     life = _LIFE.get(rank.status, _BETWEEN_ACTIVE_AND_ENDED)
-    employees = min(rank.employees, _MOST)
+    employees = min(rank.employees, _MAX_EMPLOYEES)
     founded = rank.founded.isoformat() if rank.founded else _NEVER
-    return f"{life}|{_MOST - employees:08d}|{founded}|{rank.number:09d}"
+    return f"{life}|{_MAX_EMPLOYEES - employees:08d}|{founded}|{rank.number:09d}"

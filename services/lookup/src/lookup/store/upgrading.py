@@ -1,8 +1,8 @@
 """Companies that an earlier release stored.
 
-A release may read more out of a document than the one before, or read the same value otherwise.
-What is stored follows when the document is next read, with a new revision and without an event:
-nothing happened to the company (ADR 0020).
+A release may read more of a document than the one before, or read a value differently. The stored
+company is updated when its document is next read, with a new revision and without an event, since
+the company itself did not change (ADR 0020).
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,22 +17,22 @@ _FIELDS: Final = tuple(f'"{name}":'.encode() for name in Company.model_fields)
 
 
 def is_outdated(core: bytes) -> bool:
-    """Whether an earlier release stored the company: a field of this release is missing."""
+    """True if an earlier release stored the company: a field of this release is missing."""
     return not all(field in core for field in _FIELDS)
 
 
 def completed(core: bytes) -> bytes:
-    """The stored company with every field of this release; those it lacks are null."""
+    """The stored company with every field of this release; missing ones are null."""
     return dump(Company.model_validate_json(core)) if is_outdated(core) else core
 
 
 def as_read_now(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The old version as this release would have read it, as far as the new one tells."""
+    """The old version as this release would have read it, judged by the new one."""
     if "registered" in old or "registered" not in new:
         return old
     changed: dict[str, Any] = {}
     if new["founded"] is None and old.get("founded") == new["registered"]:
-        # Norway's date of registration stood in for a missing date of foundation.
+        # Norway's date of registration replaced a missing date of foundation.
         changed["founded"] = None
     if new["advertising_protected"] is None:
         changed["advertising_protected"] = None
@@ -45,7 +45,7 @@ def as_read_now(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, 
 def _is_the_same_abroad(
     old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, *, home: str
 ) -> bool:
-    """Whether a foreign address was only taken apart, and its country named."""
+    """True if a foreign address was only split into fields, and its country named."""
     if not old or not new or new["country"] in (None, home):
         return False
     text: str = new["text"]
@@ -53,7 +53,7 @@ def _is_the_same_abroad(
 
 
 def completed_owners(owners: bytes) -> bytes:
-    """The stored list with every field of this release; an earlier one knew no code of a role."""
+    """The stored list with every field of this release; earlier ones had no role codes."""
     if b'"role":' not in owners or b'"role_text":' in owners:
         return owners
     return orjson.dumps(owners_as_read_now(orjson.loads(owners), ()))

@@ -1,21 +1,27 @@
 """Deliveries in MongoDB."""
 
-from collections.abc import Sequence
+import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import AttemptStatus, DeliveryId, PublicAttempt
+from common.contracts.webhooks import (
+    AttemptStatus,
+    Delivery,
+    DeliveryId,
+    DeliveryQuery,
+    Webhook,
+)
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.recovering import Recovering
-from webhook_registry.domain.answers import rfc3339
 from webhook_registry.domain.bodies import Window
 from webhook_registry.ports import Retried
 from webhook_store.attempts import Attempts
-from webhook_store.delivery_models import ListedAttempt
-from webhook_store.models import Webhook
+from webhook_store.delivery_models import Listed, ListPosition
+from webhook_store.events import Events
+from webhook_store.headers import shown_headers
 from webhook_store.recoveries import Recovery
 from webhook_store.redelivery import NotRepeated, Redelivery
 
@@ -26,15 +32,47 @@ class StoredDeliveries:
 
     made: Attempts
     redelivery: Redelivery
+    events: Events
     recovering: Recovering
     delivery_queue: DeliveryQueue
 
-    async def attempts(
-        self, webhook: Webhook, status: AttemptStatus | None
-    ) -> Sequence[PublicAttempt]:
-        read = self.made.latest if status is None else self.redelivery.cancelled
-        listed = await read(webhook.id, generation=webhook.generation)
-        return [_public(attempt) for attempt in listed]
+    async def listed(
+        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
+    ) -> Listed:
+        is_cancelled = query.status is AttemptStatus.CANCELLED
+        read = self.redelivery.cancelled if is_cancelled else self.made.page
+        return await read(webhook.id, query, generation=webhook.generation, after=after)
+
+    async def find(self, webhook: Webhook, delivery_id: DeliveryId) -> Delivery | None:
+        generation = webhook.generation
+        shown = await self.redelivery.find(webhook.id, delivery_id, generation=generation)
+        if shown is None:
+            return None
+        attempts, bodies = await asyncio.gather(
+            self.made.of_delivery(shown.id, made=shown.attempts, generation=generation),
+            self.events.bodies([shown.event_id]),
+        )
+        body = bodies.get(shown.event_id)
+        sent_at = attempts[-1].attempted_at if attempts else shown.next_attempt_at
+        return Delivery(
+            delivery_id=shown.id,
+            event_id=shown.event_id,
+            event_type=shown.event_type,
+            occurred_at=shown.occurred_at,
+            status=shown.status,
+            reason=shown.reason,
+            next_attempt_at=shown.next_attempt_at,
+            body=None if body is None else body.bytes.decode(),
+            headers=dict(
+                shown_headers(
+                    shown.event_type,
+                    shown.id,
+                    sent_at or shown.occurred_at,
+                    own=webhook.headers,
+                )
+            ),
+            attempts=tuple(attempts),
+        )
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
@@ -57,22 +95,3 @@ class StoredDeliveries:
         return await self.recovering.ask(
             Recovery(call_id, webhook.id, webhook.generation, window.since, window.until)
         )
-
-
-def _public(attempt: ListedAttempt) -> PublicAttempt:
-    return PublicAttempt(
-        delivery_id=attempt.delivery_id,
-        event_id=attempt.event_id,
-        event_type=attempt.event_type,
-        attempt=attempt.attempt,
-        status=attempt.status,
-        response_code=attempt.response_code,
-        error=attempt.error,
-        duration_ms=attempt.duration_ms,
-        attempted_at=_text(attempt.attempted_at),
-        next_attempt_at=_text(attempt.next_attempt_at),
-    )
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else rfc3339(moment)

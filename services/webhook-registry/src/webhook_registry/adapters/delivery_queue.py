@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class DeliveryQueue:
-    """Publishes due deliveries; the dispatcher's sweeper finds unpublished ones."""
+    """Publishes due deliveries; the dispatcher's requeue job finds unpublished ones."""
 
     publisher: Publisher
 
@@ -25,4 +25,4 @@ class DeliveryQueue:
             for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)
         except (Unavailable, Unroutable) as error:
-            log.warning("deliveries.not_woken", count=len(tasks), reason=str(error))
+            log.warning("deliveries.not_queued", count=len(tasks), reason=str(error))

@@ -55,7 +55,7 @@ class Recovering:
             try:
                 await self.work()
             except Unavailable as outage:
-                log.warning("recoveries.outage", reason=str(outage))
+                log.warning("recoveries.unavailable", reason=str(outage))
             except Exception:
                 # A failed pass must not end the loop.
                 log.exception("recoveries.failed")

@@ -18,15 +18,15 @@ _THREADS = 16
 class SystemResolver:
     """`Resolver` over the system's resolver."""
 
-    def __init__(self, threads: ThreadPoolExecutor, *, limit: timedelta) -> None:
+    def __init__(self, threads: ThreadPoolExecutor, *, timeout: timedelta) -> None:
         self._threads = threads
-        self._limit = limit.total_seconds()
+        self._timeout = timeout.total_seconds()
 
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
         """Returns the addresses of a name; none if unknown or timed out."""
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(self._limit):
+            async with asyncio.timeout(self._timeout):
                 return await loop.run_in_executor(self._threads, _resolve, host, port)
         except (OSError, TimeoutError, UnicodeError):
             return ()
@@ -38,10 +38,10 @@ def _resolve(host: str, port: int) -> Sequence[Address]:
 
 
 @asynccontextmanager
-async def system_resolver(*, limit: timedelta) -> AsyncIterator[SystemResolver]:
+async def system_resolver(*, timeout: timedelta) -> AsyncIterator[SystemResolver]:
     """Opens a resolver for the body; leaving does not wait for pending lookups."""
     threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="resolver")
     try:
-        yield SystemResolver(threads, limit=limit)
+        yield SystemResolver(threads, timeout=timeout)
     finally:
         threads.shutdown(wait=False, cancel_futures=True)

@@ -1,18 +1,19 @@
 """Validation of request bodies; every error is reported with a hint."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import orjson
 
+from common.contracts.events import EventType
 from common.contracts.failures import FieldError
-from common.contracts.webhooks import WebhookStatus
+from common.contracts.webhooks import WebhookFilter, WebhookStatus
+from webhook_registry.domain.custom_headers import read_headers
 from webhook_registry.domain.destination import Destination, read_destination
 from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
 from webhook_registry.domain.subscription import read_events, read_filter
-from webhook_store.models import EventFilter
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -29,8 +30,9 @@ class Draft:
 
     destination: Destination
     events: tuple[str, ...]
-    filter: EventFilter | None
+    filter: WebhookFilter | None
     description: str | None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ class Changes:
     given: frozenset[str]
     destination: Destination | None = None
     events: tuple[str, ...] = ()
-    filter: EventFilter | None = None
+    filter: WebhookFilter | None = None
     description: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     status: WebhookStatus | None = None
 
 
@@ -55,19 +58,24 @@ class Window:
 
 def read_draft(body: bytes) -> Draft:
     """Reads the webhook to create; raises Rejected with every error."""
-    fields = _fields(body, required=("url", "events"), optional=("filter", "description"))
+    fields = _fields(
+        body, required=("url", "events"), optional=("filter", "description", "headers")
+    )
     read = _Reader(fields)
     url, events = read("url", read_destination), read("events", read_events)
     limits, description = read("filter", read_filter), read("description", _description)
+    headers = read("headers", read_headers) or {}
     if url is None or events is None or read.faults:
         raise _faulty(read.faults)
-    return Draft(url, events, limits, description)
+    return Draft(url, events, limits, description, headers)
 
 
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
     fields = _fields(
-        body, required=(), optional=("url", "events", "filter", "description", "status")
+        body,
+        required=(),
+        optional=("url", "events", "filter", "description", "headers", "status"),
     )
     read = _Reader(fields)
     changes = Changes(
@@ -76,11 +84,23 @@ def read_changes(body: bytes) -> Changes:
         events=read("events", read_events) or (),
         filter=read("filter", read_filter),
         description=read("description", _description),
+        headers=read("headers", read_headers) or {},
         status=read("status", _status),
     )
     if read.faults:
         raise _faulty(read.faults)
     return changes
+
+
+def read_test(body: bytes) -> EventType:
+    """Reads the type of the requested test event; raises Rejected with every error."""
+    if not body:
+        return EventType.WEBHOOK_TEST
+    read = _Reader(_fields(body, required=(), optional=("type",)))
+    kind = read("type", _event_type)
+    if read.faults:
+        raise _faulty(read.faults)
+    return kind or EventType.WEBHOOK_TEST
 
 
 def read_window(body: bytes, *, now: datetime) -> Window:
@@ -129,7 +149,7 @@ def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]
     faults = [_fault(name, "is required") for name in required if name not in document]
     known = (*required, *optional)
     faults += [
-        _fault(name[:100], f"there is no such field; there are {', '.join(known)}")
+        _fault(name[:100], f"unknown field; the fields are {', '.join(known)}")
         for name in document
         if name not in known
     ]
@@ -151,6 +171,13 @@ def _status(value: object) -> WebhookStatus:
         if value == status:
             return status
     raise Wrong(f"give one of {', '.join(WebhookStatus)}")
+
+
+def _event_type(value: object) -> EventType:
+    for kind in EventType:
+        if value == kind:
+            return kind
+    raise Wrong("give an event type; GET /api/event-types lists them")
 
 
 def _moment(value: object) -> datetime:

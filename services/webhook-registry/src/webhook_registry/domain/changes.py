@@ -1,13 +1,11 @@
 """Changes of a webhook."""
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from common.contracts.webhooks import DisabledReason, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
 from webhook_registry.domain.bodies import Changes
 from webhook_registry.domain.refusals import disabled_by_operator
-from webhook_store.models import Webhook
 
 
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
@@ -15,7 +13,7 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
 
     Raises Rejected for enabling a webhook that an operator disabled.
     """
-    after = replace(webhook, **_fields(changes))
+    after = webhook.model_copy(update=_fields(changes))
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
@@ -25,20 +23,21 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
             after = disabled(after, DisabledReason.OWNER, at=at)
         case None:
             pass
-    return webhook if after == webhook else replace(after, updated_at=at)
+    return webhook if after == webhook else after.model_copy(update={"updated_at": at})
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
     """Enables a webhook as a new generation, which deliveries in flight cannot disable."""
     if webhook.enabled:
         return webhook
-    return replace(
-        webhook,
-        status=WebhookStatus.ENABLED,
-        disabled_at=None,
-        disabled_reason=None,
-        generation=webhook.generation + 1,
-        updated_at=at,
+    return webhook.model_copy(
+        update={
+            "status": WebhookStatus.ENABLED,
+            "disabled_at": None,
+            "disabled_reason": None,
+            "generation": webhook.generation + 1,
+            "updated_at": at,
+        }
     )
 
 
@@ -46,20 +45,21 @@ def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webho
     """Disables a webhook; a disabled one keeps its time and reason."""
     if not webhook.enabled:
         return webhook
-    return replace(
-        webhook,
-        status=WebhookStatus.DISABLED,
-        disabled_at=at,
-        disabled_reason=reason,
-        generation=webhook.generation + 1,
-        updated_at=at,
+    return webhook.model_copy(
+        update={
+            "status": WebhookStatus.DISABLED,
+            "disabled_at": at,
+            "disabled_reason": reason,
+            "generation": webhook.generation + 1,
+            "updated_at": at,
+        }
     )
 
 
 def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
     """Disables a webhook so that its owner cannot enable it, even if already disabled."""
     stopped = disabled(webhook, DisabledReason.OPERATOR, at=at)
-    return replace(stopped, disabled_reason=DisabledReason.OPERATOR)
+    return stopped.model_copy(update={"disabled_reason": DisabledReason.OPERATOR})
 
 
 def _fields(changes: Changes) -> dict[str, Any]:
@@ -69,6 +69,8 @@ def _fields(changes: Changes) -> dict[str, Any]:
         "description": changes.description,
     }
     fields = {name: value for name, value in values.items() if name in changes.given}
+    if "headers" in changes.given:
+        fields |= {"headers": tuple(changes.headers), "new_headers": dict(changes.headers)}
     if changes.destination is not None:
         fields |= {"url": changes.destination.url, "host": changes.destination.host}
     return fields

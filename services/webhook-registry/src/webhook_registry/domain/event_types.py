@@ -7,7 +7,13 @@ from typing import Any, Final
 from pydantic.json_schema import models_json_schema
 
 from common.contracts.company import Country, ProductionUnit
-from common.contracts.events import Change, EventCompany, EventType
+from common.contracts.events import (
+    Change,
+    EventCompany,
+    EventType,
+    EventWebhook,
+    FailedDelivery,
+)
 from common.contracts.webhooks import EventTypeList, PublicEventType
 
 Schema = dict[str, Any]
@@ -28,10 +34,18 @@ DESCRIPTIONS: Final[Mapping[EventType, str]] = {
     EventType.EINVOICING_CHANGED: (
         "The e-invoicing identifiers of a company changed; `data.changes` has both lists."
     ),
-    EventType.WEBHOOK_TEST: "A test that the webhook's owner asked for; `data` is empty.",
+    EventType.WEBHOOK_TEST: "A test requested by the owner of the webhook; `data` is empty.",
+    EventType.WEBHOOK_FAILING: (
+        "A delivery of another webhook of yours failed three times; at most one a day for each."
+    ),
+    EventType.WEBHOOK_DISABLED: "Another webhook of yours was disabled by its failures or a 410.",
 }
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
+#: Types that are about a webhook and no company.
+_OF_WEBHOOKS: Final = frozenset(
+    {EventType.WEBHOOK_TEST, EventType.WEBHOOK_FAILING, EventType.WEBHOOK_DISABLED}
+)
 _NULL: Final[Schema] = {"type": "null"}
 
 
@@ -46,7 +60,7 @@ def event_types() -> EventTypeList:
 
 
 def _body(kind: EventType) -> Schema:
-    is_test = kind is EventType.WEBHOOK_TEST
+    of_company = kind not in _OF_WEBHOOKS
     schema = {
         "$schema": _DIALECT,
         "title": kind.value,
@@ -54,16 +68,31 @@ def _body(kind: EventType) -> Schema:
             id={"type": "string", "format": "uuid"},
             type={"const": kind.value},
             occurred_at={"type": "string", "format": "date-time"},
-            country=_NULL if is_test else {"enum": [country.value for country in Country]},
-            vat=_NULL if is_test else {"type": "string", "pattern": "^[0-9]{8,9}$"},
-            revision=_NULL if is_test else {"type": "integer", "minimum": 1},
-            data=_object() if is_test else _data(kind),
+            country={"enum": [country.value for country in Country]} if of_company else _NULL,
+            vat={"type": "string", "pattern": "^[0-9]{8,9}$"} if of_company else _NULL,
+            revision={"type": "integer", "minimum": 1} if of_company else _NULL,
+            data=_data(kind),
         ),
     }
-    return schema if is_test else {**schema, "$defs": _definitions()}
+    used = _used(schema, _definitions())
+    return {**schema, "$defs": used} if used else schema
 
 
 def _data(kind: EventType) -> Schema:
+    match kind:
+        case EventType.WEBHOOK_TEST:
+            return _object()
+        case EventType.WEBHOOK_FAILING:
+            return _object(
+                webhook=_reference("EventWebhook"), delivery=_reference("FailedDelivery")
+            )
+        case EventType.WEBHOOK_DISABLED:
+            return _object(webhook=_reference("EventWebhook"))
+        case _:
+            return _data_of_company(kind)
+
+
+def _data_of_company(kind: EventType) -> Schema:
     is_removed = kind is EventType.COMPANY_REMOVED
     parts = {
         "company": _NULL if is_removed else _reference("EventCompany"),
@@ -74,11 +103,33 @@ def _data(kind: EventType) -> Schema:
     return _object(**parts)
 
 
+def _used(schema: Schema, definitions: Schema) -> Schema:
+    """The definitions that a schema refers to, directly or through others."""
+    used: Schema = {}
+    texts = [str(schema)]
+    while texts:
+        text = texts.pop()
+        for name, part in definitions.items():
+            if name not in used and f"'#/$defs/{name}'" in text:
+                used[name] = part
+                texts.append(str(part))
+    return used
+
+
 @cache
 def _definitions() -> Schema:
     """Schemas of the body parts, in which every field is required."""
     _, schemas = models_json_schema(
-        [(model, "serialization") for model in (EventCompany, Change, ProductionUnit)],
+        [
+            (model, "serialization")
+            for model in (
+                EventCompany,
+                Change,
+                ProductionUnit,
+                EventWebhook,
+                FailedDelivery,
+            )
+        ],
         ref_template="#/$defs/{model}",
     )
     return {

@@ -48,7 +48,7 @@ def delivery_not_found() -> Rejected:
 def delivery_pending() -> Rejected:
     return _refused(
         FailureCode.DELIVERY_PENDING,
-        "the delivery is not finished: its next attempt is already scheduled",
+        "an attempt of this delivery is being made",
     )
 
 
@@ -76,5 +76,5 @@ def webhook_limit_reached(limit: int) -> Rejected:
 def idempotency_conflict() -> Rejected:
     return _refused(
         FailureCode.IDEMPOTENCY_CONFLICT,
-        "this Idempotency-Key was used for a request with another body; take a new key",
+        "this Idempotency-Key was used for a request with another body; use a new key",
     )

@@ -6,14 +6,14 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
-from common.contracts.webhooks import WebhookId, WebhookReply, WebhookRequest
-from webhook_registry.domain.answers import CREATED, location, public, rendered, reply, with_secret
+from common.contracts.webhooks import Webhook, WebhookId, WebhookReply, WebhookRequest
+from webhook_registry.domain.answers import CREATED, location, rendered, reply, with_secret
 from webhook_registry.domain.bodies import Draft, read_draft
 from webhook_registry.domain.refusals import webhook_limit_reached
 from webhook_registry.ports import Registrations
 from webhook_registry.usecases.destinations import Destinations
 from webhook_registry.usecases.idempotent import Clock, Idempotency
-from webhook_store.models import MadeBefore, OwnerIsFull, Registered, Webhook
+from webhook_store.models import MadeBefore, OwnerIsFull, Registered
 
 PATH = "/api/webhooks"
 
@@ -55,6 +55,8 @@ class CreateWebhook:
             events=draft.events,
             filter=draft.filter,
             description=draft.description,
+            headers=tuple(draft.headers),
+            new_headers=dict(draft.headers),
             created_at=now,
             updated_at=now,
         )
@@ -69,7 +71,7 @@ def _answer(made: Registered | MadeBefore, call_id: UUID) -> tuple[WebhookReply,
     is_own = isinstance(made, Registered) or made.call_id == call_id
     registered = made if isinstance(made, Registered) else made.registered
     place = location(registered.webhook)
-    without = rendered(public(registered.webhook))
+    without = rendered(registered.webhook)
     if is_own:
         return reply(CREATED, with_secret(registered), location=place), without
     return WebhookReply(status=CREATED, body=without, location=place, replayed=True), without

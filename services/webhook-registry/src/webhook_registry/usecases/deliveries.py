@@ -1,18 +1,22 @@
 """Test events, listing of deliveries, retries and recoveries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from common.contracts.contract import rfc3339_milliseconds
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import (
     AcceptedDelivery,
     AttemptList,
     DeliveryId,
     Recovered,
+    Webhook,
     WebhookReply,
     WebhookRequest,
 )
-from webhook_registry.domain.answers import ACCEPTED, OK, rendered, reply, rfc3339
-from webhook_registry.domain.bodies import read_window
+from webhook_registry.domain.answers import ACCEPTED, OK, rendered, reply
+from webhook_registry.domain.bodies import read_test, read_window
+from webhook_registry.domain.cursors import read_cursor, write_cursor
 from webhook_registry.domain.refusals import (
     delivery_not_found,
     delivery_pending,
@@ -21,13 +25,15 @@ from webhook_registry.domain.refusals import (
 from webhook_registry.ports import Deliveries, Events, Registrations, Retried
 from webhook_registry.usecases.idempotent import Clock, Idempotency
 from webhook_registry.usecases.manage import owned
-from webhook_store.models import Webhook, delivery_id
+from webhook_store.models import delivery_id
 
 
 @dataclass(frozen=True, slots=True)
 class SendTest:
     registrations: Registrations
     events: Events
+    #: An invented event of each type.
+    examples: Mapping[EventType, RegistryEvent]
     idempotency: Idempotency
     now: Clock
 
@@ -37,12 +43,18 @@ class SendTest:
         stored = await self.idempotency.repeated(request, path)
         if stored is not None:
             return stored
+        kind = read_test(request.body)
         webhook = await enabled(self.registrations, request)
         once = await self.idempotency.begin(request, path)
         if isinstance(once, WebhookReply):
             return once
-        event = RegistryEvent(
-            id=str(once.call_id), type=EventType.WEBHOOK_TEST, occurred_at=rfc3339(self.now())
+        event = self.examples[kind].model_copy(
+            update={
+                "id": str(once.call_id),
+                "occurred_at": rfc3339_milliseconds(self.now()),
+                # The type of `webhook.test` says so by itself.
+                "test": kind is not EventType.WEBHOOK_TEST,
+            }
         )
         await self.events.publish_for(webhook.id, event)
         document = AcceptedDelivery(delivery_id=delivery_id(event.id, webhook.id))
@@ -56,9 +68,27 @@ class ListDeliveries:
     deliveries: Deliveries
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a page of attempts, or of cancelled deliveries, newest first."""
         webhook = await owned(self.registrations, request)
-        attempts = await self.deliveries.attempts(webhook, request.status)
-        return reply(OK, AttemptList(deliveries=tuple(attempts)))
+        query = request.query
+        after = None if query.after is None else read_cursor(query.after)
+        listed = await self.deliveries.listed(webhook, query, after=after)
+        cursor = None if listed.last is None else write_cursor(listed.last)
+        return reply(OK, AttemptList(deliveries=tuple(listed.attempts), cursor=cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDelivery:
+    registrations: Registrations
+    deliveries: Deliveries
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a delivery, its request and its attempts."""
+        webhook = await owned(self.registrations, request)
+        delivery = await self.deliveries.find(webhook, DeliveryId(request.delivery_id))
+        if delivery is None:
+            raise delivery_not_found()
+        return reply(OK, delivery)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +98,7 @@ class RetryDelivery:
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 202 and schedules one more attempt of a finished delivery."""
+        """Returns 202 and schedules an attempt now, a scheduled one or one more."""
         webhook = await enabled(self.registrations, request)
         wanted = DeliveryId(request.delivery_id)
         retried = await self.deliveries.retry(

@@ -25,7 +25,7 @@ class Once:
     """Request under its key; created objects are named after `call_id`."""
 
     call_id: UUID
-    #: Whether the key was used by an earlier request.
+    #: True if the key was used by an earlier request.
     is_repeat: bool
     scope: KeyScope | None
 

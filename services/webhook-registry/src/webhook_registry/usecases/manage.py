@@ -1,42 +1,63 @@
 """Listing, reading, changing and deleting of webhooks, and secret rotation."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from pydantic import SecretStr
 
-from common.contracts.webhooks import WebhookReply, WebhookRequest
-from webhook_registry.domain.answers import NO_CONTENT, OK, listed, public, reply, with_secret
+from common.contracts.webhooks import Webhook, WebhookList, WebhookReply, WebhookRequest
+from webhook_registry.domain.answers import NO_CONTENT, OK, reply, with_secret
 from webhook_registry.domain.bodies import read_changes
 from webhook_registry.domain.changes import changed
 from webhook_registry.domain.refusals import webhook_not_found
-from webhook_registry.ports import Registrations
+from webhook_registry.ports import Health, Registrations
 from webhook_registry.usecases.destinations import Destinations
 from webhook_registry.usecases.idempotent import Clock
-from webhook_store.models import NewSecret, Webhook
+from webhook_store.models import NewSecret
+
+
+@dataclass(frozen=True, slots=True)
+class WithHealth:
+    """Adds their health to webhooks that are shown."""
+
+    health: Health
+    now: Clock
+
+    async def __call__(self, webhooks: Sequence[Webhook]) -> list[Webhook]:
+        health = await self.health.of([webhook.id for webhook in webhooks], at=self.now())
+        return [webhook.model_copy(update={"health": health[webhook.id]}) for webhook in webhooks]
+
+    async def one(self, webhook: Webhook) -> Webhook:
+        [shown] = await self([webhook])
+        return shown
 
 
 @dataclass(frozen=True, slots=True)
 class ListWebhooks:
     registrations: Registrations
+    with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        return reply(OK, listed(await self.registrations.of_owner(request.owner)))
+        webhooks = await self.with_health(await self.registrations.of_owner(request.owner))
+        return reply(OK, WebhookList(webhooks=tuple(webhooks)))
 
 
 @dataclass(frozen=True, slots=True)
 class ShowWebhook:
     registrations: Registrations
+    with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        return reply(OK, public(await owned(self.registrations, request)))
+        webhook = await owned(self.registrations, request)
+        return reply(OK, await self.with_health.one(webhook))
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWebhook:
     registrations: Registrations
     destinations: Destinations
+    with_health: WithHealth
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
@@ -53,7 +74,7 @@ class ChangeWebhook:
         )
         if webhook is None:
             raise webhook_not_found()
-        return reply(OK, public(webhook))
+        return reply(OK, await self.with_health.one(webhook))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +96,9 @@ class RotateSecret:
     registrations: Registrations
     new_secret: Callable[[], SecretStr]
     now: Clock
-    #: Time that a replaced secret signs beside the new one.
+    #: Time for which a replaced secret still signs, with the new one.
     overlap: timedelta
+    with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the new secret, which is shown once."""
@@ -87,7 +109,8 @@ class RotateSecret:
         registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
         if registered is None:
             raise webhook_not_found()
-        return reply(OK, with_secret(registered))
+        shown = await self.with_health.one(registered.webhook)
+        return reply(OK, with_secret(replace(registered, webhook=shown)))
 
 
 async def owned(registrations: Registrations, request: WebhookRequest) -> Webhook:

@@ -6,14 +6,23 @@ from datetime import timedelta
 
 from pydantic import SecretStr
 
+from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import Operation, WebhookReply, WebhookRequest
-from webhook_registry.ports import Deliveries, Events, IdempotencyKeys, Registrations, Resolver
+from webhook_registry.ports import (
+    Deliveries,
+    Events,
+    Health,
+    IdempotencyKeys,
+    Registrations,
+    Resolver,
+)
 from webhook_registry.usecases.create import CreateWebhook
 from webhook_registry.usecases.deliveries import (
     ListDeliveries,
     RecoverDeliveries,
     RetryDelivery,
     SendTest,
+    ShowDelivery,
 )
 from webhook_registry.usecases.destinations import Destinations
 from webhook_registry.usecases.event_types import ListEventTypes
@@ -24,6 +33,7 @@ from webhook_registry.usecases.manage import (
     ListWebhooks,
     RotateSecret,
     ShowWebhook,
+    WithHealth,
 )
 from webhook_store.addresses import Network
 
@@ -38,7 +48,10 @@ class Dependencies:
     registrations: Registrations
     keys: IdempotencyKeys
     deliveries: Deliveries
+    health: Health
     events: Events
+    #: An invented event of each type.
+    examples: Mapping[EventType, RegistryEvent]
     resolver: Resolver
     new_secret: Callable[[], SecretStr]
     now: Clock
@@ -50,7 +63,7 @@ class Policy:
 
     #: Maximum webhooks per owner.
     limit: int
-    #: Time that a replaced secret signs beside the new one.
+    #: Time for which a replaced secret still signs, with the new one.
     overlap: timedelta
     #: Retention of an `Idempotency-Key`.
     key_lifetime: timedelta
@@ -65,20 +78,24 @@ def operations(dependencies: Dependencies, policy: Policy) -> Mapping[Operation,
         dependencies.now,
     )
     destinations = Destinations(dependencies.resolver, policy.allowed_networks)
+    with_health = WithHealth(dependencies.health, now)
     idempotency = Idempotency(dependencies.keys, now, policy.key_lifetime)
     return {
         Operation.CREATE: CreateWebhook(
             registrations, destinations, idempotency, dependencies.new_secret, now, policy.limit
         ),
-        Operation.LIST: ListWebhooks(registrations),
-        Operation.GET: ShowWebhook(registrations),
-        Operation.CHANGE: ChangeWebhook(registrations, destinations, now),
+        Operation.LIST: ListWebhooks(registrations, with_health),
+        Operation.GET: ShowWebhook(registrations, with_health),
+        Operation.CHANGE: ChangeWebhook(registrations, destinations, with_health, now),
         Operation.DELETE: DeleteWebhook(registrations, now),
         Operation.ROTATE_SECRET: RotateSecret(
-            registrations, dependencies.new_secret, now, policy.overlap
+            registrations, dependencies.new_secret, now, policy.overlap, with_health
         ),
-        Operation.TEST: SendTest(registrations, dependencies.events, idempotency, now),
+        Operation.TEST: SendTest(
+            registrations, dependencies.events, dependencies.examples, idempotency, now
+        ),
         Operation.DELIVERIES: ListDeliveries(registrations, deliveries),
+        Operation.DELIVERY: ShowDelivery(registrations, deliveries),
         Operation.RETRY: RetryDelivery(registrations, deliveries, now),
         Operation.RECOVER: RecoverDeliveries(registrations, deliveries, now),
         Operation.EVENT_TYPES: ListEventTypes(),

@@ -1,8 +1,9 @@
 """Authentication, authorization and rate limiting of requests."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 import structlog
@@ -19,6 +20,7 @@ from gateway.domain.problems import (
     ServiceUnavailable,
     Unauthorized,
 )
+from gateway.domain.rates import Rate
 from gateway.ports import ApiKeys
 
 KEY_HEADER = "X-API-Key"
@@ -38,9 +40,9 @@ class Access:
 
     #: The scope that a key needs; None: any.
     scope: Scope | None = None
-    #: Whether the route may be used without a key.
+    #: True if the route may be used without a key.
     anonymous: bool = True
-    #: Whether requests are counted and keys are checked.
+    #: True if requests are counted and keys are checked.
     counted: bool = True
 
 
@@ -55,16 +57,19 @@ class AuthResult(NamedTuple):
 class Authenticator:
     """Checks keys and counts requests: by key, or by client address without a valid key."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the rates, and the dependencies of a key check)
         self,
         keys: ApiKeys,
         *,
         anonymous: RateLimiter,
-        keyed: RateLimiter,
+        keyed: Callable[[Rate | None], RateLimiter],
         unproven: RateLimiter,
         trusted_proxies: Sequence[Network],
+        now: Callable[[], datetime],
     ) -> None:
+        """`keyed` gives the limiter of keys with a rate; None is the rate of the settings."""
         self._keys = keys
+        self._now = now
         self._anonymous = anonymous
         self._keyed = keyed
         self._unproven = unproven
@@ -78,17 +83,17 @@ class Authenticator:
         text = presented_text(request)
         if text is None:
             refusal = None if access.anonymous else Unauthorized("an API key is needed")
-            return self._without_key(request, refusal)
+            return await self._without_key(request, refusal)
         presented = parse_key(text)
         if presented is None:
-            return self._without_key(request, _bad_key())
+            return await self._without_key(request, _bad_key())
         if presented.id in self._proven:
             return await self._with_presented(request, presented, access)
         return await self._with_unproven(request, presented, access)
 
-    def charge(self, key: ApiKey, requests: int) -> Quota:
+    async def charge(self, key: ApiKey, requests: int) -> Quota:
         """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
-        quota = self._keyed.take(key.id, requests)
+        quota = await self._keyed(key.rate).take(key.id, requests)
         if not quota.allowed:
             wait = max(1, quota.reset)
             raise RateLimited(
@@ -102,7 +107,7 @@ class Authenticator:
     ) -> AuthResult:
         """Charges the address before the key is read, and refunds a valid key."""
         client = self._client(request)
-        quota = self._unproven.take(client)
+        quota = await self._unproven.take(client)
         if not quota.allowed:
             return AuthResult(quota, refusal=_too_many(quota))
         admission = await self._with_presented(request, presented, access)
@@ -119,9 +124,9 @@ class Authenticator:
             return AuthResult(self._anonymous.look(self._client(request)), refusal=problem)
         if key is None:
             # Counted like a request without a key, which limits guessing.
-            return self._without_key(request, _bad_key())
+            return await self._without_key(request, _bad_key())
         self._remember(key)
-        return self._with_key(key, access)
+        return await self._with_key(key, access)
 
     def _remember(self, key: ApiKey) -> None:
         self._proven[key.id] = None
@@ -136,20 +141,21 @@ class Authenticator:
             raise
         except Exception:
             log.exception("keys.failed", key_id=presented.id)
-            raise InternalError("an internal error") from None
-        return key if key is not None and key.accepts(presented) else None
+            raise InternalError() from None
+        is_good = key is not None and key.accepts(presented, at=self._now())
+        return key if is_good else None
 
     def _client(self, request: web.BaseRequest) -> str:
         return client_of(request.remote, _forwarded(request), self._trusted_proxies)
 
-    def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
-        quota = self._anonymous.take(self._client(request))
+    async def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
+        quota = await self._anonymous.take(self._client(request))
         if not quota.allowed:
             refusal = _too_many(quota)
         return AuthResult(quota, refusal=refusal)
 
-    def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
-        quota = self._keyed.take(key.id)
+    async def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
+        quota = await self._keyed(key.rate).take(key.id)
         refusal: Problem | None = None
         if not quota.allowed:
             refusal = _too_many(quota)
@@ -159,7 +165,7 @@ class Authenticator:
 
 
 def _bad_key() -> Unauthorized:
-    return Unauthorized("the API key is unknown or revoked")
+    return Unauthorized("the API key is unknown, revoked or expired")
 
 
 def presented_text(request: web.BaseRequest) -> str | None:

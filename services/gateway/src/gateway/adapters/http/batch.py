@@ -13,7 +13,7 @@ from gateway.adapters.http.limits import Quota
 from gateway.domain.batch import parse_batch
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import Problem
-from gateway.usecases import LookUpAll
+from gateway.usecases.batches import LookUpAll
 
 BATCH_PATH = "/api/batch"
 
@@ -21,7 +21,7 @@ BATCH_PATH = "/api/batch"
 CACHE_CONTROL = "no-store"
 
 #: Counts further requests of a key, or raises RateLimited.
-Charge = Callable[[ApiKey, int], Quota]
+Charge = Callable[[ApiKey, int], Awaitable[Quota]]
 
 
 def batch_handler(
@@ -31,12 +31,12 @@ def batch_handler(
 
     async def look_up(request: web.Request) -> web.Response:
         lookups = parse_batch(await json_body(request))
-        passing = request[REQUEST_CONTEXT]
-        if passing.key is not None:
-            passing.quota = charge(passing.key, len(lookups) - 1)
-        results = await look_up_all(lookups, request_id=passing.request_id)
+        context = request[REQUEST_CONTEXT]
+        if context.key is not None:
+            context.quota = await charge(context.key, len(lookups) - 1)
+        results = await look_up_all(lookups, request_id=context.request_id)
         return web.Response(
-            body=_document(results, passing.request_id),
+            body=_document(results, context.request_id),
             headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: CACHE_CONTROL},
         )
 

@@ -10,27 +10,27 @@ from gateway.domain.problems import InvalidBody, UnsupportedMediaType
 JSON = "application/json"
 
 #: Seconds for a whole body to arrive.
-BODY_LIMIT = 10.0
+BODY_TIMEOUT = 10.0
 
-#: Whether the client sends the body only after `100 Continue`.
+#: True if the client sends the body only after `100 Continue`.
 CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
 
 
-async def json_body(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
+async def json_body(request: web.Request, *, timeout: float = BODY_TIMEOUT) -> bytes:
     """A JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
     if request.content_type != JSON and request.can_read_body:
         raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
-    return await body_of(request, limit=limit)
+    return await body_of(request, timeout=timeout)
 
 
-async def body_of(request: web.Request, *, limit: float = BODY_LIMIT) -> bytes:
+async def body_of(request: web.Request, *, timeout: float = BODY_TIMEOUT) -> bytes:
     """The whole body; raises InvalidBody when it is late or does not match its headers."""
     try:
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(timeout):
             await _send_continue(request)
             return await request.read()
     except TimeoutError:
-        raise InvalidBody(f"the body did not arrive within {limit:g} s") from None
+        raise InvalidBody(f"the body did not arrive within {timeout:g} s") from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidBody("the body does not match its headers") from None
 

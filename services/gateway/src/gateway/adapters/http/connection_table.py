@@ -16,7 +16,7 @@ def connections_within(files: int, wanted: int) -> int:
 
 class Evictable(Protocol):
     def evict(self) -> None:
-        """Closes the connection at once, to make room."""
+        """Closes the connection immediately, to make room."""
 
 
 class ConnectionTable:

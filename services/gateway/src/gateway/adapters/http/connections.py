@@ -27,7 +27,7 @@ from gateway.domain.problems import (
 from gateway.domain.query import Format
 
 #: Bytes and seconds for the rest of a body that no handler has read. The connection is closed
-#: after it; closing at once would reset it, and the client might lose the response.
+#: after it; closing immediately would reset it, and the client might lose the response.
 MAX_DISCARDED = 2 * 1024 * 1024
 DISCARD_TIMEOUT = 5.0
 #: Seconds for the whole head of a request, from the connection or from the head's first byte on.
@@ -120,7 +120,7 @@ class Connection(web.RequestHandler):
         self._shared = shared
         #: aiohttp drops its own reference before the last bytes are sent.
         self._socket: asyncio.Transport | None = None
-        #: Whether the connection is idle or a head is incomplete.
+        #: True if the connection is idle or a head is incomplete.
         self._waiting = True
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
@@ -224,7 +224,7 @@ class Connection(web.RequestHandler):
             self._end("send_timeout")
 
     def _end(self, reason: str) -> None:
-        """Closes the connection at once, discarding unsent data."""
+        """Closes the connection immediately, discarding unsent data."""
         if self._socket is not None:
             self._shared.metrics.closed(reason)
             self._socket.abort()
@@ -288,4 +288,4 @@ def _problem_of(status: int, error: BaseException | None) -> Problem:
         )
     if status < 500:
         return InvalidBody("the request cannot be read as HTTP/1.1, or its headers are too large")
-    return InternalError("an internal error")
+    return InternalError()

@@ -24,7 +24,7 @@ class RequestContext:
     search_type: str = "none"
 
 
-REQUEST_CONTEXT = web.RequestKey("passing", RequestContext)
+REQUEST_CONTEXT = web.RequestKey("request_context", RequestContext)
 
 
 def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:

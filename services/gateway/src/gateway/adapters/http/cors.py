@@ -31,7 +31,7 @@ def options_handler(origin: str) -> Callable[[web.Request], Awaitable[web.Respon
         headers |= {
             hdrs.ACCESS_CONTROL_ALLOW_METHODS: ALLOWED_METHODS,
             hdrs.ACCESS_CONTROL_ALLOW_HEADERS: (
-                "Authorization, If-None-Match, X-API-Key, X-Request-Id"
+                "Authorization, If-None-Match, traceparent, tracestate, X-API-Key, X-Request-Id"
             ),
             hdrs.ACCESS_CONTROL_MAX_AGE: PREFLIGHT_MAX_AGE,
         }

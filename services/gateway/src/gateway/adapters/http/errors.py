@@ -1,6 +1,5 @@
 """Problems as RFC 9457 documents, in JSON or XML."""
 
-from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -10,30 +9,6 @@ from gateway.adapters.http.rendering import xml_document
 from gateway.domain import problems
 from gateway.domain.problems import Problem
 from gateway.domain.query import Format
-
-STATUS: dict[type[Problem], HTTPStatus] = {
-    problems.MissingParameter: HTTPStatus.BAD_REQUEST,
-    problems.InvalidParameter: HTTPStatus.BAD_REQUEST,
-    problems.MultipleSearchParameters: HTTPStatus.BAD_REQUEST,
-    problems.InvalidBody: HTTPStatus.BAD_REQUEST,
-    problems.Unauthorized: HTTPStatus.UNAUTHORIZED,
-    problems.Forbidden: HTTPStatus.FORBIDDEN,
-    problems.CompanyNotFound: HTTPStatus.NOT_FOUND,
-    problems.WebhookNotFound: HTTPStatus.NOT_FOUND,
-    problems.DeliveryNotFound: HTTPStatus.NOT_FOUND,
-    problems.NotFound: HTTPStatus.NOT_FOUND,
-    problems.MethodNotAllowed: HTTPStatus.METHOD_NOT_ALLOWED,
-    problems.WebhookDisabled: HTTPStatus.CONFLICT,
-    problems.WebhookLimitReached: HTTPStatus.CONFLICT,
-    problems.DeliveryPending: HTTPStatus.CONFLICT,
-    problems.IdempotencyConflict: HTTPStatus.CONFLICT,
-    problems.BodyTooLarge: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-    problems.UnsupportedMediaType: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    problems.RateLimited: HTTPStatus.TOO_MANY_REQUESTS,
-    problems.InternalError: HTTPStatus.INTERNAL_SERVER_ERROR,
-    problems.ServiceUnavailable: HTTPStatus.SERVICE_UNAVAILABLE,
-    problems.LookupTimeout: HTTPStatus.GATEWAY_TIMEOUT,
-}
 
 MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
 
@@ -45,8 +20,8 @@ OUTAGE_RETRY_AFTER = 5
 def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
     document: dict[str, Any] = {
         "type": "urn:problem:" + problem.code.replace("_", "-"),
-        "title": problem.code.replace("_", " ").capitalize(),
-        "status": STATUS[type(problem)].value,
+        "title": problem.public.title,
+        "status": problem.public.status.value,
         "detail": problem.detail,
         "code": problem.code,
         "request_id": request_id,
@@ -55,6 +30,8 @@ def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
         document["errors"] = [
             {"parameter": error.parameter, "message": error.message} for error in problem.errors
         ]
+    if isinstance(problem, problems.CursorExpired):
+        document["oldest"] = problem.oldest
     return document
 
 
@@ -102,4 +79,4 @@ def problem_of_aiohttp(error: web.HTTPException) -> Problem:
         case web.HTTPBadRequest():
             return problems.InvalidBody("the request cannot be read")
         case _:
-            return problems.InternalError("an internal error")
+            return problems.InternalError()

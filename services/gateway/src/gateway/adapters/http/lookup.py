@@ -22,10 +22,10 @@ def lookup_handler(
     """The handler of `/api`, or of the endpoint of one search type."""
 
     async def look_up(request: web.Request) -> web.Response:
-        passing = request[REQUEST_CONTEXT]
+        context = request[REQUEST_CONTEXT]
         query = parse_lookup(parameters_of(request), typed=typed)
-        passing.search_type = query.search_type
-        reply = await lookups.find(query.request, request_id=passing.request_id)
+        context.search_type = query.search_type
+        reply = await lookups.find(query.request, request_id=context.request_id)
         headers = {
             ETAG: entity_tag(reply.tag, query.format),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,

@@ -18,18 +18,20 @@ class HttpMetrics:
             registry=registry,
         )
         self._seconds = Histogram(
-            "http_request_seconds",
+            "http_request_duration_seconds",
             "From the request's arrival to its response",
             ["route"],
             buckets=BUCKETS,
             registry=registry,
         )
         self._limited = Counter(
-            "http_rate_limited_total",
+            "http_requests_rate_limited_total",
             "Requests rejected by the rate limit",
             ["policy"],
             registry=registry,
         )
+        for policy in ("anonymous", "key", "unproven-key"):
+            self._limited.labels(policy)  # Prometheus sees no increase in a counter's first sample
         self._in_flight = Gauge(
             "http_requests_in_flight", "Requests in progress", registry=registry
         )

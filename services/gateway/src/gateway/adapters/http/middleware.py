@@ -8,8 +8,13 @@ from http import HTTPStatus
 import structlog
 from aiohttp import hdrs, web
 
+from common.runtime import tracing
 from gateway.adapters.http.auth import Access, Authenticator
-from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
+from gateway.adapters.http.context import (
+    REQUEST_CONTEXT,
+    RequestContext,
+    parameters_of,
+)
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
@@ -39,7 +44,7 @@ class RouteFacts:
     """Properties of a route that apply before its handler runs."""
 
     access: Access
-    #: Whether the query selects the format of its problems.
+    #: True if the query selects the format of its problems.
     has_formats: bool = False
     #: Sent with each of its answers.
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +64,19 @@ class RequestMiddleware:
 
     @web.middleware
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        request_id = self._request_id(request)
+        tracing.REQUEST_ID.set(request_id)
+        if tracing.tracer is None:
+            tracing.CURRENT.set(tracing.trace_of(request.headers))
+            return await self._answer(request, handler, request_id)
+        with tracing.serving(request, _path_of(request), request_id) as recorded:
+            response = await self._answer(request, handler, request_id)
+            recorded[tracing.STATUS] = response.status
+            return response
+
+    async def _answer(
+        self, request: web.Request, handler: Handler, request_id: str
+    ) -> web.StreamResponse:
         started = self.clock()
         self.metrics.in_flight += 1
         try:
@@ -69,18 +87,16 @@ class RequestMiddleware:
             if path is UNMATCHED:
                 # A known path that does not allow the method responds in its own format.
                 facts = self.routes.get(request.path, self.others)
-            passing = request[REQUEST_CONTEXT] = RequestContext(
-                self._request_id(request), quota, key
-            )
+            context = request[REQUEST_CONTEXT] = RequestContext(request_id, quota, key)
             try:
                 _check_encoding(request)
                 if refusal is not None:
                     raise refusal
                 response = await handler(request)
             except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
-                response = _problem(request, passing, facts, error)
-            _add_headers(response, passing, facts)
-            self._record(request.method, path, response.status, passing, self.clock() - started)
+                response = _problem(request, context, facts, error)
+            _add_headers(response, context, facts)
+            self._record(request.method, path, response.status, context, self.clock() - started)
             return response
         finally:
             self.metrics.in_flight -= 1
@@ -90,20 +106,20 @@ class RequestMiddleware:
         return given if given and _SANE_ID.fullmatch(given) else self.new_id()
 
     def _record(
-        self, method: str, path: str, status: int, passing: RequestContext, seconds: float
+        self, method: str, path: str, status: int, context: RequestContext, seconds: float
     ) -> None:
-        self.metrics.done(path, status, passing.search_type, seconds)
+        self.metrics.done(path, status, context.search_type, seconds)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
-            self.metrics.limited("anonymous" if passing.key is None else "key")
+            self.metrics.limited("anonymous" if context.key is None else "key")
         log.info(
             "request.done",
-            request_id=passing.request_id,
+            request_id=context.request_id,
             method=method,
             route=path,
             status=status,
             duration_ms=round(seconds * 1000, 3),
-            search_type=passing.search_type,
-            key_id=None if passing.key is None else passing.key.id,
+            search_type=context.search_type,
+            key_id=None if context.key is None else context.key.id,
         )
 
 
@@ -121,7 +137,7 @@ def _check_encoding(request: web.Request) -> None:
 
 
 def _problem(
-    request: web.Request, passing: RequestContext, facts: RouteFacts, error: Exception
+    request: web.Request, context: RequestContext, facts: RouteFacts, error: Exception
 ) -> web.Response:
     """The client's problem for any exception."""
     if isinstance(error, Problem):
@@ -129,15 +145,15 @@ def _problem(
     elif isinstance(error, web.HTTPException):
         problem = problem_of_aiohttp(error)
     else:
-        log.error("request.failed", request_id=passing.request_id, exc_info=error)
-        problem = InternalError("an internal error")
+        log.error("request.failed", request_id=context.request_id, exc_info=error)
+        problem = InternalError()
     format_ = wanted_format(parameters_of(request)) if facts.has_formats else Format.JSON
-    return problem_response(problem, passing.request_id, format_)
+    return problem_response(problem, context.request_id, format_)
 
 
-def _add_headers(response: web.StreamResponse, passing: RequestContext, facts: RouteFacts) -> None:
+def _add_headers(response: web.StreamResponse, context: RequestContext, facts: RouteFacts) -> None:
     headers = response.headers
-    headers[REQUEST_ID] = passing.request_id
-    headers["RateLimit-Policy"] = passing.quota.policy
-    headers["RateLimit"] = passing.quota.state
+    headers[REQUEST_ID] = context.request_id
+    headers["RateLimit-Policy"] = context.quota.policy
+    headers["RateLimit"] = context.quota.state
     headers.update(facts.headers)

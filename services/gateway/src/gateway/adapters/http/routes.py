@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from uuid import UUID
 
 from aiohttp import hdrs, web
@@ -11,18 +13,38 @@ from common.contracts.lookup import SearchType
 from gateway.adapters.http.auth import Access, Authenticator
 from gateway.adapters.http.batch import BATCH_PATH, batch_handler
 from gateway.adapters.http.cors import cors_headers, options_handler
-from gateway.adapters.http.docs.pages import documentation
+from gateway.adapters.http.documentation import documentation
+from gateway.adapters.http.events import (
+    EVENT_PATH,
+    EVENTS_PATH,
+    STREAM_PATH,
+    event_handler,
+    events_handler,
+    stream_handler,
+)
 from gateway.adapters.http.limits import RateLimiter
 from gateway.adapters.http.lookup import lookup_handler
+from gateway.adapters.http.me import ME_PATH, show_key
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.adapters.http.middleware import CONSTANT_HEADERS, RequestMiddleware, RouteFacts
+from gateway.adapters.http.sources import SOURCES_PATH, sources_handler
 from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
 from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
 from gateway.domain.clients import Network
 from gateway.domain.keys import Scope
 from gateway.domain.rates import Rate
-from gateway.ports import ApiKeys, Lookups, Renderer, Suggestions, Webhooks
-from gateway.usecases import LookUpAll
+from gateway.ports import (
+    ApiKeys,
+    Events,
+    FeedSignals,
+    Lookups,
+    QuotaLeases,
+    Renderer,
+    Suggestions,
+    Webhooks,
+)
+from gateway.usecases.batches import LookUpAll
+from gateway.usecases.events import ReadEvents
 
 #: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
 MAX_BODY_SIZE = 64 * 1024
@@ -35,6 +57,10 @@ LOOKUP_PATHS: dict[str, SearchType | None] = {
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dependencies:
     """Dependencies of the application."""
@@ -42,10 +68,16 @@ class Dependencies:
     lookups: Lookups
     suggestions: Suggestions
     webhooks: Webhooks
+    events: Events
+    signals: FeedSignals
     keys: ApiKeys
+    #: None: rates are counted in this process alone.
+    quotas: QuotaLeases | None = None
     renderer: Renderer
     #: Monotonic, in seconds.
     clock: Callable[[], float]
+    #: In UTC, for the expiry of keys.
+    now: Callable[[], datetime] = utc_now
     new_id: Callable[[], str]
     #: Ids of created webhooks derive from it, so it is unique.
     new_call_id: Callable[[], UUID]
@@ -62,13 +94,17 @@ class Policy:
     trusted_proxies: tuple[Network, ...] = ()
     #: The origin whose scripts may look up; `*` is any, "" none.
     cors_origin: str = "*"
+    #: Maximum number of waiting event requests and event streams per key.
+    max_event_readers: int = 100
+    #: Networks that deliveries come from.
+    webhook_sources: tuple[Network, ...] = ()
 
 
 def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     """The public interface as an aiohttp application."""
     pages = documentation()
     authenticator = _authenticator(dependencies, policy)
-    passage = RequestMiddleware(
+    middleware = RequestMiddleware(
         authenticator=authenticator,
         routes=_facts(policy, pages),
         others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
@@ -77,10 +113,13 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         new_id=dependencies.new_id,
     )
 
-    app = web.Application(middlewares=[passage.handle], client_max_size=MAX_BODY_SIZE)
+    app = web.Application(middlewares=[middleware.handle], client_max_size=MAX_BODY_SIZE)
     _add_lookups(app.router, dependencies, policy)
     look_up_all = LookUpAll(dependencies.lookups)
     app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
+    _add_events(app, dependencies, policy)
+    app.router.add_get(ME_PATH, show_key)
+    app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
     for endpoint in ENDPOINTS:
         handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
         for method in endpoint.methods:
@@ -102,14 +141,39 @@ def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: 
         router.add_options(path, options_handler(policy.cors_origin))
 
 
+def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy) -> None:
+    read = ReadEvents(
+        dependencies.events,
+        dependencies.signals,
+        dependencies.keys,
+        dependencies.now,
+        policy.max_event_readers,
+    )
+    app.router.add_get(EVENTS_PATH, events_handler(read))
+    app.router.add_get(STREAM_PATH, stream_handler(read), allow_head=False)
+    app.router.add_get(EVENT_PATH, event_handler(dependencies.events))
+
+    async def end_waits(_: web.Application) -> None:
+        dependencies.signals.close()
+
+    app.on_shutdown.append(end_waits)
+
+
 def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
-    clock = dependencies.clock
+    clock, quotas = dependencies.clock, dependencies.quotas
+
+    @cache
+    def keyed(rate: Rate | None) -> RateLimiter:
+        # Few: operators give rates.
+        return RateLimiter("key", rate or policy.key_rate, clock=clock, leases=quotas)
+
     return Authenticator(
         dependencies.keys,
-        anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock),
-        keyed=RateLimiter("key", policy.key_rate, clock=clock),
+        anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock, leases=quotas),
+        keyed=keyed,
         unproven=RateLimiter("unproven-key", policy.anonymous_rate, clock=clock),
         trusted_proxies=policy.trusted_proxies,
+        now=dependencies.now,
     )
 
 
@@ -128,12 +192,16 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     suggestions = RouteFacts(access=lookup.access, headers=lookup.headers)
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
+    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=CONSTANT_HEADERS)
     page = RouteFacts(Access(), headers=_varying(lookup.headers, hdrs.ACCEPT_ENCODING))
     return {
         **dict.fromkeys(LOOKUP_PATHS, lookup),
         SUGGEST_PATH: suggestions,
         BATCH_PATH: batch,
         **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
+        **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
+        ME_PATH: RouteFacts(Access(anonymous=False), headers=CONSTANT_HEADERS),
+        SOURCES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
         EVENT_TYPES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
         **dict.fromkeys(pages, page),
     }

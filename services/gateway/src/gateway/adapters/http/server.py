@@ -23,15 +23,19 @@ async def public_port(  # noqa: PLR0913 (each is one setting of the port)
     *,
     host: str,
     port: int,
-    stop_limit: timedelta,
+    shared: bool = False,
+    shutdown_grace: timedelta,
     new_id: Callable[[], str],
     limits: ConnectionLimits,
     metrics: ConnectionMetrics,
 ) -> AsyncIterator[int]:
     """Serves the application while the body runs; yields the port (for port 0).
 
+    Other processes of the same user may listen on a `shared` port, too: the kernel gives each
+    connection to one of them.
+
     Leaving closes the port and the idle connections at once, and the others after their response,
-    at the latest after `stop_limit`.
+    at the latest after `shutdown_grace`.
     """
     runner = PublicRunner(
         app,
@@ -40,11 +44,11 @@ async def public_port(  # noqa: PLR0913 (each is one setting of the port)
         metrics=metrics,
         logger=_protocol_log(),
         keepalive_timeout=KEEP_ALIVE,
-        shutdown_timeout=stop_limit.total_seconds(),
+        shutdown_timeout=shutdown_grace.total_seconds(),
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, host, port, backlog=BACKLOG).start()
+        await web.TCPSite(runner, host, port, backlog=BACKLOG, reuse_port=shared).start()
         yield runner.addresses[0][1]
     finally:
         await runner.cleanup()

@@ -2,23 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
 from uuid import UUID
 
 from aiohttp import hdrs, web
 
-from common.contracts.failures import FieldError
-from common.contracts.webhooks import AttemptStatus, Operation, WebhookReply, WebhookRequest
-from gateway.adapters.http.bodies import JSON, body_of, json_body
+from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
+from gateway.adapters.http.bodies import JSON, json_body
 from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
-from gateway.domain.problems import InvalidParameter
+from gateway.domain.deliveries import parse_deliveries
 from gateway.ports import Webhooks
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
-
-STATUS = "status"
-
 
 #: Webhook answers are private to the owner, and some contain a secret.
 PRIVATE = "no-store"
@@ -33,9 +28,11 @@ class Endpoint:
     method: str
     path: str
     operation: Operation
-    #: Whether the operation reads a JSON body.
+    #: True if the operation reads a JSON body.
     takes_json: bool = False
-    #: Whether the operation supports `Idempotency-Key`.
+    #: True if that body may be left out.
+    is_optional: bool = False
+    #: True if the operation supports `Idempotency-Key`.
     takes_key: bool = False
 
     @property
@@ -55,8 +52,11 @@ ENDPOINTS = (
     Endpoint("PATCH", _ONE, Operation.CHANGE, takes_json=True),
     Endpoint("DELETE", _ONE, Operation.DELETE),
     Endpoint("POST", f"{_ONE}/rotate-secret", Operation.ROTATE_SECRET),
-    Endpoint("POST", f"{_ONE}/test", Operation.TEST, takes_key=True),
+    Endpoint(
+        "POST", f"{_ONE}/test", Operation.TEST, takes_json=True, is_optional=True, takes_key=True
+    ),
     Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES),
+    Endpoint("GET", f"{_ONE}/deliveries/{{delivery_id}}", Operation.DELIVERY),
     Endpoint("POST", f"{_ONE}/deliveries/{{delivery_id}}/retry", Operation.RETRY),
     Endpoint("POST", f"{_ONE}/recover", Operation.RECOVER, takes_json=True),
     Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES),
@@ -69,18 +69,22 @@ def webhook_handler(
     """The handler of one method and path."""
 
     async def handle(request: web.Request) -> web.Response:
-        passing = request[REQUEST_CONTEXT]
+        context = request[REQUEST_CONTEXT]
         asked = WebhookRequest(
             operation=endpoint.operation,
             call_id=new_call_id(),
-            owner="" if passing.key is None else passing.key.owner,
+            owner="" if context.key is None else context.key.owner,
             webhook_id=request.match_info.get("id", ""),
             delivery_id=request.match_info.get("delivery_id", ""),
             body=await _body(request, endpoint),
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
-            status=_status(request) if endpoint.operation is Operation.DELIVERIES else None,
+            query=(
+                parse_deliveries(parameters_of(request))
+                if endpoint.operation is Operation.DELIVERIES
+                else DeliveryQuery()
+            ),
         )
-        reply = await webhooks.do(asked, request_id=passing.request_id)
+        reply = await webhooks.do(asked, request_id=context.request_id)
         return web.Response(
             status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
         )
@@ -102,9 +106,9 @@ def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
 
 async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
     """The body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
-    if endpoint.takes_json:
-        return await json_body(request)
-    return await body_of(request) if endpoint.takes_key else b""
+    if not endpoint.takes_json or (endpoint.is_optional and not request.body_exists):
+        return b""
+    return await json_body(request)
 
 
 def _idempotency_key(request: web.Request) -> str | None:
@@ -114,16 +118,3 @@ def _idempotency_key(request: web.Request) -> str | None:
     # replaced; unchanged they could not be encoded in a message.
     text = ", ".join(request.headers.getall(IDEMPOTENCY_KEY))
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def _status(request: web.Request) -> Literal[AttemptStatus.CANCELLED] | None:
-    match parameters_of(request).get(STATUS):
-        case None:
-            return None
-        case [AttemptStatus.CANCELLED.value]:
-            return AttemptStatus.CANCELLED
-        case _:
-            message = f"must be {AttemptStatus.CANCELLED}, given once, or left out"
-            raise InvalidParameter(
-                f"{STATUS} is not valid", errors=(FieldError(parameter=STATUS, message=message),)
-            )

@@ -16,7 +16,7 @@ from gateway.domain.problems import ServiceUnavailable
 #: Bytes of JSON that are rendered in the loop: about 1 ms. 300 production units take 40 ms.
 INLINE = 8 * 1024
 #: Seconds for a large document, the first of which also starts the process.
-LIMIT = 10.0
+TIMEOUT = 10.0
 #: Maximum large documents in progress; at 40 ms each the last waits some seconds.
 MAX_PENDING = 64
 
@@ -46,7 +46,7 @@ class XmlRenderer:
     async def _in_worker(self, body: bytes) -> bytes:
         pool = self._pool = self._pool or _new_pool(self._workers)
         try:
-            async with asyncio.timeout(LIMIT):
+            async with asyncio.timeout(TIMEOUT):
                 return await asyncio.get_running_loop().run_in_executor(pool, company_xml, body)
         except TimeoutError:
             raise ServiceUnavailable("the XML document was not ready in time") from None

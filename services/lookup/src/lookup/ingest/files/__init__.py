@@ -1,1 +1,1 @@
-"""Register files of any size, cut into documents."""
+"""Register files of any size, read document by document."""

@@ -1,4 +1,4 @@
-"""Rows out of a CSV file of any size; a quoted cell may hold line breaks."""
+"""Rows of a CSV file of any size; a quoted cell may contain line breaks."""
 
 import csv
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from lookup.ingest.files.window import MAX_BLANK, Found, Window
 from lookup.ingest.records import FileBroken
 
-#: A row that has not ended after so many bytes has lost a quotation mark.
+#: A row that has not ended after this many bytes has lost a quotation mark.
 MAX_ROW_SIZE = 1 << 20
 
 _DELIMITERS = b",;\t"
@@ -17,12 +17,12 @@ _DELIMITERS = b",;\t"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one publisher writes its tables."""
+    """The format of one publisher's tables."""
 
     encoding: str
-    #: The name of the first column, by which such a table is known.
+    #: The name of the first column, which identifies the table.
     first_column: bytes
-    #: How a row begins; looked for where the row before it has lost its end.
+    #: The beginning of a row, searched for when the previous row has lost its end.
     row_start: re.Pattern[bytes]
 
 
@@ -35,15 +35,15 @@ class _Line:
 class CsvRecords:
     """Iterates over the rows below the header, each a dict of its filled cells by column.
 
-    Broken rows come with their fault. Raises FileBroken, saying where, when the file ends inside
-    one.
+    Broken rows are yielded with their error. Raises FileBroken, with the position, if the file ends
+    inside a row.
     """
 
     def __init__(self, window: Window, dialect: Dialect) -> None:
         self._window = window
         self._dialect = dialect
         self._line_number = 0
-        #: Lines that were taken for part of a broken row.
+        #: Lines that were read as part of a broken row, to be read again.
         self._given_back: deque[_Line] = deque()
         self._delimiter = ","
         self._header: list[str] = []
@@ -54,7 +54,7 @@ class CsvRecords:
         try:
             self._header = self._cells(header)
         except (UnicodeDecodeError, csv.Error) as fault:
-            raise FileBroken(f"the header cannot be read: {fault}") from None
+            raise FileBroken(f"the header is unreadable: {fault}") from None
         while lines := self._next_row():
             yield self._row(lines)
 
@@ -67,7 +67,7 @@ class CsvRecords:
         except (UnicodeDecodeError, csv.Error) as fault:
             return self._broken(lines, str(fault))
         if len(cells) != len(self._header):
-            return self._broken(lines, f"it has {len(cells)} cells, not {len(self._header)}")
+            return self._broken(lines, f"{len(cells)} cells instead of {len(self._header)}")
         named = zip(self._header, cells, strict=True)
         return Found(lines[0].place, {name: cell for name, cell in named if cell})
 
@@ -76,25 +76,25 @@ class CsvRecords:
         return next(csv.reader([row], delimiter=self._delimiter), [])
 
     def _broken(self, lines: list[_Line], fault: str) -> Found:
-        """Refuses a row up to where, among the lines it has swallowed, another one begins."""
+        """Refuses a row up to the line, among those it swallowed, where another row begins."""
         for at, line in enumerate(lines[1:], start=1):
             if self._dialect.row_start.match(line.text):
                 self._given_back.extendleft(reversed(lines[at:]))
                 break
         else:
             if not lines[-1].text.endswith(b"\n"):
-                raise FileBroken(f"the file ends inside the row that begins at {lines[0].place}")
+                raise FileBroken(f"the file ends inside the row at {lines[0].place}")
         return Found(lines[0].place, None, fault)
 
     def _next_row(self) -> list[_Line]:
-        """The lines of the next row, as far as quotation marks tell; none at the end."""
+        """The lines of the next row, by its quotation marks; empty at the end."""
         lines: list[_Line] = []
         quotes = size = blank = 0
         while size <= MAX_ROW_SIZE and (line := self._next_line()):
             if not lines and not line.text.strip():
                 blank += len(line.text)
                 if blank > MAX_BLANK:
-                    raise FileBroken(f"nothing but white space precedes {line.place}")
+                    raise FileBroken(f"only white space precedes {line.place}")
                 continue
             lines.append(line)
             size += len(line.text)
@@ -106,13 +106,13 @@ class CsvRecords:
     def _next_line(self) -> _Line | None:
         if self._given_back:
             return self._given_back.popleft()
-        text = self._window.take_line(longest=MAX_ROW_SIZE)
+        text = self._window.take_line(max_size=MAX_ROW_SIZE)
         self._line_number += 1
         return _Line(text, f"line {self._line_number}") if text else None
 
 
 def delimiter_of(header: bytes, dialect: Dialect) -> str | None:
-    """What separates the columns; None when this is not the header of such a table."""
+    """The column separator; None if the header is not that of such a table."""
     name = re.escape(dialect.first_column)
     match = re.match(b'"?' + name + b'"?([' + _DELIMITERS + b"])", header, re.IGNORECASE)
     return None if match is None else match[1].decode()

@@ -1,21 +1,21 @@
-"""Records out of JSON text of any size: arrays, search answers, pages in a row, JSON lines.
+"""Records of JSON text of any size: arrays, search responses, concatenated pages, JSON lines.
 
-A parser of events (ijson) gives up at the first fault. Here the text is cut at the brackets where
-a record ends, each record is parsed by itself, and after a broken one reading goes on where the
-next seems to begin.
+An event parser (ijson) stops at the first error. This reader cuts the text at the brackets that
+close a record, parses each record by itself, and resumes after a broken one where the next seems to
+begin.
 """
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, NoReturn
+from collections.abc import Iterator
+from typing import Literal
 
 import orjson
 
+from lookup.ingest.files.json_text import decode, is_list_of_records, key_of
 from lookup.ingest.files.window import MAX_BLANK, MAX_PASSED, Found, Window
 from lookup.ingest.records import FileBroken
 
-#: A longer record is refused instead of being held.
+#: A longer record is refused instead of being buffered.
 MAX_RECORD_SIZE = 16 << 20
 
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
@@ -25,7 +25,7 @@ _CLOSING = b"]}"
 _BLANK = re.compile(rb"[\s,]*+")
 _OTHER_VALUE = re.compile(rb"(?:" + _STRING + rb'|[^\s"{}\[\],:]++)(?=\s*+[,{\]])', re.DOTALL)
 _RUBBISH = re.compile(rb'[^"{}\[\],]++')
-#: How much text is at hand when rubbish is looked at.
+#: Size of the text that is examined for the next record.
 _LOOK_AHEAD = 1 << 16
 _OUTSIDE_STRING = re.compile(rb'["{}\[\]]')
 _INSIDE_STRING = re.compile(rb'"|\\.', re.DOTALL)
@@ -33,33 +33,31 @@ _FIRST_KEY = re.compile(rb'\{\s*+("(?:[^"\\]|\\.)*+")')
 _ANY_RECORD = re.compile(rb'[,\[]\s*+(?=\{\s*+")')
 #: From the end of a record to the end of the next one's first key.
 _SEAM = re.compile(rb'\}\s*+,\s*+\{\s*+"(?:[^"\\]|\\.)*+"')
-#: Pages and JSON lines begin a line, where nothing inside them does.
+#: Pages and JSON lines begin at the start of a line; nothing inside a record does.
 _NEXT_LINE = re.compile(rb"\n(?=[{\[])")
-#: More than the longest key of a shelf (see `_is_shelf`) with some white space.
-_KEY_LENGTH = 64
 _DEEPEST_SHELF = 2
 
 _Side = Literal["in a list", "in the file"]
 
 
 class JsonRecords:
-    """Iterates over the records of a JSON text; broken ones come with their fault.
+    """Iterates over the records of a JSON text; broken ones are yielded with their error.
 
-    Raises FileBroken, saying where, when the text ends inside a record or a list of them, or when
-    more of it would be read twice than there is: a text of records that are never closed would cost
-    the square of its length.
+    Raises FileBroken, with the position, if the text ends inside a record or a list, or if more
+    than its length would be read twice: a text of unclosed records would otherwise take quadratic
+    time.
     """
 
-    def __init__(self, window: Window, *, longest: int = MAX_RECORD_SIZE) -> None:
+    def __init__(self, window: Window, *, max_size: int = MAX_RECORD_SIZE) -> None:
         self._window = window
-        self._longest = longest
-        #: A record that has not ended by then, while another seems to begin, has lost its end.
-        self._suspicious = longest // 16
-        #: Bytes that were looked at and left to be read again.
+        self._max_size = max_size
+        #: A record of this size that seems to contain the beginning of another has lost its end.
+        self._suspicious = max_size // 16
+        #: Bytes that were examined and are to be read again.
         self.read_twice = 0
-        #: The last sound record of a list: the next one probably begins with the same key.
+        #: The last intact record of a list: the next one probably begins with the same key.
         self._sound = b""
-        #: What stood between the last two of them that were measured.
+        #: The text between the last two records that were measured.
         self._seam = b""
 
     def __iter__(self) -> Iterator[Found]:
@@ -74,7 +72,7 @@ class JsonRecords:
                 yield self._stray("in the file")
 
     def _object(self) -> Iterator[Found]:
-        """An object beside others is a record, or a page that keeps records on a shelf inside."""
+        """An object is a record, or a page that contains a list of records."""
         end, enclosing = self._scan("in the file")
         if end is None or not enclosing:
             yield self._record(end, "in the file")
@@ -94,16 +92,16 @@ class JsonRecords:
             else:
                 place = f"byte {window.offset}"
                 window.at += 1
-                # In a page, what follows its list has a name.
+                # After its list, a page continues with a key.
                 if not (in_page and self._skip_blank() and window.data[window.at] == ord("{")):
                     return
-                yield Found(place, None, "the list is closed before its last record")
+                yield Found(place, None, "a list ends before its last record")
         raise FileBroken(f"the file ends inside a list of records, at byte {window.offset}")
 
     def _usual(self) -> Found | None:
-        """The record that begins here, if it ends where the seam to the next one is found again.
+        """The record that begins here, if it ends at the next pending_event of the separator.
 
-        That is quicker than counting brackets. It is as safe: no beginning of an object is one.
+        That is faster than counting brackets, and as safe: no prefix of an object is an object.
         """
         window = self._window
         if not self._seam:
@@ -116,7 +114,7 @@ class JsonRecords:
             value = orjson.loads(text)
         except orjson.JSONDecodeError:
             return None
-        if not isinstance(value, dict) or len(text) > self._longest:
+        if not isinstance(value, dict) or len(text) > self._max_size:
             return None
         found = Found(f"byte {window.offset}", value, text=text)
         window.at = seam + 1
@@ -124,22 +122,22 @@ class JsonRecords:
         return found
 
     def _skip_blank(self) -> bool:
-        """Moves to the next byte that counts; False when there is none."""
+        """Moves to the next significant byte; False if there is none."""
         window = self._window
         begin = window.offset
         while True:
             if window.offset - begin > MAX_BLANK:
-                raise FileBroken(f"nothing but white space follows byte {begin}")
+                raise FileBroken(f"only white space follows byte {begin}")
             blank = _BLANK.match(window.data, window.at)
             window.at = blank.end() if blank else window.at
             if window.pending or not window.more():
                 return window.pending > 0
 
     def _scan(self, side: _Side) -> tuple[int | None, int]:
-        """Where the brackets that begin here are closed, and 0.
+        """The end of the object that begins here, and 0.
 
-        Or where a shelf of records begins inside, and how many brackets enclose it. Or None: the
-        text ends, the record is too long, or it has lost its end.
+        Or the beginning of a list of records inside it, and the number of enclosing brackets. None
+        if the text ends, or the record is too long or has lost its end.
         """
         window, depth = self._window, 0
         data, at = window.data, window.at
@@ -156,8 +154,8 @@ class JsonRecords:
             at = bracket.end()
             if data[at - 1] in _OPENING:
                 if 0 < depth <= shelf_depth:
-                    keys[depth - 1 :] = [_key(data, at - 1)]
-                    if data[at - 1] == ord("[") and _is_shelf(keys):
+                    keys[depth - 1 :] = [key_of(data, at - 1)]
+                    if data[at - 1] == ord("[") and is_list_of_records(keys):
                         return at, depth
                 depth += 1
             elif depth > 1:
@@ -166,10 +164,10 @@ class JsonRecords:
                 return at, 0
 
     def _grow(self, side: _Side) -> bool:
-        """Brings more of a record to hand, unless it is hopeless."""
+        """Reads more of a record, unless it is certainly broken."""
         window = self._window
         before = window.pending
-        if before > self._longest or not window.more():
+        if before > self._max_size or not window.more():
             return False
         newly_suspicious = before < self._suspicious <= window.pending
         return not newly_suspicious or self._restart(side) is None
@@ -180,21 +178,21 @@ class JsonRecords:
         if end is None:
             return self._unfinished(side)
         text = window.data[window.at : end]
-        if len(text) > self._longest:
+        if len(text) > self._max_size:
             window.at = end
             return Found(place, None, self._too_long)
         try:
             value = decode(text)
-            fault = "it is not an object"
+            fault = "not an object"
         except ValueError as error:
-            value, fault = None, f"it is not JSON: {error}"
+            value, fault = None, f"not JSON: {error}"
         if isinstance(value, dict):
             window.at = end
             self._sound = text
             seam = _SEAM.match(window.data, end - 1)
             self._seam = seam[0] if seam else self._seam
             return Found(place, value, text=text)
-        # A bracket too many, or a quote or bracket lost, makes a record swallow what follows it.
+        # An extra bracket, or a lost quote or bracket, makes a record swallow those after it.
         restart = self._restart(side, before=end)
         self._charge(end, restart)
         window.at = end if restart is None else restart
@@ -207,18 +205,18 @@ class JsonRecords:
         if restart is not None:
             self._charge(len(window.data), restart)
             window.at = restart
-            return Found(place, None, "it does not end before the next record begins")
-        if window.pending > self._longest:
+            return Found(place, None, "no end before the next record begins")
+        if window.pending > self._max_size:
             self._pass_over()
             return Found(place, None, self._too_long)
-        raise FileBroken(f"the file ends inside the record that begins at {place}")
+        raise FileBroken(f"the file ends inside the record at {place}")
 
     @property
     def _too_long(self) -> str:
-        return f"it is longer than {self._longest:,} bytes"
+        return f"longer than {self._max_size:,} bytes"
 
     def _restart(self, side: _Side, *, before: int | None = None) -> int | None:
-        """Where, after what begins here, a record seems to begin."""
+        """The index, after the record that begins here, where the next seems to begin."""
         window = self._window
         end = len(window.data) if before is None else before
         pattern = _NEXT_LINE if side == "in the file" else self._next_in_list()
@@ -232,11 +230,11 @@ class JsonRecords:
         return re.compile(rb"[,\[]\s*+(?=\{\s*+" + re.escape(key[1]) + rb"\s*+:)")
 
     def _stray(self, side: _Side) -> Found:
-        """What stands where a record should: a value of another type, or rubbish."""
+        """Reads a value in the place of a record: one of another type, or garbage."""
         window = self._window
-        stray = Found(f"byte {window.offset}", None, "it is not an object")
+        stray = Found(f"byte {window.offset}", None, "not an object")
         if side == "in the file" and window.data[window.at] not in _CLOSING:
-            window.take_line(longest=0)
+            window.take_line(max_size=0)
             return stray
         while window.pending < _LOOK_AHEAD and window.more():
             pass
@@ -250,22 +248,22 @@ class JsonRecords:
         return stray
 
     def _charge(self, looked_at: int, restart: int | None) -> None:
-        """Notes that what was looked at, up to this index, is read again from `restart` on."""
+        """Counts the examined text, up to this index, that is read again from `restart`."""
         self.read_twice += 0 if restart is None else looked_at - restart
-        if self.read_twice > self._longest + self._window.offset:
-            raise FileBroken(f"too many records have no end, at byte {self._window.offset}")
+        if self.read_twice > self._max_size + self._window.offset:
+            raise FileBroken(f"too many records without an end, at byte {self._window.offset}")
 
     def _pass_over(self) -> None:
-        """Leaves a record behind that is too long to be held."""
+        """Skips a record that is too long to be buffered."""
         window, depth, inside_string = self._window, 0, False
         begin = window.offset
         while True:
             if window.offset - begin > MAX_PASSED:
-                raise FileBroken(f"the record that begins at byte {begin} has no end")
+                raise FileBroken(f"the record at byte {begin} has no end")
             pattern = _INSIDE_STRING if inside_string else _OUTSIDE_STRING
             token = pattern.search(window.data, window.at)
             if token is None:
-                # The last byte may be the first half of an escape.
+                # The last byte may be the first half of an escape sequence.
                 window.at = max(window.at, len(window.data) - 1)
                 self._require_more("a record that is too long")
                 continue
@@ -278,7 +276,7 @@ class JsonRecords:
                     return
 
     def _leave(self, depth: int) -> None:
-        """Passes over the rest of a page, whose records have been read."""
+        """Skips the rest of a page, whose records have been read."""
         window = self._window
         while depth:
             bracket = _NEXT_BRACKET.match(window.data, window.at)
@@ -289,7 +287,7 @@ class JsonRecords:
             if window.data[begin] not in _OPENING:
                 depth -= 1
             elif window.data[begin - 1 : begin] == b"\n":
-                # This page has lost its end, and here the next begins.
+                # This page has lost its end, and the next one begins.
                 window.at = begin
                 return
             else:
@@ -298,42 +296,5 @@ class JsonRecords:
 
     def _require_more(self, inside: str) -> None:
         window = self._window
-        if window.pending > self._longest or not window.more():
+        if window.pending > self._max_size or not window.more():
             raise FileBroken(f"the file ends inside {inside}, at byte {window.offset}")
-
-
-def decode(text: bytes) -> object:
-    """Parses JSON; raises ValueError. Halves of surrogate pairs, which orjson refuses, are kept."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        if b"\\u" not in text:
-            raise
-    try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def encode(value: Mapping[str, Any]) -> bytes:
-    """The JSON of what `decode` gave; halves of surrogate pairs are kept."""
-    return json.dumps(value).encode()
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a value of JSON")
-
-
-def _key(data: bytes, bracket: int) -> bytes:
-    """The key whose value begins with this bracket."""
-    begin = max(0, bracket - _KEY_LENGTH)
-    closing_quote = data.rfind(b'"', begin, bracket)
-    return data[data.rfind(b'"', begin, closing_quote) + 1 : closing_quote]
-
-
-def _is_shelf(keys: list[bytes]) -> bool:
-    """Whether the registers' answers keep their records under these keys.
-
-    They are Peppol's, Elasticsearch's, and those of HAL, whose inner key tells the kind.
-    """
-    return keys in ([b"bc"], [b"hits", b"hits"]) or (len(keys) == 2 and keys[0] == b"_embedded")

@@ -1,4 +1,4 @@
-"""Raw records out of a register's file, whatever its wrapping; the way to the `file_*` modules."""
+"""Raw records of a register's file, in any of its formats."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: More than the white space before JSON, or the name of a table's first column.
 _BEGINNING = 256
 
-#: What is taken for a register's file by mistake, by its first bytes in lower case.
+#: Beginnings of files that are mistaken for a register's, in lower case.
 _OTHERS = (
     (b"<!doctype html", "an HTML page"),
     (b"<html", "an HTML page"),
@@ -30,26 +30,26 @@ _OTHERS = (
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """A record of a file, not yet understood."""
+    """A record of a file before parsing."""
 
     #: From 1.
     number: int
-    #: `byte 1234` or `line 7` of the unpacked content.
+    #: `byte 1234` or `line 7` of the decompressed content.
     place: str
     raw: Raw
-    #: Whether `raw` is a row of a table.
+    #: True if `raw` is a row of a table.
     is_row: bool
-    #: The JSON of `raw`; None where it was put together from something else.
+    #: The JSON of `raw`; None if it was assembled from something else.
     text: bytes | None = None
 
 
 def raw_records(
     path: Path, dialect: Dialect | None = None, on_bytes: OnBytes = ignore_progress
 ) -> Iterator[RawRecord | Rejected]:
-    """Yields the records of a file of any size, plain or gzip, holding one at a time.
+    """Yields the records of a file of any size, plain or gzip, one at a time.
 
-    JSON: a list, search answers, one record or page a line; CSV where a dialect is given.
-    Raises FileBroken, after all that is whole has been yielded.
+    JSON: a list, search responses, or one record or page per line; CSV if a dialect is given.
+    Raises FileBroken after the intact part.
     """
     window = Window(stream(path, on_bytes))
     number = 0
@@ -60,7 +60,7 @@ def raw_records(
             yield _numbered(number, one, is_table=is_table)
     except FileBroken as end:
         broken = end
-    # Where the stream broke off, that is also why a record has no end.
+    # A record without an end is then a consequence of the truncated stream.
     broken = window.broken or broken
     if broken is not None:
         raise FileBroken(f"{broken} ({number} records before)")
@@ -73,7 +73,7 @@ def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Rejecte
 
 
 def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found]]:
-    """Whether the content is a table, and its records."""
+    """Returns True if the content is a table, and its records."""
     while window.pending < _BEGINNING and window.more():
         pass
     if window.data.startswith(_BYTE_ORDER_MARK):
@@ -83,7 +83,7 @@ def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found
         return False, iter(JsonRecords(window))
     if dialect is not None and delimiter_of(beginning, dialect):
         return True, iter(CsvRecords(window, dialect))
-    raise FileBroken(f"the file is neither JSON nor a table of this register{_seems(beginning)}")
+    raise FileBroken(f"neither JSON nor a table of this register{_seems(beginning)}")
 
 
 def _seems(beginning: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The bytes of a register's file, plain or gzip, a part at a time."""
+"""The content of a register's file, plain or gzip, in parts."""
 
 import zlib
 from collections.abc import Callable, Iterator
@@ -7,26 +7,25 @@ from typing import BinaryIO
 
 from lookup.ingest.records import FileBroken
 
-#: How many bytes are read at once, and how many one step may unpack.
+#: Bytes that are read at once, and maximum bytes that one step decompresses.
 PART = 1 << 18
 
 _GZIP_MAGIC = b"\x1f\x8b"
-#: Tells zlib that the data begin with a gzip header.
+#: Makes zlib expect a gzip header.
 _GZIP = zlib.MAX_WBITS | 16
 
-#: Told how many bytes of the file, packed as they are, were read since the last time.
+#: Receives the number of bytes of the compressed file that were read since the last call.
 OnBytes = Callable[[int], object]
 
 
 def ignore_progress(_count: int) -> None:
-    """For a caller that does not ask how far the reading is."""
+    """Ignores progress."""
 
 
 def stream(path: Path, on_bytes: OnBytes = ignore_progress) -> Iterator[bytes]:
-    """Yields a file's content in parts, unpacked where it is gzip (told by its first bytes).
+    """Yields a file's content in parts, decompressed if it begins as gzip.
 
-    Raises FileBroken where a packed file ends early or cannot be unpacked, after all that came
-    before has been yielded, and OSError as the file system does.
+    Raises FileBroken for a truncated or corrupt gzip file, after the intact part, and OSError.
     """
     with path.open("rb") as file:
         parts = _parts(file, on_bytes)
@@ -45,7 +44,7 @@ def _parts(file: BinaryIO, on_bytes: OnBytes) -> Iterator[bytes]:
 
 
 def _unpacked(part: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    """Several gzip members in a row are one file, as for gzip itself."""
+    """Decompresses gzip members, which may follow one another, as gzip does."""
     read = len(part)
     unpacker = zlib.decompressobj(_GZIP)
     while part:
@@ -58,21 +57,21 @@ def _unpacked(part: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
         if unpacker.eof:
             if not part.strip(b"\0"):
                 return
-            # Anything but a further member makes the next call fail, as it should.
+            # Anything but a further member makes the next call fail.
             unpacker = zlib.decompressobj(_GZIP)
-    raise FileBroken(f"the gzip data end early, at byte {read} of the file")
+    raise FileBroken(f"truncated gzip data, at byte {read} of the file")
 
 
 def _unpack(unpacker: "zlib._Decompress", part: bytes, read: int) -> Iterator[bytes]:
     content = b""
     while not unpacker.eof and (part or len(content) == PART):
-        # What zlib unpacked in a call that fails is lost, so that call is done again, slowly.
+        # zlib discards its output in a call that fails, so that call is repeated byte by byte.
         before = unpacker.copy()
         try:
             content = unpacker.decompress(part, PART)
         except zlib.error as fault:
             yield from _salvaged(before, part)
-            message = f"the gzip data cannot be unpacked before byte {read} of the file ({fault})"
+            message = f"corrupt gzip data before byte {read} of the file ({fault})"
             raise FileBroken(message) from None
         if content:
             yield content
@@ -80,7 +79,7 @@ def _unpack(unpacker: "zlib._Decompress", part: bytes, read: int) -> Iterator[by
 
 
 def _salvaged(unpacker: "zlib._Decompress", part: bytes) -> Iterator[bytes]:
-    """What comes out of a part that breaks somewhere, fed byte by byte up to there."""
+    """Output of a part that is corrupt somewhere, fed byte by byte up to there."""
     for at in range(len(part)):
         try:
             content = unpacker.decompress(part[at : at + 1])

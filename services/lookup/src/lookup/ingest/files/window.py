@@ -1,4 +1,4 @@
-"""The part of a stream that a reader is looking at, and what it finds there."""
+"""A window on a stream, for readers that search it for records."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,36 +6,36 @@ from typing import Any
 
 from lookup.ingest.records import FileBroken
 
-#: What is at hand grows by as much again, up to this: a long record is not copied for each part.
+#: Maximum growth of the window per read; it doubles up to this, so a long record is rarely copied.
 _STEP = 1 << 20
 
-#: More white space than this, or a longer record or line, is no register's: the file is broken.
+#: Maximum white space, and maximum size of a record or line; more means a broken file.
 MAX_BLANK = 16 << 20
 MAX_PASSED = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A record's content, or None and what is wrong with it."""
+    """A record's content, or None and its error."""
 
-    #: `byte 1234` or `line 7`, of the unpacked content.
+    #: `byte 1234` or `line 7`, of the decompressed content.
     place: str
     content: dict[str, Any] | None
     fault: str = ""
-    #: The JSON that the content was read from; None where it was something else.
+    #: The JSON that the content was parsed from; None if it was not JSON.
     text: bytes | None = None
 
 
 class Window:
-    """Bytes from `at` onwards that were read and not yet passed; what was passed is forgotten."""
+    """Bytes that were read and not yet passed, from `at`; passed bytes are discarded."""
 
     def __init__(self, parts: Iterator[bytes]) -> None:
         self._parts = parts
         self._passed = 0
         self.data = b""
-        #: The reader's position in `data`; the reader moves it.
+        #: The reader's position in `data`, moved by the reader.
         self.at = 0
-        #: Why the stream ended before its time. What is at hand is read first, then this is told.
+        #: The error that ended the stream early. It is raised after the buffered bytes were read.
         self.broken: FileBroken | None = None
 
     @property
@@ -45,11 +45,11 @@ class Window:
 
     @property
     def pending(self) -> int:
-        """How many bytes are at hand."""
+        """Number of buffered bytes."""
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Brings more to hand, `at` becoming 0; False when the stream has ended."""
+        """Reads more, with `at` becoming 0; False at the end of the stream."""
         wanted = min(self.pending, _STEP) + 1
         parts: list[bytes] = []
         while wanted > 0 and (part := self._next_part()):
@@ -69,15 +69,15 @@ class Window:
             self.broken = broken
             return b""
 
-    def take_line(self, *, longest: int) -> bytes:
-        """Takes the next line with its end, of a longer one the beginning; empty at the end."""
+    def take_line(self, *, max_size: int) -> bytes:
+        """Takes the next line with its end, or the beginning of a longer one; empty at the end."""
         beginning, begin = b"", self.offset
         while (end := self.data.find(b"\n", self.at) + 1) == 0:
-            if self.pending > longest:
-                beginning = beginning or self.data[self.at : self.at + longest]
+            if self.pending > max_size:
+                beginning = beginning or self.data[self.at : self.at + max_size]
                 self.at = len(self.data)
             if self.offset - begin > MAX_PASSED:
-                raise FileBroken(f"the line that begins at byte {begin} has no end")
+                raise FileBroken(f"the line at byte {begin} has no end")
             if not self.more():
                 end = len(self.data)
                 break

@@ -1,1 +1,1 @@
-"""Plans: what a batch of records changes, decided from what is stored."""
+"""Plans: the changes that a batch of records makes to the stored state."""

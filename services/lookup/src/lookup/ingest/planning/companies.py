@@ -1,4 +1,4 @@
-"""Company records, and owners that come in a file of their own."""
+"""Plans for companies, and for owners that come in a file of their own."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.events import Change
 from lookup.ingest.changes import PendingEvent, company_events, owners_events, roles_changes
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.states import (
     WRITTEN,
     ApplyContext,
@@ -24,16 +24,16 @@ from lookup.ingest.planning.states import (
 from lookup.ingest.records import CompanyRecord, OwnersRecord
 from lookup.store.upgrading import is_outdated
 
-#: A verdict, and what it writes and tells.
+#: A verdict, with its write and its events.
 _Decision = tuple[Verdict, CompanyWrite | DigestUpdate | None, Iterable[OutboxEvent]]
 
 
-def plan_companies(records: Sequence[CompanyRecord], known: Known, given: ApplyContext) -> Plan:
-    return _plan(_company(record, known, given) for record in records)
+def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
+    return _plan(_company(record, known, context) for record in records)
 
 
-def plan_owners(records: Sequence[OwnersRecord], known: Known, given: ApplyContext) -> Plan:
-    return _plan(_owners(record, known, given) for record in records)
+def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
+    return _plan(_owners(record, known, context) for record in records)
 
 
 def _plan(decisions: Iterable[_Decision]) -> Plan:
@@ -41,9 +41,9 @@ def _plan(decisions: Iterable[_Decision]) -> Plan:
     writes: list[CompanyWrite] = []
     digest_updates: list[DigestUpdate] = []
     outbox_events: list[OutboxEvent] = []
-    for verdict, write, told in decisions:
+    for verdict, write, events in decisions:
         verdicts.append(verdict)
-        outbox_events += told
+        outbox_events += events
         match write:
             case CompanyWrite():
                 writes.append(write)
@@ -59,12 +59,12 @@ def _plan(decisions: Iterable[_Decision]) -> Plan:
     )
 
 
-def _company(record: CompanyRecord, known: Known, given: ApplyContext) -> _Decision:
+def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
     core, owners, roles = record.core, record.owner_list, record.role_list
-    version = record.version or given.file_version
+    version = record.version or context.file_version
     outdated = False
     if stored is None or stored.core is None:
         verdict = Verdict.NEW
@@ -86,7 +86,7 @@ def _company(record: CompanyRecord, known: Known, given: ApplyContext) -> _Decis
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
     state = CompanyState(
-        revision=base.revision + 1,
+        revision=max(base.revision, known.skipped_revisions) + 1,
         core=core,
         owners=base.owners if owners is None else owners,
         roles=base.roles if roles is None else roles,
@@ -106,13 +106,13 @@ def _company(record: CompanyRecord, known: Known, given: ApplyContext) -> _Decis
         record.rank,
         None if outdated and not pending_events else record.updated_at or version.at,
     )
-    return verdict, write, _told(record.key, state, pending_events, given)
+    return verdict, write, _outbox_events(record.key, state, pending_events, context)
 
 
 def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
-    """The names that a company had here before, newest first, where its register lists none.
+    """The earlier names that the company had in this service, newest first.
 
-    Norway's register lists no former names at all, and people go on asking for them.
+    Norway's register lists no former names, and people go on searching for them.
     """
     if before.core is None or before.core == core:
         return before.held_names
@@ -133,12 +133,12 @@ def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, .
     return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
 
 
-def _owners(record: OwnersRecord, known: Known, given: ApplyContext) -> _Decision:
+def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> _Decision:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None, ()
     stored = known.companies.get(record.key)
     owners, roles = record.owner_list, record.role_list
-    version = record.version or given.file_version
+    version = record.version or context.file_version
     if stored is None or stored.owners is None:
         verdict = Verdict.NEW
     else:
@@ -148,7 +148,7 @@ def _owners(record: OwnersRecord, known: Known, given: ApplyContext) -> _Decisio
             read=version,
             outdated=stored.lacks_roles,
         )
-        # The revision of a company that is not known does not tell its owners apart.
+        # A company that is not stored yet has no revision; its owners are compared by content.
         if verdict is Verdict.UNCHANGED and stored.is_known:
             again = renewal(
                 Part.OWNERS,
@@ -161,7 +161,7 @@ def _owners(record: OwnersRecord, known: Known, given: ApplyContext) -> _Decisio
     if verdict not in WRITTEN:
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
-    # A company that is not known yet starts counting when it comes.
+    # The revisions of a company begin when it is stored.
     public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
     state = CompanyState(
         revision=base.revision + 1 if public else base.revision,
@@ -180,22 +180,22 @@ def _owners(record: OwnersRecord, known: Known, given: ApplyContext) -> _Decisio
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
     changed: tuple[PendingEvent, ...] = ()
     if base.core is not None:
-        told = _roles_changes(base, roles)
+        role_changes = _roles_changes(base, roles)
         changed = (
-            *company_events(base.core, base.core, told),
+            *company_events(base.core, base.core, role_changes),
             *owners_events(base.owners, owners),
         )
-    return verdict, write, _told(record.key, state, changed, given)
+    return verdict, write, _outbox_events(record.key, state, changed, context)
 
 
-def _told(
+def _outbox_events(
     key: CompanyKey,
     state: CompanyState,
     pending_events: Iterable[PendingEvent],
-    given: ApplyContext,
+    context: ApplyContext,
 ) -> Iterable[OutboxEvent]:
-    if not given.publish_events:
+    if not context.publish_events:
         return ()
-    return announce(
-        key, state.core, revision=state.revision, pending_events=pending_events, at=given.at
+    return events_of_change(
+        key, state.core, revision=state.revision, pending_events=pending_events, at=context.at
     )

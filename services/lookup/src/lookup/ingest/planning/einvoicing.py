@@ -1,19 +1,19 @@
 """A company's list of e-invoicing identifiers: its own and those of its units."""
 
 from common.contracts.company import CompanyKey, EinvoicingEntry
-from lookup.ingest.changes import PendingEvent, einvoicing_occurrences
+from lookup.ingest.changes import PendingEvent, einvoicing_events
 from lookup.ingest.planning.states import Known
 
 
 def einvoicing_changes(
     company: CompanyKey, before: Known, after: Known
 ) -> tuple[PendingEvent, ...]:
-    """What there is to tell of the list; both have to hold all of its identifiers."""
-    return einvoicing_occurrences(_entries(company, before), _entries(company, after))
+    """The events of a changed list; both states must contain all of its identifiers."""
+    return einvoicing_events(_entries(company, before), _entries(company, after))
 
 
 def _entries(company: CompanyKey, known: Known) -> list[EinvoicingEntry]:
-    """In the order in which an answer shows them."""
+    """In the order of lookups."""
     own = sorted(
         (state.holder != company, identifier)
         for identifier, state in known.participants.items()

@@ -1,11 +1,11 @@
-"""E-invoicing identifiers: stored each for itself, told of as the whole list of their company."""
+"""Plans for e-invoicing identifiers; events carry the whole list of their company."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from common.contracts.company import CompanyKey
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
     WRITTEN,
@@ -24,15 +24,15 @@ from lookup.ingest.records import ParticipantRecord
 
 
 def plan_participants(
-    records: Sequence[ParticipantRecord], known: Known, given: ApplyContext
+    records: Sequence[ParticipantRecord], known: Known, context: ApplyContext
 ) -> Plan:
-    """To tell of changes, `known` has to hold all identifiers of the companies that change."""
+    """For events, `known` must contain all identifiers of the changed companies."""
     verdicts: list[Verdict] = []
     writes: list[ParticipantWrite] = []
     digest_updates: list[DigestUpdate] = []
     touched: dict[CompanyKey, None] = {}
     for record in records:
-        verdict, write = _participant(record, known, given)
+        verdict, write = _participant(record, known, context)
         verdicts.append(verdict)
         if isinstance(write, DigestUpdate):
             digest_updates.append(write)
@@ -48,22 +48,24 @@ def plan_participants(
         tuple(verdicts),
         bumps=known.bumps(touched),
         participants=tuple(writes),
-        outbox_events=_announced(touched, after, known, given) if given.publish_events else (),
+        outbox_events=_outbox_events(touched, after, known, context)
+        if context.publish_events
+        else (),
         digest_updates=tuple(digest_updates),
     )
 
 
-def plan_vanished(identifiers: Collection[str], known: Known, given: ApplyContext) -> Plan:
-    """What to do about identifiers that a whole export has no longer.
+def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyContext) -> Plan:
+    """Plans the removal of identifiers that a complete export lacks.
 
-    What was stored from a newer one stays. To tell of the others, `known` has to hold all
-    identifiers of their companies.
+    An identifier that was stored from a newer version stays. For events, `known` must contain all
+    identifiers of the companies.
     """
     gone = {
         identifier: state
         for identifier in identifiers
         if (state := known.participants.get(identifier)) is not None
-        and (state.version is None or state.version <= given.file_version)
+        and (state.version is None or state.version <= context.file_version)
     }
     touched = {
         company: None
@@ -74,18 +76,20 @@ def plan_vanished(identifiers: Collection[str], known: Known, given: ApplyContex
     return Plan(
         bumps=known.bumps(touched),
         drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
-        outbox_events=_announced(touched, after, known, given) if given.publish_events else (),
+        outbox_events=_outbox_events(touched, after, known, context)
+        if context.publish_events
+        else (),
     )
 
 
 def _participant(
-    record: ParticipantRecord, known: Known, given: ApplyContext
+    record: ParticipantRecord, known: Known, context: ApplyContext
 ) -> tuple[Verdict, ParticipantWrite | DigestUpdate | None]:
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.participants.get(record.identifier)
     entry = record.core
-    version = record.version or given.file_version
+    version = record.version or context.file_version
     if stored is None:
         verdict = Verdict.NEW
     else:
@@ -107,21 +111,21 @@ def _participant(
     return verdict, ParticipantWrite(record.identifier, expected, state)
 
 
-def _announced(
+def _outbox_events(
     touched: Collection[CompanyKey],
     after: Mapping[str, ParticipantState],
     known: Known,
-    given: ApplyContext,
+    context: ApplyContext,
 ) -> tuple[OutboxEvent, ...]:
     changed = replace(known, participants=after)
     return tuple(
-        announcement
+        event
         for bump in known.bumps(touched)
-        for announcement in announce(
+        for event in events_of_change(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
             pending_events=einvoicing_changes(bump.key, known, changed),
-            at=given.at,
+            at=context.at,
         )
     )

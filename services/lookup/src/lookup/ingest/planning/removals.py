@@ -1,10 +1,10 @@
-"""Production units that their register ordered removed."""
+"""Plans for production units that their register ordered removed."""
 
 from dataclasses import replace
 
 from common.contracts.company import UnitKey
 from lookup.ingest.changes import unit_removal
-from lookup.ingest.events import OutboxEvent, announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
     ApplyContext,
@@ -16,10 +16,10 @@ from lookup.ingest.planning.states import (
 )
 
 
-def plan_unit_removal(key: UnitKey, known: Known, given: ApplyContext) -> Plan:
-    """Purges a unit and its identifiers; to tell of it, `known` has to hold all of its company's.
+def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:
+    """Purges a unit and its identifiers; empty if it was purged before.
 
-    Nothing where that was done before.
+    For events, `known` must contain all identifiers of its company.
     """
     stored = known.units.get(key)
     if stored is None and key in known.tombstones:
@@ -30,31 +30,25 @@ def plan_unit_removal(key: UnitKey, known: Known, given: ApplyContext) -> Plan:
     return Plan(
         bumps=bumps,
         drops=tuple(ParticipantDrop(name, state.revision) for name, state in held.items()),
-        removals=(UnitRemoval(key, stored.revision if stored else None, company, given.at),),
-        outbox_events=tuple(
-            announcement for bump in bumps for announcement in _told(key, bump, known, given)
-        )
-        if given.publish_events
+        removals=(UnitRemoval(key, stored.revision if stored else None, company, context.at),),
+        outbox_events=tuple(event for bump in bumps for event in _events(key, bump, known, context))
+        if context.publish_events
         else (),
     )
 
 
-def _told(key: UnitKey, bump: Bump, known: Known, given: ApplyContext) -> list[OutboxEvent]:
+def _events(key: UnitKey, bump: Bump, known: Known, context: ApplyContext) -> list[OutboxEvent]:
     left = {name: state for name, state in known.participants.items() if state.holder != key}
     after = replace(known, participants=left)
     return list(
-        announce(
+        events_of_change(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
             pending_events=(
-                unit_removal(_number(key)),
+                unit_removal(key.number),
                 *einvoicing_changes(bump.key, known, after),
             ),
-            at=given.at,
+            at=context.at,
         )
     )
-
-
-def _number(key: UnitKey) -> str:
-    return key.partition(":")[2]

@@ -1,4 +1,4 @@
-"""What is stored, what is to be stored, and what is said of each record."""
+"""Stored states, planned writes, and verdicts on records."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class Verdict(StrEnum):
     NEW = "new"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
-    #: Differs from what is stored, but is not newer than it.
+    #: Differs from the stored record, but is not newer.
     STALE = "stale"
     #: The register has ordered the company removed; a tombstone keeps it out.
     REMOVED = "removed"
@@ -27,21 +27,21 @@ WRITTEN = (Verdict.NEW, Verdict.CHANGED)
 
 @dataclass(frozen=True, slots=True)
 class CompanyState:
-    """A company as stored. One whose roles came before itself has no `core` and revision 0."""
+    """A stored company. If only its roles are stored, it has no `core` and revision 0."""
 
     revision: int
     core: bytes | None = None
     owners: bytes | None = None
-    #: Absent also where an earlier release stored the owners, and not the roles beside them.
+    #: None also if an earlier release stored the owners without roles.
     roles: bytes | None = None
     phones: tuple[str, ...] = ()
     units: tuple[UnitKey, ...] = ()
     version: SourceVersion | None = None
     owners_version: SourceVersion | None = None
-    #: Of the documents that all of this, and that the owners, were read from (`domain.digests`).
+    #: Digests of the documents of the company and of its owners (`ingest.digests`).
     digest: bytes | None = None
     owners_digest: bytes | None = None
-    #: Names that it had here before, for searches only: the register lists no former names.
+    #: Earlier names in this service, for searches only, if the register lists no former names.
     held_names: tuple[str, ...] = ()
 
     @property
@@ -50,7 +50,7 @@ class CompanyState:
 
     @property
     def lacks_roles(self) -> bool:
-        """Whether an earlier release read the document that has them."""
+        """True if an earlier release read the document that contains the roles."""
         return self.owners is not None and self.roles is None
 
 
@@ -75,20 +75,20 @@ class ParticipantState:
 
 @dataclass(frozen=True, slots=True)
 class CompanyWrite:
-    """A company's new state; `expected` is the stored revision, None where nothing is stored."""
+    """A company's new state; `expected` is the stored revision, None if it is not stored."""
 
     key: CompanyKey
     expected: int | None
     state: CompanyState
-    #: Absent where only the owners change: it is then kept as it was.
+    #: None if only the owners change: the stored rank stays.
     rank: str | None
-    #: Absent where the register changed nothing of the company itself.
+    #: None if the company's own record did not change.
     updated_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Bump:
-    """A company that changed in what belongs to it: only its revision rises."""
+    """A company of which a part changed: only its revision is raised."""
 
     key: CompanyKey
     expected: int
@@ -110,7 +110,7 @@ class ParticipantWrite:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantDrop:
-    """An identifier under which nobody receives anything any more."""
+    """An identifier that is no longer registered."""
 
     identifier: str
     expected: int
@@ -118,10 +118,10 @@ class ParticipantDrop:
 
 @dataclass(frozen=True, slots=True)
 class UnitRemoval:
-    """A unit that its register ordered removed: a tombstone stays, and keeps it out."""
+    """A unit that its register ordered removed: a tombstone stays and keeps it out."""
 
     key: UnitKey
-    #: None where it is not stored.
+    #: None if it is not stored.
     expected: int | None
     company: CompanyKey | None
     at: datetime
@@ -129,10 +129,10 @@ class UnitRemoval:
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdate:
-    """Another document says what is stored already: it will be known by its digest next time."""
+    """A changed document with an unchanged record: only its digest is stored."""
 
     part: Part
-    #: Of the company, unit or participant.
+    #: The key of the company, unit or participant.
     key: str
     expected: int
     digest: bytes
@@ -140,7 +140,7 @@ class DigestUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One transaction, and what is to be said of each record it was made from."""
+    """One transaction, and the verdict on each record."""
 
     verdicts: tuple[Verdict, ...] = ()
     companies: tuple[CompanyWrite, ...] = ()
@@ -169,24 +169,26 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is stored of everything that a list of records touches."""
+    """The stored state of everything that a batch of records affects."""
 
     companies: Mapping[CompanyKey, CompanyState] = field(default_factory=dict)
     units: Mapping[UnitKey, UnitState] = field(default_factory=dict)
     participants: Mapping[str, ParticipantState] = field(default_factory=dict)
     tombstones: Collection[CompanyKey | UnitKey] = frozenset()
+    #: Revisions up to here were given out before a restore.
+    skipped_revisions: int = 0
 
     def company_of(self, holder: CompanyKey | UnitKey | None) -> CompanyKey | None:
-        """The company behind a holder, which may be one of its units."""
+        """The company of a holder, which may be one of its units."""
         if holder is None:
             return None
-        unit = self.units.get(UnitKey(holder))
+        unit = self.units.get(UnitKey.parse(holder))
         if unit is not None:
             return unit.company
-        return CompanyKey(holder) if CompanyKey(holder) in self.companies else None
+        return CompanyKey.parse(holder) if CompanyKey.parse(holder) in self.companies else None
 
     def bumps(self, touched: Collection[CompanyKey]) -> tuple[Bump, ...]:
-        """A raised revision for each of the companies that a client can see."""
+        """A raised revision for each of the companies that clients can see."""
         return tuple(
             Bump(key, self.companies[key].revision)
             for key in touched
@@ -196,28 +198,28 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class ApplyContext:
-    """What holds for a whole list of records."""
+    """Properties of a whole batch of records."""
 
-    #: What a record without a version of its own counts as.
+    #: The version of a record that has none.
     file_version: SourceVersion
     at: datetime
-    #: Whether the changes are told; not while a kind is loaded for the first time.
+    #: True if changes are published; not during the first load of a source.
     publish_events: bool = False
 
 
 def renewal(
     part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
 ) -> DigestUpdate | None:
-    """What an unchanged record changes: nothing, or the digest to know its document by."""
+    """The update for an unchanged record: none, or its document's new digest."""
     return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
 
 
 def judge(
     *, same: bool, stored: SourceVersion | None, read: SourceVersion, outdated: bool = False
 ) -> Verdict:
-    """What becomes of a record whose like is stored already.
+    """The verdict on a record that is already stored.
 
-    What an earlier release stored (`outdated`) is read anew from a document of the same version.
+    A record of an earlier release (`outdated`) is updated from a document of the same version.
     """
     if same:
         return Verdict.UNCHANGED

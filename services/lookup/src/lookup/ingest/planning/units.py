@@ -1,13 +1,13 @@
-"""Production units: stored each for itself, told of the company they belong to."""
+"""Plans for production units, which are stored by themselves and published with their company."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.contracts.company import CompanyKey, ProductionUnit
-from lookup.ingest.changes import PendingEvent, PlacedUnit, unit_occurrences
+from lookup.ingest.changes import PendingEvent, PlacedUnit, unit_events
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, announce
+from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planning.einvoicing import einvoicing_changes
 from lookup.ingest.planning.states import (
     WRITTEN,
@@ -24,17 +24,17 @@ from lookup.ingest.planning.states import (
 from lookup.ingest.records import UnitRecord
 
 
-def plan_units(records: Sequence[UnitRecord], known: Known, given: ApplyContext) -> Plan:
-    """A unit that comes or moves takes its e-invoicing identifiers along.
+def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContext) -> Plan:
+    """Plans units; one that appears or moves takes its e-invoicing identifiers along.
 
-    To tell of that, `known` has to hold all identifiers of the companies concerned.
+    For events, `known` must contain all identifiers of the companies.
     """
     verdicts: list[Verdict] = []
     writes: list[UnitWrite] = []
     digest_updates: list[DigestUpdate] = []
-    told: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
+    pending: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
     for record in records:
-        verdict, write = _unit(record, known, given)
+        verdict, write = _unit(record, known, context)
         verdicts.append(verdict)
         if isinstance(write, DigestUpdate):
             digest_updates.append(write)
@@ -42,29 +42,29 @@ def plan_units(records: Sequence[UnitRecord], known: Known, given: ApplyContext)
             continue
         writes.append(write)
         stored = known.units.get(record.key)
-        # The revision of both companies rises, whether or not there is something to tell.
+        # The revision of both companies is raised, even without an event.
         for company in (stored.company if stored else None, record.company):
             if company is not None:
-                told[company] += ()
-        for company, occurrence in unit_occurrences(
+                pending[company] += ()
+        for company, pending_event in unit_events(
             _placed(stored), PlacedUnit(record.unit, record.company)
         ):
-            told[company].append(occurrence)
+            pending[company].append(pending_event)
     after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
     if known.participants:
-        for company in told:
-            told[company] += einvoicing_changes(company, known, after)
+        for company in pending:
+            pending[company] += einvoicing_changes(company, known, after)
     return Plan(
         tuple(verdicts),
-        bumps=known.bumps(told),
+        bumps=known.bumps(pending),
         units=tuple(writes),
-        outbox_events=_announced(told, known, given) if given.publish_events else (),
+        outbox_events=_outbox_events(pending, known, context) if context.publish_events else (),
         digest_updates=tuple(digest_updates),
     )
 
 
 def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
-    """Those that come to a company, or leave one."""
+    """The units that join or leave a company."""
     return [
         record
         for record in records
@@ -73,13 +73,13 @@ def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
 
 
 def _unit(
-    record: UnitRecord, known: Known, given: ApplyContext
+    record: UnitRecord, known: Known, context: ApplyContext
 ) -> tuple[Verdict, UnitWrite | DigestUpdate | None]:
     if not {record.key, record.company}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
     stored = known.units.get(record.key)
     core = record.core
-    version = record.version or given.file_version
+    version = record.version or context.file_version
     if stored is None:
         verdict = Verdict.NEW
     else:
@@ -102,17 +102,17 @@ def _placed(stored: UnitState | None) -> PlacedUnit | None:
     return PlacedUnit(ProductionUnit.model_validate_json(stored.core), stored.company)
 
 
-def _announced(
-    told: Mapping[CompanyKey, Sequence[PendingEvent]], known: Known, given: ApplyContext
+def _outbox_events(
+    pending: Mapping[CompanyKey, Sequence[PendingEvent]], known: Known, context: ApplyContext
 ) -> tuple[OutboxEvent, ...]:
     return tuple(
-        announcement
-        for bump in known.bumps(told)
-        for announcement in announce(
+        event
+        for bump in known.bumps(pending)
+        for event in events_of_change(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            pending_events=told[bump.key],
-            at=given.at,
+            pending_events=pending[bump.key],
+            at=context.at,
         )
     )

@@ -1,7 +1,7 @@
-"""What entities and units of the Norwegian register (Brønnøysund) share.
+"""Common parts of entities and units of the Norwegian register (Brønnøysund).
 
-The same models read the bulk files of 2022 and 2026, the answers of the interface, and the rows of
-the CSV files, whose columns are the dotted paths of the JSON.
+The same models read the bulk files of 2022 and 2026, the responses of the interface, and the rows
+of the CSV files, whose columns are the dotted paths of the JSON.
 """
 
 import re
@@ -28,12 +28,12 @@ DIALECT = Dialect(
 #: The organisation forms of units: places of business, and others.
 UNIT_FORMS = {"BEDR", "AAFY"}
 
-#: Since 2026 the number is withheld where fewer than five work; that there is one is still told.
+#: Since 2026 the number is withheld below five employees; that there are some is published.
 _WITHHELD = Employees(min=1, max=4)
 
 
 def _split(value: object) -> object:
-    """In a CSV cell the lines of an address stand after one another."""
+    """A CSV cell separates the lines of an address by spaces."""
     return re.split(r"\n|, ", value) if isinstance(value, str) else value
 
 
@@ -56,7 +56,7 @@ class BrregAddress(Document):
 
 
 class BrregDocument(Document):
-    """The fields of an entity and of a unit."""
+    """The common fields of an entity and a unit."""
 
     organisasjonsnummer: OrganisationNumber
     navn: Text = None
@@ -96,9 +96,9 @@ def public_address(given: BrregAddress | None) -> Address | None:
 
 
 def _without_care_of(lines: list[str]) -> tuple[str | None, str | None]:
-    """Who the letters go to, and the lines of the address itself.
+    """The addressee, and the lines of the address itself.
 
-    `c/o` may stand alone above the name, and a line that is all there is may hold name and street.
+    `c/o` may be alone on the line above the name, and the only line may contain name and street.
     """
     named: list[str] = []
     others: list[str] = []
@@ -142,7 +142,7 @@ def phones_of(document: BrregDocument) -> tuple[str, ...]:
 
 
 def from_row(row: Raw) -> Raw:
-    """A CSV row as the document that it flattens; raises RecordRejected."""
+    """The document of a CSV row; raises RecordRejected."""
     document: dict[str, Any] = {}
     for column, cell in row.items():
         *path, name = column.split(".")

@@ -1,4 +1,4 @@
-"""Companies out of the entities (`enheter`) of the Norwegian register."""
+"""Companies from the entities (`enheter`) of the Norwegian register."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -57,7 +57,7 @@ class Entity(BrregDocument):
     overordnet_enhet: OrganisationNumber | None = None
     vedtektsfestet_formaal: TextLines = ()
     stiftelsesdato: Day = None
-    #: The CSV files write it without capitals inside.
+    #: The CSV files spell it in lower case.
     registreringsdato: Annotated[
         Day,
         Field(
@@ -88,7 +88,7 @@ class Entity(BrregDocument):
 
 @dataclass(frozen=True, slots=True)
 class _Condition:
-    """What the register says about an entity by a flag or, where it leaves the flag out, dates."""
+    """A flag of an entity, or dates that replace it where it is omitted."""
 
     status: Status
     word: str
@@ -102,7 +102,7 @@ class _Condition:
         return any(getattr(entity, day) for day in self.dates)
 
 
-#: The first that holds is the status; an entity of which none holds is active.
+#: The first that applies is the status; an entity to which none applies is active.
 _CONDITIONS = (
     _Condition(Status.ENDED, "Slettet", None, ("slettedato",)),
     _Condition(Status.BANKRUPT, "Konkurs", "konkurs", ("konkursdato",)),

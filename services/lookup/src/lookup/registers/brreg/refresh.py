@@ -1,4 +1,4 @@
-"""Bringing the present state of numbers into the register: fetched in lists, stored in lists."""
+"""Fetches the current records of numbers and stores them, both in batches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -6,28 +6,20 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
-from common.contracts.company import CompanyKey, Country, UnitKey, company_key, unit_key
+from common.contracts.company import CompanyKey, Country, UnitKey
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.companies_first import Records
 from lookup.ingest.digests import Part
-from lookup.ingest.feeds import (
-    Answer,
-    ChangeNotice,
-    Ended,
-    Gone,
-    Present,
-    Unknown,
-    Unusable,
-    ended_record,
-)
-from lookup.ingest.load import LoadStates
+from lookup.ingest.ended import Ended, ended_record
+from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.states import Known
 from lookup.ingest.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Entities
 from lookup.ingest.tally import Tally
+from lookup.registers.brreg.answers import Answer, Entities, Gone, Present, Unknown, Unusable
+from lookup.registers.brreg.notices import ChangeNotice
 
-#: Numbers in one request: with more the address becomes longer than servers take.
+#: Numbers in one request; more would make the URL too long for servers.
 LIST = 200
 
 Versioned = CompanyRecord | UnitRecord | OwnersRecord
@@ -40,14 +32,14 @@ class RefreshEntities:
     writer: RegisterWriter
     apply: ApplyRecords
     states: LoadStates
-    #: Sees to it that the companies of new records are there.
+    #: Ensures that the companies of new records are stored first.
     prepare: Callable[[Records], Awaitable[None]]
-    #: Purges what has this number; whether it was known.
+    #: Purges the record of a number; returns whether it was stored.
     purge: Callable[[str], Awaitable[bool]]
     now: Callable[[], datetime]
 
     async def __call__(self, changed: Sequence[ChangeNotice], tally: Tally) -> None:
-        """Stores what the register now has of each of them, no number twice."""
+        """Stores the register's current record of each number; numbers must be distinct."""
         publish_events = await self.states.is_loaded(self.source.name)
         lists = (changed[start : start + LIST] for start in range(0, len(changed), LIST))
         try:
@@ -56,19 +48,19 @@ class RefreshEntities:
                 task = next(asking, None)
                 while task is not None:
                     asked = await task
-                    # The next list is asked for while this one is stored.
+                    # The next batch is fetched while this one is stored.
                     task = next(asking, None)
                     await self._store(asked, tally, publish_events=publish_events)
         except ExceptionGroup as failures:
-            # Once one of them has failed the other is cancelled, so the first is the reason.
+            # The first failure cancels the other task, so it is the cause.
             raise failures.exceptions[0] from None
 
     async def _ask(self, some: Sequence[ChangeNotice]) -> "_Asked":
-        # What an answer tells held at some time after this one. It is the record's version: the
-        # entry's own time may be long ago, and older than a file without the change.
-        asked_at = _milliseconds(self.now())
-        notices = {mention.number: mention for mention in some}
-        return _Asked(asked_at, notices, await self.entities.fetch(list(notices)))
+        # The answer was valid at some time after this one, which becomes the record's version: the
+        # entry's own time may be older than a file without the change.
+        requested_at = _milliseconds(self.now())
+        notices = {notice.number: notice for notice in some}
+        return _Asked(requested_at, notices, await self.entities.fetch(list(notices)))
 
     async def _store(self, asked: "_Asked", tally: Tally, *, publish_events: bool) -> None:
         numbers = list(asked.notices)
@@ -83,7 +75,7 @@ class RefreshEntities:
             tally.judged(await self.apply(records, version, publish_events=publish_events))
 
     async def remove(self, number: str, tally: Tally) -> None:
-        """The register orders it removed."""
+        """Purges a record on the register's order."""
         was_known = await self.purge(number)
         tally.results["purged" if was_known else "unknown"] += 1
 
@@ -116,32 +108,32 @@ class RefreshEntities:
 
     def key(self, number: str) -> CompanyKey | UnitKey:
         if self.source.part is Part.UNIT:
-            return unit_key(Country.NO, number)
-        return company_key(Country.NO, number)
+            return UnitKey(Country.NO, number)
+        return CompanyKey(Country.NO, number)
 
     async def known(self, numbers: Sequence[str]) -> Known:
-        """What is stored of them."""
+        """The stored state of the numbers."""
         if self.source.part is Part.UNIT:
-            return await self.writer.known(units=[unit_key(Country.NO, n) for n in numbers])
-        return await self.writer.known(companies=[company_key(Country.NO, n) for n in numbers])
+            return await self.writer.known(units=[UnitKey(Country.NO, n) for n in numbers])
+        return await self.writer.known(companies=[CompanyKey(Country.NO, n) for n in numbers])
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What the register answered about a list, and when it was asked."""
+    """The answers about a batch, and the time of the request."""
 
     at: datetime
     notices: Mapping[str, ChangeNotice]
     answers: Mapping[str, Answer]
 
 
-def _dated(record: Versioned, mention: ChangeNotice, asked_at: datetime) -> Versioned:
-    version = SourceVersion(asked_at, mention.sequence)
+def _dated(record: Versioned, notice: ChangeNotice, requested_at: datetime) -> Versioned:
+    version = SourceVersion(requested_at, notice.sequence)
     if isinstance(record, CompanyRecord):
-        return replace(record, version=version, updated_at=mention.at)
+        return replace(record, version=version, updated_at=notice.at)
     return replace(record, version=version)
 
 
 def _milliseconds(moment: datetime) -> datetime:
-    """MongoDB keeps milliseconds, and what is compared with it must not have more."""
+    """Truncates to milliseconds, MongoDB's precision, for comparisons with stored times."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -1,7 +1,7 @@
-"""Owners and roles out of the roles (`roller`) of the Norwegian register.
+"""Owners and roles from the roles (`roller`) of the Norwegian register.
 
-Only some roles make an owner: shareholders are not in this register. A person's birth date is in
-the documents; it is not declared here and so never read.
+Only some roles make an owner: this register has no shareholders. Documents contain birth dates of
+persons; they are not declared here and so never read.
 """
 
 import re
@@ -11,21 +11,21 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import BeforeValidator, Field
 
 from common.contracts.company import (
+    CompanyKey,
     Country,
     HolderType,
     Owner,
     OwnerRole,
     Role,
     RoleCode,
-    company_key,
 )
 from lookup.ingest.document_fields import Document, Flag, Many, Text, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.records import OwnersRecord, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
 
-#: As what a role makes somebody an owner; DTPR and DTSO are partners with shared and with joint
-#: liability, EIKM the municipalities that own a company.
+#: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM
+#: the municipalities that own a company.
 _OWNERS: Final = {
     "INNH": OwnerRole.SOLE_PROPRIETOR,
     "DTPR": OwnerRole.PARTNER,
@@ -118,9 +118,9 @@ class HeldRole(NamedTuple):
 
 
 def owners_record(raw: Raw) -> OwnersRecord:
-    """Owners are null where no role makes one: the register keeps no shareholders.
+    """Owners are None if no role makes one, since the register keeps no shareholders.
 
-    Raises RecordRejected, also where nothing tells whose roles these are.
+    Raises RecordRejected, also if the document does not name its entity.
     """
     document = read_document(Roles, raw)
     held = tuple(_held(document))
@@ -135,7 +135,7 @@ def owners_record(raw: Raw) -> OwnersRecord:
         if one.code in _ROLES
     )
     return OwnersRecord.of(
-        company_key(Country.NO, _whose(document)),
+        CompanyKey(Country.NO, _whose(document)),
         tuple(owners) or None,
         in_order(roles),
         version=None,
@@ -143,16 +143,16 @@ def owners_record(raw: Raw) -> OwnersRecord:
 
 
 def _whose(roles: Roles) -> str:
-    """A single answer of the interface has the number in its own address only."""
+    """The number of the document's entity; single responses have it in their URL only."""
     supervised = _ENTITY_IN_LINK.search(roles.links.self.href)
     number = roles.organisasjonsnummer or (supervised and supervised[1])
     if not number:
-        raise RecordRejected("organisasjonsnummer: it is missing")
+        raise RecordRejected("organisasjonsnummer: missing")
     return number
 
 
 def _held(document: Roles) -> Iterator[HeldRole]:
-    """The roles that somebody has now; those of a board only in the board itself."""
+    """The current roles; those of a board only from the board itself."""
     for group in document.rollegrupper:
         for role in group.roller:
             type_ = role.type or group.type
@@ -165,7 +165,7 @@ def _held(document: Roles) -> Iterator[HeldRole]:
 
 
 def _holder(role: GivenRole) -> Holder | None:
-    """None for the dead, for entities struck off, and where the register names nobody."""
+    """The holder; None if dead, struck off, or not named by the register."""
     if role.person is not None and role.person.navn is not None and not role.person.er_doed:
         given = role.person.navn
         name = _joined(given.fornavn, given.mellomnavn, given.etternavn)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from common.contracts.company import Country, company_key, unit_key
+from common.contracts.company import CompanyKey, Country, UnitKey
 from common.domain.numbers import registration_number_checks
 from lookup.ingest.digests import Part
 from lookup.ingest.files.raw_records import Raw, RawRecord
@@ -15,22 +15,24 @@ from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.records import RecordRejected, Rejected
 from lookup.ingest.register_source import RawRecords, RegisterSource
 from lookup.ingest.remove import RemoveCompany, RemoveUnit
-from lookup.ingest.sources import Entities, Feed
 from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.registers.brreg.answers import Entities
+from lookup.registers.brreg.api import FILES, BrregEntities, BrregRoles
+from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.documents import DIALECT, from_row
 from lookup.registers.brreg.entities import company_record
-from lookup.registers.brreg.feed import FILES, BrregEntities, BrregRoles
-from lookup.registers.brreg.feeds import RoleFeed, UpdateFeed
+from lookup.registers.brreg.notices import Feed
 from lookup.registers.brreg.reconcile import Reconcile
 from lookup.registers.brreg.refresh import RefreshEntities
 from lookup.registers.brreg.roles import owners_record
+from lookup.registers.brreg.settings import BrregSettings
 from lookup.registers.brreg.sync import SyncNorway
 from lookup.registers.brreg.units import unit_record
 
 _NUMBER: Final = "organisasjonsnummer"
-#: The fields that tell whose roles an answer holds.
+#: The fields that identify the entity of a roles document.
 _TELLING: Final = {_NUMBER, "_links"}
-#: The place of a record that is not in a list.
+#: The position of a record that is not in a list.
 _WHOLE_FILE: Final = "byte 0"
 _NINE_DIGITS: Final = re.compile(r"(?<!\d)\d{9}(?!\d)")
 
@@ -52,7 +54,7 @@ def _rows_as_documents(found: RawRecords, _file_name: str) -> RawRecords:
 
 
 def _with_number_of_file(found: RawRecords, file_name: str) -> RawRecords:
-    """An answer with the roles of one entity may lack its number, which the file's name tells."""
+    """Adds a missing number to a roles document of one entity, from the file's name."""
     number = _number_in(file_name)
     for one in found:
         if number and isinstance(one, RawRecord) and _lacks_number(one):
@@ -66,32 +68,33 @@ def _lacks_number(one: RawRecord) -> bool:
 
 
 def _number_in(name: str) -> str | None:
-    """The one organisation number that a file's name contains."""
+    """The organisation number in a file's name, if it contains exactly one."""
     numbers = [n for n in _NINE_DIGITS.findall(name) if registration_number_checks(n, Country.NO)]
     return numbers[0] if len(numbers) == 1 else None
 
 
 def _follow(
-    source: RegisterSource, dependencies: SyncDependencies, journal: PassTelemetry
+    source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
 ) -> SyncNorway:
-    client = dependencies.way_to(dependencies.settings.brreg_url, "brreg")
-    bring = _refresh(source, client, dependencies)
+    settings = dependencies.settings_of(BrregSettings)
+    client = dependencies.client_of(settings.brreg_url, "brreg")
+    refresh = _refresh(source, client, dependencies)
     return SyncNorway(
         source=source,
         feed=_feed(source, client, dependencies),
         whole=dependencies.file(client, source, FILES[source.part]),
-        bring=bring,
-        load=dependencies.load(journal),
+        refresh=refresh,
+        load=dependencies.load(telemetry),
         reconcile=Reconcile(
             source,
-            bring,
+            refresh,
             dependencies.read,
             dependencies.apply,
             dependencies.keys,
             dependencies.now,
         ),
         cursors=dependencies.cursors,
-        reconcile_every=dependencies.settings.reconcile_interval,
+        reconcile_every=settings.brreg_reconcile_interval,
         now=dependencies.now,
     )
 
@@ -128,9 +131,9 @@ def _purge(
     async def purge(number: str) -> bool:
         if source.part is Part.UNIT:
             remove_unit = RemoveUnit(source.name, dependencies.apply, writer, states, now)
-            return await remove_unit(unit_key(Country.NO, number))
+            return await remove_unit(UnitKey(Country.NO, number))
         remove = RemoveCompany(NO_ENTITIES.name, writer, states, now)
-        return await remove(company_key(Country.NO, number))
+        return await remove(CompanyKey(Country.NO, number))
 
     return purge
 
@@ -145,6 +148,7 @@ NO_ENTITIES: Final = RegisterSource(
     key=_key,
     code=_CODE,
     follow=_follow,
+    settings=BrregSettings,
     dialect=DIALECT,
     documents=_rows_as_documents,
 )
@@ -157,6 +161,7 @@ NO_ROLES: Final = RegisterSource(
     key=_key,
     code=_CODE,
     follow=_follow,
+    settings=BrregSettings,
     documents=_with_number_of_file,
 )
 

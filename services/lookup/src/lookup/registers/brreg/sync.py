@@ -1,19 +1,20 @@
-"""Following the Norwegian register: a whole file to begin with, its feed, and the file again."""
+"""Synchronises the Norwegian register: a whole file, its feed, and files for comparison."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lookup.ingest.feeds import Cursor, Position, after_page, is_due, sorted_out
+from lookup.ingest.feeds import Cursor, Position, is_due
 from lookup.ingest.load import LoadFile, NotWhole, WrongSource
 from lookup.ingest.records import FileBroken
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, Download, Feed, RegisterFault, WholeFile
+from lookup.ingest.sources import Cursors, Download, RegisterFault, WholeFile
 from lookup.ingest.tally import Tally
+from lookup.registers.brreg.notices import Feed, after_page, split_notices
 from lookup.registers.brreg.reconcile import Reconcile
 from lookup.registers.brreg.refresh import RefreshEntities
 
-#: A file may lack what changed while it was made, so the feed is read from well before it.
+#: A file may lack changes made while it was written, so the feed is read from before it.
 BEFORE_FILE = timedelta(days=1)
 
 
@@ -24,7 +25,7 @@ class SyncNorway:
     source: RegisterSource
     feed: Feed
     whole: WholeFile
-    bring: RefreshEntities
+    refresh: RefreshEntities
     load: LoadFile
     reconcile: Reconcile
     cursors: Cursors
@@ -32,9 +33,9 @@ class SyncNorway:
     now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: all that the feed has, and the whole file when that is due.
+        """One pass: the rest of the feed, and the comparison with the whole file when it is due.
 
-        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
+        Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         cursor = await self.cursors.read(self.source.name)
         if cursor is None:
@@ -48,7 +49,7 @@ class SyncNorway:
         begun_at = self.now()
         async with self.whole.newest() as file:
             if file is None:
-                raise RegisterFault("the whole file is said to be unchanged, and none was read")
+                raise RegisterFault("the register reported an unchanged file before any was read")
             await self._check(file)
             summary = await self.load(self.source, file.documents(), file_version=file.version)
             tally.loaded(summary)
@@ -60,17 +61,19 @@ class SyncNorway:
 
     async def _read_feed(self, cursor: Cursor, tally: Tally) -> Cursor:
         while True:
-            asked_at = self.now()
+            requested_at = self.now()
             page = await self.feed.page(cursor.position)
             tally.read += len(page.notices) + len(page.faults)
             for fault in page.faults:
                 tally.refused(fault)
-            tally.standing = page.standing
-            removed, changed = sorted_out(page.notices)
+            tally.unreadable_tail = page.unreadable_tail
+            removed, changed = split_notices(page.notices)
             for number in removed:
-                await self.bring.remove(number, tally)
-            await self.bring(changed, tally)
-            cursor = await self.cursors.move(self.source.name, after_page(cursor, page, asked_at))
+                await self.refresh.remove(number, tally)
+            await self.refresh(changed, tally)
+            cursor = await self.cursors.move(
+                self.source.name, after_page(cursor, page, requested_at)
+            )
             if page.is_last:
                 return cursor
 
@@ -78,7 +81,7 @@ class SyncNorway:
         try:
             await self.load.check(self.source, file.documents)
         except (WrongSource, NotWhole) as unfit:
-            raise RegisterFault(f"the whole file is none: {unfit}") from None
+            raise RegisterFault(f"not a whole file: {unfit}") from None
 
     async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
         begun_at = self.now()

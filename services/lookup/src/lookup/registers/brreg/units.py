@@ -1,4 +1,4 @@
-"""Places of business out of the units (`underenheter`) of the Norwegian register."""
+"""Production units from the units (`underenheter`) of the Norwegian register."""
 
 from common.contracts.company import Country, ProductionUnit, Status
 from common.domain.numbers import searchable_phones

@@ -1,4 +1,4 @@
-"""CVR addresses in the Danish form: `Prøvevej 43B, 2. th`."""
+"""CVR addresses in the Danish format: `Prøvevej 43B, 2. th`."""
 
 from common.contracts.company import Address
 from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_line
@@ -15,7 +15,7 @@ def public_address(given: CvrAddress | None) -> Address | None:
     postal_code, city = given.postnummer, given.postdistrikt
     town = town_line(postal_code, city)
     if country and lines and not town:
-        # A foreign address is free text; its last line is the town where that has a postal code.
+        # A foreign address is free text; its last line is the town if it has a postal code.
         postal_code, city = town_abroad(lines[-1], country)
         if postal_code is None:
             city = None
@@ -38,7 +38,7 @@ def public_address(given: CvrAddress | None) -> Address | None:
 
 
 def _free_lines(given: CvrAddress, country: str | None) -> list[str]:
-    """The lines of the free text, without one that only names the country."""
+    """The lines of the free text, except one that only names the country."""
     lines = [line.strip(" ,") for line in (given.fritekst or "").split("\n")]
     named = country.casefold() if country else None
     return [line for line in lines if line and line.casefold() != named]

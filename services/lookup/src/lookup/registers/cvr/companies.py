@@ -1,17 +1,9 @@
-"""Companies out of the `Vrvirksomhed` documents of the Danish register (CVR)."""
+"""Companies from the `Vrvirksomhed` documents of the Danish register (CVR)."""
 
 from collections.abc import Sequence
 from typing import Annotated
 
-from common.contracts.company import (
-    Capital,
-    CodedText,
-    Company,
-    Country,
-    UnitKey,
-    company_key,
-    unit_key,
-)
+from common.contracts.company import Capital, CodedText, Company, CompanyKey, Country, UnitKey
 from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone, searchable_phones
 from lookup.ingest.document_fields import (
@@ -61,7 +53,7 @@ class ListedUnit(Dated):
 
 
 class CompanyMetadata(Document):
-    """What CVR itself takes for the newest; used where the history has nothing."""
+    """The newest values according to CVR; used where the history is empty."""
 
     nyeste_navn: Name | None = None
     nyeste_virksomhedsform: CompanyForm | None = None
@@ -99,7 +91,7 @@ class CvrCompany(CvrDocument):
     virksomhedsform: Many[CompanyForm] = ()
     attributter: Many[Attribute] = ()
     penheder: Many[ListedUnit] = ()
-    #: Left out where the documents were asked for without it.
+    #: Absent if the documents were requested without it.
     deltager_relation: Many[Relation] | None = None
     reklamebeskyttet: Flag = None
     virksomhed_metadata: CompanyMetadata | None = None
@@ -117,7 +109,7 @@ def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
     """Raises RecordRejected."""
     company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
     if company.fejl_registreret:
-        return RegisteredInError(company_key(Country.DK, company.cvr_nummer), company.version)
+        return RegisteredInError(CompanyKey(Country.DK, company.cvr_nummer), company.version)
     relations = company.deltager_relation
     return CompanyRecord.of(
         _company(company, company.virksomhed_metadata or CompanyMetadata()),
@@ -130,9 +122,9 @@ def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
 
 
 def _units(listed: Sequence[ListedUnit]) -> tuple[UnitKey, ...]:
-    """In order of their numbers: the order of the document says nothing."""
+    """In order of their numbers, since their order in the document has no meaning."""
     numbers = {unit.p_nummer for unit in current(listed) if unit.p_nummer}
-    return tuple(unit_key(Country.DK, number) for number in sorted(numbers))
+    return tuple(UnitKey(Country.DK, number) for number in sorted(numbers))
 
 
 def _company(company: CvrCompany, newest: CompanyMetadata) -> Company:
@@ -150,7 +142,7 @@ def _company(company: CvrCompany, newest: CompanyMetadata) -> Company:
         address=public_address(
             latest(company.beliggenhedsadresse) or newest.nyeste_beliggenhedsadresse
         ),
-        postal_address=public_address(first(company.standing(company.postadresse))),
+        postal_address=public_address(first(company.current_or_last(company.postadresse))),
         phone=first(company.phones),
         fax=_fax(company),
         email=first(company.contacts(company.elektronisk_post)),
@@ -172,7 +164,7 @@ def _name(company: CvrCompany, newest: CompanyMetadata) -> str:
 
 
 def _trade_names(company: CvrCompany, newest: CompanyMetadata, name: str) -> tuple[str, ...]:
-    names = [given.navn for given in company.standing(company.binavne)]
+    names = [given.navn for given in company.current_or_last(company.binavne)]
     if not company.binavne:
         names = list(newest.nyeste_binavne)
     return tuple(dict.fromkeys(given for given in names if given and given != name))
@@ -199,9 +191,9 @@ def _fax(company: CvrCompany) -> str | None:
 
 def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:
     given = (
-        first(company.standing(company.bibranche1)),
-        first(company.standing(company.bibranche2)),
-        first(company.standing(company.bibranche3)),
+        first(company.current_or_last(company.bibranche1)),
+        first(company.current_or_last(company.bibranche2)),
+        first(company.current_or_last(company.bibranche3)),
     )
     codes = (industry_of(industry) for industry in given)
     return tuple(dict.fromkeys(code for code in codes if code is not None))

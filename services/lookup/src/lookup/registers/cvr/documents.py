@@ -1,6 +1,6 @@
-"""What companies and production units of the Danish register (CVR) share.
+"""Common parts of companies and production units of the Danish register (CVR).
 
-A CVR document holds the whole history: each value has a period, and the current one has no end.
+A CVR document contains the whole history: each value has a period, and the current one has no end.
 """
 
 from abc import abstractmethod
@@ -90,7 +90,7 @@ class Industry(Dated):
 
 
 class Employment(Document):
-    """How many worked there in a year, a quarter or a month."""
+    """Number of employees in a year, quarter or month."""
 
     aar: Count | None = None
     kvartal: Count | None = None
@@ -103,13 +103,13 @@ Value = TypeVar("Value", bound=Dated)
 
 
 def current(values: Sequence[Value]) -> list[Value]:
-    """Those without an end, the newest first."""
+    """The values without an end, the newest first."""
     lasting = [value for value in values if value.until is None]
     return sorted(lasting, key=lambda value: value.since or "", reverse=True)
 
 
 def latest(values: Sequence[Value]) -> Value | None:
-    """The current value, or else the last one there was."""
+    """The current value, or else the last one."""
     return max(
         values,
         key=lambda value: (value.until is None, value.until or "", value.since or ""),
@@ -118,7 +118,7 @@ def latest(values: Sequence[Value]) -> Value | None:
 
 
 class CvrDocument(Document):
-    """The fields of a company and of a production unit, and what they share in meaning."""
+    """The common fields of a company and a production unit."""
 
     navne: Many[Name] = ()
     beliggenhedsadresse: Many[CvrAddress] = ()
@@ -131,14 +131,14 @@ class CvrDocument(Document):
     kvartalsbeskaeftigelse: Many[Employment] = ()
     maanedsbeskaeftigelse: Many[Employment] = ()
     erst_maanedsbeskaeftigelse: Many[Employment] = ()
-    #: The register calls the document a mistake of its own.
+    #: The register has withdrawn the document as an error.
     fejl_registreret: Flag = None
     sidst_opdateret: Moment = None
 
     @property
     @abstractmethod
     def words(self) -> tuple[str | None, ...]:
-        """The register's words for the status, the most telling first."""
+        """The register's words for the status, the most significant first."""
 
     @cached_property
     def state(self) -> tuple[Status, str | None]:
@@ -154,7 +154,7 @@ class CvrDocument(Document):
 
     @property
     def ended(self) -> str | None:
-        """The last day of its life; None while that goes on."""
+        """The last day of its life; None while it exists."""
         last = latest(self.livsforloeb)
         return None if last is None else last.until
 
@@ -162,8 +162,8 @@ class CvrDocument(Document):
     def version(self) -> SourceVersion | None:
         return None if self.sidst_opdateret is None else SourceVersion(self.sidst_opdateret)
 
-    def standing(self, values: Sequence[Value]) -> list[Value]:
-        """The current values, the newest first; once it is dead, those that held last."""
+    def current_or_last(self, values: Sequence[Value]) -> list[Value]:
+        """The current values, newest first; after its end, the last ones."""
         held = current(values)
         if held or not self.dead:
             return held
@@ -171,11 +171,11 @@ class CvrDocument(Document):
         return [value for value in values if value.until == end]
 
     def contacts(self, *given: Sequence[Contact]) -> list[str]:
-        """Public ones; where one is secret, no older one takes its place."""
+        """Public values; if the current one is secret, no older one replaces it."""
         return [
             contact.kontaktoplysning
             for contacts in given
-            for contact in self.standing(contacts)
+            for contact in self.current_or_last(contacts)
             if contact.kontaktoplysning and not contact.hemmelig
         ]
 
@@ -193,16 +193,16 @@ def industry_of(given: Industry | None) -> CodedText | None:
 
 
 def unwrapped(raw: Raw, kind: str, number: str) -> Raw:
-    """The document inside an answer's hit, or inside its own name (`Vrvirksomhed`).
+    """The document inside a search hit, or under its own name (`Vrvirksomhed`).
 
-    Raises RecordRejected where there is no such document.
+    Raises RecordRejected if there is no such document.
     """
     found = raw
     for wrapping in ("_source", kind):
         inner = found.get(wrapping, found)
         if not isinstance(inner, dict):
-            raise RecordRejected(f"{wrapping}: it is not an object")
+            raise RecordRejected(f"{wrapping}: not an object")
         found = inner
     if number not in found:
-        raise RecordRejected(f"{kind}.{number}: it is missing")
+        raise RecordRejected(f"{kind}.{number}: missing")
     return found

@@ -1,4 +1,4 @@
-"""How many work in a Danish company or unit, by its newest count."""
+"""Number of employees of a Danish company or unit, by its newest count."""
 
 import re
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ _NO_LIMIT = 999_999
 
 
 def employees_of(document: CvrDocument, newest: Sequence[Employment | None]) -> Employees | None:
-    """None where nothing was ever counted; `newest` is used where the history has no count.
+    """None if there was never a count; `newest` is used if the history has none.
 
-    Of counts up to the same month, the one of the shorter time tells more.
+    Of counts up to the same month, the one of the shorter period is more precise.
     """
     counts = [
         *document.erst_maanedsbeskaeftigelse,

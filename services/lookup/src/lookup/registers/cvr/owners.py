@@ -1,8 +1,8 @@
-"""Owners and roles out of the participants (`deltagerRelation`) of a Danish company.
+"""Owners and roles from the participants (`deltagerRelation`) of a Danish company.
 
-Owners are the legal owners of the register of owners, and the partners who are fully liable.
-Beneficial owners are left out: their register is not public any more. Home addresses are in the
-documents; they are not declared here and so never read.
+Owners are the legal owners in the register of owners, and partners with full liability. Beneficial
+owners are omitted, since their register is not public any more. Documents contain home addresses;
+they are not declared here and so never read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,21 +25,21 @@ from lookup.ingest.records import RecordRejected, in_order
 from lookup.registers.cvr.documents import Dated, Name, current, latest
 from lookup.registers.cvr.status import fold_word
 
-#: The register tells a share by the lower bound of its class, in percent.
+#: The register gives a share as the lower bound of its class, in percent.
 CLASSES: Final = ("0", "5", "10", "15", "20", "25", "33.33", "50", "66.67", "90", "100")
 
 _REGISTER_OF_OWNERS = "EJERREGISTER"
 
-#: How the relation of a sole proprietor or a partner is called, folded.
+#: The name of the relation of a sole proprietor or a partner, folded.
 _PARTNERS: Final = frozenset({"FULDT ANSVARLIG DELTAGERE", "INDEHAVER"})
 
-#: As what a partner owns, by the beginning of the folded word; else as a partner.
+#: The role of a partner, by the beginning of the folded word; otherwise partner.
 _PARTNER_ROLES: Final = {
     "INDEHAVER": OwnerRole.SOLE_PROPRIETOR,
     "KOMPLEMENTAR": OwnerRole.GENERAL_PARTNER,
 }
 
-#: The function on a board, by a part of the folded word; else that of a member.
+#: The function on a board, by a part of the folded word; otherwise member.
 _BOARD_ROLES: Final = {
     "NAESTFORMAND": RoleCode.BOARD_DEPUTY_CHAIR,
     "FORMAND": RoleCode.BOARD_CHAIR,
@@ -74,7 +74,7 @@ class Organisation(Document):
 
 class Participant(Document):
     enhedstype: Text = None
-    #: Of a company its CVR number.
+    #: The CVR number, of a company.
     forretningsnoegle: Word = None
     navne: Many[Name] = ()
 
@@ -88,13 +88,13 @@ class Holder(NamedTuple):
 
 
 class Relation(Document):
-    #: Null where the register shows nobody.
+    #: Null if the register hides the participant.
     deltager: Participant | None = None
     organisationer: Many[Organisation] = ()
 
 
 def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
-    """The current owners, the largest share first; in an order that no reshuffling changes."""
+    """The current owners by share, largest first; in an order independent of the document's."""
     owners = dict.fromkeys(
         owner
         for relation in relations
@@ -134,7 +134,7 @@ def _roles_in(organisation: Organisation, participant: Participant) -> Iterator[
 
 
 def _role_code(organisation: Organisation, function: str) -> RoleCode | None:
-    """None for what is neither direction nor board nor audit, such as a founder."""
+    """The role's code; None if it is neither direction nor board nor audit, such as a founder."""
     body = fold_word(organisation.hovedtype or "")
     if body == "REVISION":
         return RoleCode.AUDITOR
@@ -144,7 +144,7 @@ def _role_code(organisation: Organisation, function: str) -> RoleCode | None:
     if "BESTYRELSE" in names:
         found = (code for part, code in _BOARD_ROLES.items() if part in word)
         return next(found, RoleCode.BOARD_MEMBER)
-    # A general partner may stand among the directors.
+    # A general partner may be listed among the directors.
     is_partner = any(word.startswith(beginning) for beginning in _PARTNER_ROLES)
     return RoleCode.DIRECTOR if "DIREKTION" in names and not is_partner else None
 
@@ -194,12 +194,12 @@ def _partner(member: Member, holder: Holder) -> Iterator[Owner]:
 
 
 def _holder(participant: Participant) -> Holder | None:
-    """None where the register has no name."""
+    """The name; None if the register has none."""
     name = latest(participant.navne)
     type_ = _TYPES.get(participant.enhedstype or "", "other")
     if name is None or name.navn is None:
         return None
-    # A person's key, should there be one, is private.
+    # A person's key, if the document has one, is private.
     return Holder(name.navn, type_, _cvr_number(participant) if type_ == "company" else None)
 
 
@@ -218,7 +218,7 @@ def _current(member: Member, attribute: str) -> AttributeValue | None:
 
 
 def _class_of(value: AttributeValue) -> Share:
-    """A fraction as percent; between the bounds of its class, or exact where it is no bound."""
+    """A fraction as a percentage: the bounds of its class, or exact if it is not a bound."""
     try:
         percent = (Decimal(value.vaerdi or "") * 100).normalize()
     except InvalidOperation:

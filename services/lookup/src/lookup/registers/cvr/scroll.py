@@ -1,28 +1,29 @@
 """The Danish register's distribution (distribution.virk.dk): Elasticsearch, read by scrolling."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from lookup.ingest.batches import Item
 from lookup.ingest.bodies import SCROLL
 from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import Document, Moment, read_document
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
-from lookup.ingest.load import Item
 from lookup.ingest.reading import parse
 from lookup.ingest.records import RecordRejected, Rejected
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import DocumentPage, RegisterAway, RegisterFault
+from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 
-#: The name of each part in the address, and in the documents.
+#: The name of each part in URLs and in documents.
 INDEXES: Final = {Part.COMPANY: "virksomhed", Part.UNIT: "produktionsenhed"}
 WRAPPINGS: Final = {Part.COMPANY: "Vrvirksomhed", Part.UNIT: "VrproduktionsEnhed"}
 
-#: The most documents of a page. One has 60 kB and takes several times that once it is parsed.
+#: Maximum documents per page. One has 60 kB and needs several times that once parsed.
 MAX_DOCUMENTS: Final = 100
 
-#: How long the register keeps the rest of a search for us between two pages.
+#: Time that the register keeps a scroll between two pages.
 _KEPT = "1m"
 _SCROLL = "/_search/scroll"
 
@@ -31,8 +32,17 @@ class Dated(Document):
     sidst_opdateret: Moment = None
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """Documents in the order of their changes."""
+
+    items: tuple[Item, ...]
+    #: The times of the readable documents.
+    times: tuple[datetime, ...] = ()
+
+
 class CvrDocuments:
-    """`Documents` of the companies or of the production units."""
+    """Documents of companies or production units. Raises RegisterUnavailable and RegisterFault."""
 
     def __init__(self, client: RegisterClient, source: RegisterSource, *, page_size: int) -> None:
         self._client = client
@@ -41,9 +51,9 @@ class CvrDocuments:
         self._size = min(page_size, MAX_DOCUMENTS)
 
     async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
-        # A page asked for twice is two pages: where an answer to a scroll is lost, what it held is
-        # lost with it. So these requests are not repeated; the pass ends, and the next one begins
-        # again from the cursor.
+        """Pages of every document that changed at `at` or later, the oldest change first."""
+        # A repeated scroll request returns the next page, so the documents of a lost answer are
+        # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
         number = 0
         page, rest = await self._page(self._search(at), number)
         while page.items:
@@ -66,9 +76,9 @@ class CvrDocuments:
         return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
 
     async def _page(self, call: Call, before: int) -> tuple[DocumentPage, Call]:
-        """What the answer says, and how to ask for the rest.
+        """The page of a response, and the call for the next.
 
-        The answer itself is gone by then: while the next one is fetched, its room is free.
+        The response itself is released before the next one is fetched.
         """
         content = await self._ask(call)
         hits = _hits(content)
@@ -80,12 +90,12 @@ class CvrDocuments:
         return DocumentPage(items, times), self._scroll(content)
 
     async def _ask(self, call: Call) -> Mapping[str, Any]:
-        """Raises RegisterAway for a part of an answer: the cursor would pass what is missing."""
+        """Raises RegisterUnavailable for a partial answer, which would move the cursor too far."""
         content = (await self._client.ask(call)).content
         if not isinstance(content, dict):
-            raise RegisterFault("an answer is not an object")
+            raise RegisterFault("the response is not an object")
         if content.get("timed_out") or _failed_shards(content):
-            raise RegisterAway("a search has no whole answer")
+            raise RegisterUnavailable("the response to a search is partial")
         return content
 
     def _read(self, number: int, hit: Raw) -> Item:
@@ -104,7 +114,7 @@ class CvrDocuments:
 
 
 def _failed_shards(content: Mapping[str, Any]) -> bool:
-    """Elasticsearch answers 200 with what the other shards have."""
+    """True if shards failed: Elasticsearch returns 200 with the hits of the others."""
     shards = content.get("_shards")
     return isinstance(shards, dict) and bool(shards.get("failed"))
 
@@ -113,5 +123,5 @@ def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
     hits = content.get("hits")
     found = hits.get("hits") if isinstance(hits, dict) else None
     if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
-        raise RegisterFault("an answer has no list of hits")
+        raise RegisterFault("the response has no list of hits")
     return found

@@ -1,4 +1,4 @@
-"""The words CVR has for the state of a company, and what they mean to us."""
+"""CVR's words for the status of a company, and their meaning."""
 
 import re
 import unicodedata
@@ -37,7 +37,7 @@ def fold_word(word: str) -> str:
 
 
 def meaning_of(word: str) -> Status | None:
-    """None for a word that is not known."""
+    """None for an unknown word."""
     folded = fold_word(word).removeprefix("UNDER ")
     for beginning, status in _MEANING.items():
         if folded.startswith(beginning):
@@ -46,9 +46,9 @@ def meaning_of(word: str) -> Status | None:
 
 
 def status_of(*words: str | None, ended: bool) -> tuple[Status, str | None]:
-    """The status and the register's word for it, by the first word that fits the life.
+    """The status and the register's word for it: the first word that is consistent with the period.
 
-    One that has ended is ended whatever an outdated word says.
+    An end date takes precedence over an outdated status.
     """
     known = [(meaning_of(word), word) for word in words if word]
     for status, word in known:

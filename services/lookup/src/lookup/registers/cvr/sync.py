@@ -1,4 +1,4 @@
-"""Following the Danish register: its documents in the order of their changes, from the first on."""
+"""Synchronises the Danish register: its documents in the order of their changes."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -6,9 +6,12 @@ from datetime import datetime, timedelta
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
+from lookup.ingest.batches import Item
 from lookup.ingest.companies_first import Records
-from lookup.ingest.feeds import BEGINNING, Cursor, Position, mistaken_record
-from lookup.ingest.load import Item, LoadStates
+from lookup.ingest.ended import Ended, ended_record
+from lookup.ingest.feeds import BEGINNING, Cursor, Position
+from lookup.ingest.load_states import LoadStates
+from lookup.ingest.planning.states import Known
 from lookup.ingest.records import (
     CompanyRecord,
     RegisteredInError,
@@ -17,10 +20,11 @@ from lookup.ingest.records import (
     UnitRecord,
 )
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, Documents, RegisterFault
+from lookup.ingest.sources import Cursors, RegisterFault
 from lookup.ingest.tally import Tally
+from lookup.registers.cvr.scroll import CvrDocuments
 
-#: What a document may be about.
+#: The records that documents can contain.
 Documented = CompanyRecord | UnitRecord | RegisteredInError
 
 
@@ -29,61 +33,61 @@ class SyncDenmark:
     """Companies or production units."""
 
     source: RegisterSource
-    documents: Documents
+    documents: CvrDocuments
     writer: RegisterWriter
     apply: ApplyRecords
     states: LoadStates
     cursors: Cursors
-    #: Sees to it that the companies of new records are there.
+    #: Ensures that the companies of new records are stored first.
     prepare: Callable[[Records], Awaitable[None]]
-    #: How long after its own time a change may turn up.
+    #: Time after its own time stamp at which a change may still appear.
     overlap: timedelta
     now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: all that changed since the cursor, and the overlap before it once more.
+        """One pass: all changes since the cursor, and the overlap before it again.
 
-        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
+        Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         cursor = await self.cursors.read(self.source.name)
         if cursor is None:
             await self.states.begin(self.source.name, at=self.now())
             cursor = Cursor(Position(BEGINNING), until=BEGINNING)
         publish_events = await self.states.is_loaded(self.source.name)
-        asked_at = self.now()
+        requested_at = self.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
         async for page in self.documents.changed_since(since):
-            version = SourceVersion(asked_at)
+            version = SourceVersion(requested_at)
             records = await self._records(page.items, version, tally)
             if records:
                 if publish_events:
                     await self.prepare(records)
                 tally.judged(await self.apply(records, version, publish_events=publish_events))
-            # A document may be dated far ahead; nothing that comes before it may be passed.
-            times = [time for time in page.times if time <= asked_at]
-            tally.standing = 0 if times else tally.standing + len(page.items)
+            # A document may be dated in the future; the cursor must not pass others before it.
+            times = [time for time in page.times if time <= requested_at]
+            tally.unreadable_tail = 0 if times else tally.unreadable_tail + len(page.items)
             if times:
                 reached = max(*times, cursor.position.at)
                 until = max(cursor.until, reached)
                 moved = replace(cursor, position=Position(reached), until=until)
                 cursor = await self.cursors.move(self.source.name, moved)
         return await self.cursors.move(
-            self.source.name, await self._ended_pass(cursor, asked_at, tally)
+            self.source.name, await self._ended_pass(cursor, requested_at, tally)
         )
 
-    async def _ended_pass(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
-        """Raises RegisterFault for a register without a document, which is none that was loaded."""
+    async def _ended_pass(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
+        """Raises RegisterFault if the first load found no document."""
         if not await self.states.is_loaded(self.source.name):
             if cursor.position.at == BEGINNING:
-                raise RegisterFault("the register gave no document that can be read")
+                raise RegisterFault("the register returned no readable document")
             counts = {"read": tally.read, **tally.results}
             await self.states.finish(self.source.name, at=self.now(), counts=counts)
-        return cursor if tally.standing else replace(cursor, until=asked_at)
+        return cursor if tally.unreadable_tail else replace(cursor, until=requested_at)
 
     async def _records(
         self, items: Iterable[Item], version: SourceVersion, tally: Tally
     ) -> list[CompanyRecord | UnitRecord]:
-        """What a page's documents say, one record each."""
+        """The records of a page, one for each document."""
         found = _newest_of_each(_sound(items, tally))
         mistakes = [record for record in found if isinstance(record, RegisteredInError)]
         records = [record for record in found if not isinstance(record, RegisteredInError)]
@@ -92,19 +96,30 @@ class SyncDenmark:
     async def _ended(
         self, mistakes: Sequence[RegisteredInError], version: SourceVersion, tally: Tally
     ) -> list[CompanyRecord | UnitRecord]:
-        """Those mistakes that were stored; the others are none of ours."""
+        """The stored records among the withdrawn ones, as ended."""
         if not mistakes:
             return []
         known = await self.writer.known(
-            companies=[CompanyKey(mistake.key) for mistake in mistakes],
-            units=[UnitKey(mistake.key) for mistake in mistakes],
+            companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
+            units=[UnitKey.parse(mistake.key) for mistake in mistakes],
         )
         found = [
-            mistaken_record(self.source.part, mistake.key, mistake.version or version, known)
+            self._ended_in_error(mistake.key, mistake.version or version, known)
             for mistake in mistakes
         ]
         tally.results["elsewhere"] += found.count(None)
         return [record for record in found if record is not None]
+
+    def _ended_in_error(
+        self, key: CompanyKey | UnitKey, version: SourceVersion, known: Known
+    ) -> CompanyRecord | UnitRecord | None:
+        """The stored record, ended because the register withdrew it; None if none is stored.
+
+        It is not purged: the register may reinstate it, and its revisions then continue.
+        """
+        ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
+        record = ended_record(self.source.part, key, ended, known)
+        return None if record is None else replace(record, version=version)
 
 
 def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
@@ -120,5 +135,5 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
 
 
 def _newest_of_each(records: Iterable[Documented]) -> list[Documented]:
-    """A document that changes while it is read may be on a page twice; the later one counts."""
+    """The later of two versions: a document that changes during the scroll appears twice."""
     return list({record.key: record for record in records}.values())

@@ -1,8 +1,8 @@
-"""Places of business out of the `VrproduktionsEnhed` documents of the Danish register (CVR)."""
+"""Production units from the `VrproduktionsEnhed` documents of the Danish register (CVR)."""
 
 from typing import Annotated
 
-from common.contracts.company import Country, ProductionUnit, unit_key
+from common.contracts.company import Country, ProductionUnit, UnitKey
 from common.domain.countries import FORMATS
 from common.domain.numbers import searchable_phones
 from lookup.ingest.document_fields import (
@@ -34,13 +34,13 @@ CvrNumber = Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
 
 
 class CompanyRelation(Dated):
-    """A unit may pass from one company to another."""
+    """A unit may move from one company to another."""
 
     cvr_nummer: CvrNumber
 
 
 class UnitMetadata(Document):
-    """What CVR itself takes for the newest; used where the history has nothing."""
+    """The newest values according to CVR; used where the history is empty."""
 
     nyeste_cvr_nummer_relation: CvrNumber | None = None
     nyeste_navn: Name | None = None
@@ -75,7 +75,7 @@ def unit_record(raw: Raw) -> UnitRecord | RegisteredInError:
     """Raises RecordRejected."""
     unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
     if unit.fejl_registreret:
-        return RegisteredInError(unit_key(Country.DK, unit.p_nummer), unit.version)
+        return RegisteredInError(UnitKey(Country.DK, unit.p_nummer), unit.version)
     newest = unit.produktions_enhed_metadata or UnitMetadata()
     relation = latest(unit.virksomhedsrelation)
     owner = newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer

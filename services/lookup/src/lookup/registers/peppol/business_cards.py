@@ -1,4 +1,4 @@
-"""E-invoicing participants out of the business cards of the Peppol Directory.
+"""E-invoicing participants from the business cards of the Peppol Directory.
 
 The export is JSON, or CSV with a row for each entity on a card.
 """
@@ -22,7 +22,7 @@ DIALECT = Dialect(
     row_start=re.compile(rb'"?iso6523-actorid-upis::', re.IGNORECASE),
 )
 
-#: What business cards call the schemes, without punctuation.
+#: Names of the schemes on business cards, without punctuation.
 _SCHEMES_BY_NAME: Final = {
     "DKCVR": "0184",
     "CVR": "0184",
@@ -38,7 +38,7 @@ _SCHEMES_BY_NAME: Final = {
 }
 _PUNCTUATION = re.compile(r"[\W_]+")
 
-#: Of one card. The largest have a few hundred.
+#: Maximum rows of one card. The largest have a few hundred.
 _MAX_ROWS = 1000
 
 _OURS = frozenset(Country)
@@ -68,7 +68,7 @@ class BusinessCard(Document):
 
 
 def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
-    """Raises RecordRejected; its message never holds a personal number."""
+    """Raises RecordRejected; its message never contains a personal number."""
     card = read_document(BusinessCard, raw)
     try:
         identifier = parse_participant(required(card.pid, "pid"))
@@ -89,7 +89,7 @@ def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
 
 
 def _is_ours(identifier: Participant, card: BusinessCard) -> bool:
-    """By the scheme, or where that is used everywhere, by the countries on the card."""
+    """By the scheme, or for an international scheme by the countries on the card."""
     if identifier.country is not None:
         return True
     return any((entity.country_code or "").lower() in _OURS for entity in card.entities)
@@ -107,10 +107,10 @@ def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
 
 
 def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
-    """The company or unit that an identifier on a business card names; None if it is not readable.
+    """The company or unit of an identifier on a business card; None if it is unreadable.
 
-    Cards are written by many hands: the scheme may be a code or a name such as `DK:CVR`, the value
-    may repeat the scheme or carry the country's letters.
+    Cards are written by hand: the scheme may be a code or a name such as `DK:CVR`, and the value
+    may repeat the scheme or the country's letters.
     """
     name = _PUNCTUATION.sub("", scheme).upper()
     if name == "VAT":
@@ -125,7 +125,7 @@ def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
 
 
 def _document_types(card: BusinessCard) -> tuple[str, ...]:
-    """In one order, since the directory keeps none."""
+    """Sorted, since the directory keeps no order."""
     given = {
         f"{kind.scheme}::{kind.value}" if kind.scheme else kind.value for kind in card.doc_types
     }
@@ -133,7 +133,7 @@ def _document_types(card: BusinessCard) -> tuple[str, ...]:
 
 
 def from_row(row: Raw) -> Raw:
-    """A CSV row as a card with one entity; the values of a cell stand on lines of their own."""
+    """The card of a CSV row with one entity; the values of a cell are on separate lines."""
     identifiers = zip(
         _lines(row, "Identifier schemes"), _lines(row, "Identifier values"), strict=False
     )
@@ -159,7 +159,7 @@ def _lines(row: Raw, column: str) -> list[str]:
 
 
 def with_joined_rows(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecord | Rejected]:
-    """Makes one card of the rows of a participant, which follow one another."""
+    """Joins the consecutive rows of a participant into one card."""
     card: RawRecord | None = None
     for one in found:
         if isinstance(one, Rejected) or not one.is_row:
@@ -168,7 +168,7 @@ def with_joined_rows(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecor
         row = replace(one, raw=from_row(one.raw), is_row=False)
         if card is not None and card.raw["pid"] == row.raw["pid"]:
             if len(card.raw["entities"]) == _MAX_ROWS:
-                yield Rejected(one.number, one.place, f"its card has more than {_MAX_ROWS:,} rows")
+                yield Rejected(one.number, one.place, f"a card of more than {_MAX_ROWS:,} rows")
             else:
                 card.raw["entities"].extend(row.raw["entities"])
                 card.raw["docTypes"].extend(row.raw["docTypes"])

@@ -11,10 +11,11 @@ from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.register_source import RawRecords, RegisterSource
 from lookup.ingest.sync_dependencies import SyncDependencies
 from lookup.registers.peppol.business_cards import DIALECT, participant_record, with_joined_rows
+from lookup.registers.peppol.settings import PeppolSettings
 from lookup.registers.peppol.sync import SyncPeppol
 from lookup.registers.peppol.vanished import DropVanished
 
-#: Below the directory's address; JSON, since the XML and CSV exports say no more.
+#: Relative to the directory's URL. The XML and CSV exports contain no more than JSON.
 _EXPORT: Final = "export/businesscards-json"
 
 
@@ -31,14 +32,14 @@ def _documents(found: RawRecords, _file_name: str) -> RawRecords:
 
 
 def _follow(
-    source: RegisterSource, dependencies: SyncDependencies, journal: PassTelemetry
+    source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
 ) -> SyncPeppol:
-    settings = dependencies.settings
-    client = dependencies.way_to(settings.peppol_url, "peppol")
+    settings = dependencies.settings_of(PeppolSettings)
+    client = dependencies.client_of(settings.peppol_url, "peppol")
     return SyncPeppol(
         source=source,
         export=dependencies.file(client, source, _EXPORT),
-        load=dependencies.load(journal),
+        load=dependencies.load(telemetry),
         drop=DropVanished(
             source,
             dependencies.apply,
@@ -49,7 +50,7 @@ def _follow(
         ),
         cursors=dependencies.cursors,
         every=settings.peppol_interval,
-        most_a_day=settings.peppol_downloads_a_day,
+        max_per_day=settings.peppol_max_downloads_per_day,
         now=dependencies.now,
     )
 
@@ -62,6 +63,7 @@ PEPPOL: Final = RegisterSource(
     key=_key,
     code=Path(__file__).parent,
     follow=_follow,
+    settings=PeppolSettings,
     dialect=DIALECT,
     documents=_documents,
 )

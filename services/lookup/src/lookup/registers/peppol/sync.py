@@ -1,15 +1,20 @@
-"""Following the Peppol Directory: its export, once a day and no more often than it allows."""
+"""Synchronises the Peppol Directory from its export, at most as often as the directory allows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Final
 
-from lookup.ingest.feeds import BEGINNING, Cursor, Position, download_is_due, recent
+from lookup.ingest.feeds import BEGINNING, Cursor, Position, is_due
 from lookup.ingest.load import LoadFile, NotWhole, WrongSource
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.sources import Cursors, RegisterFault, WholeFile
 from lookup.ingest.tally import Tally
-from lookup.registers.peppol.vanished import DropVanished, Roll
+from lookup.registers.peppol.vanished import DropVanished, SeenIdentifiers
+
+_DAY: Final = timedelta(days=1)
+#: A failed download is retried after this part of the interval.
+_RETRY_PART: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,38 +25,52 @@ class SyncPeppol:
     drop: DropVanished
     cursors: Cursors
     every: timedelta
-    #: How often the directory lets a file be downloaded in 24 hours.
-    most_a_day: int
+    #: Maximum downloads in 24 hours.
+    max_per_day: int
     now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: the export, if it is due and there is a newer one.
+        """One pass: the export, if it is due and newer.
 
-        Raises RegisterAway, RegisterFault, Unavailable and Conflict; finished work stays.
+        Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
         now = self.now()
         cursor = await self.cursors.read(self.source.name)
         cursor = cursor or Cursor(Position(BEGINNING), until=BEGINNING)
-        if not download_is_due(cursor, now, every=self.every, most=self.most_a_day):
+        if not download_is_due(cursor, now, every=self.every, max_per_day=self.max_per_day):
             return cursor
-        # Counted before it is made: a download that is killed was a download all the same.
+        # Counted before it is made, since an interrupted download counts too.
         asked = replace(cursor, downloads=(*recent(cursor.downloads, now), now))
         return await self._load(await self.cursors.move(self.source.name, asked), now, tally)
 
-    async def _load(self, cursor: Cursor, asked_at: datetime, tally: Tally) -> Cursor:
+    async def _load(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
                 try:
                     await self.load.check(self.source, file.documents)
                 except (WrongSource, NotWhole) as unfit:
-                    raise RegisterFault(f"the export is none: {unfit}") from None
-                roll = Roll()
-                documents = roll.called(file.documents())
+                    raise RegisterFault(f"not a whole export: {unfit}") from None
+                seen = SeenIdentifiers()
+                documents = seen.recorded(file.documents())
                 summary = await self.load(self.source, documents, file_version=file.version)
                 tally.loaded(summary)
                 if summary.broken is not None:
                     raise RegisterFault(f"the export is broken: {summary.broken}")
-                await self.drop(roll, file.version, tally)
+                await self.drop(seen, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
-        read = replace(cursor, until=asked_at, reconciled_at=asked_at)
+        read = replace(cursor, until=requested_at, reconciled_at=requested_at)
         return await self.cursors.move(self.source.name, read)
+
+
+def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, max_per_day: int) -> bool:
+    """True if the interval is over and the directory allows another download."""
+    made = recent(cursor.downloads, now)
+    if len(made) >= max_per_day:
+        return False
+    last = max(made, default=None)
+    return is_due(cursor.reconciled_at, every, now) and is_due(last, every / _RETRY_PART, now)
+
+
+def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
+    """The downloads of the last 24 hours."""
+    return tuple(made for made in downloads if now - made < _DAY)

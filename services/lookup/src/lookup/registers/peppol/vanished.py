@@ -1,13 +1,14 @@
-"""Identifiers that a whole export has no longer: the directory has no other word for their end."""
+"""Removes identifiers that a complete export lacks: the directory reports no removals."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from typing import Final
 
 from lookup.ingest.apply import ApplyRecords, RegisterWriter
-from lookup.ingest.feeds import are_credible
-from lookup.ingest.load import BATCH, LoadStates, Piece
+from lookup.ingest.batches import BATCH, Piece
+from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.participants import plan_vanished
 from lookup.ingest.planning.states import ApplyContext, Plan
 from lookup.ingest.records import RawDocument, SourceVersion
@@ -16,16 +17,19 @@ from lookup.ingest.seen_keys import SeenKeys
 from lookup.ingest.sources import RegisterFault, StoredKeys
 from lookup.ingest.tally import Tally
 
+#: So many identifiers may always be missing; more only up to half of the stored ones.
+_ALWAYS_CREDIBLE: Final = 100
+
 
 @dataclass
-class Roll:
-    """Notes who is in a file while it is read: all that take part in Peppol, wherever they are."""
+class SeenIdentifiers:
+    """Records the identifiers in a file while it is read, those of all countries."""
 
     present: SeenKeys = field(default_factory=SeenKeys)
-    #: Whether it could be told of everybody who they are.
+    #: True if every document had a readable identifier.
     is_complete: bool = True
 
-    def called(self, documents: Iterator[Piece]) -> Iterator[Piece]:
+    def recorded(self, documents: Iterator[Piece]) -> Iterator[Piece]:
         for document in documents:
             if not isinstance(document, RawDocument):
                 self.is_complete = False
@@ -43,30 +47,30 @@ class DropVanished:
     states: LoadStates
     now: Callable[[], datetime]
 
-    async def __call__(self, roll: Roll, version: SourceVersion, tally: Tally) -> None:
-        """Drops what was stored before the export was made and is not in it, and tells of it.
+    async def __call__(self, seen: SeenIdentifiers, version: SourceVersion, tally: Tally) -> None:
+        """Drops identifiers that were stored before the export was made and are not in it.
 
-        Raises RegisterFault when too many are missing for the export to be whole.
+        Raises RegisterFault if too many are missing for the export to be complete.
         """
-        if not roll.is_complete:
+        if not seen.is_complete:
             return
         missing, stored = [], 0
         async for keys in self.keys.of(self.source, until=version.at):
             stored += len(keys)
-            missing += [key for key in keys if key not in roll.present]
-        if not are_credible(missing=len(missing), stored=stored):
+            missing += [key for key in keys if key not in seen.present]
+        if len(missing) > max(stored // 2, _ALWAYS_CREDIBLE):
             raise RegisterFault(f"the export lacks {len(missing)} of {stored} identifiers")
         publish_events = await self.states.is_loaded(self.source.name)
-        given = ApplyContext(version, self.now(), publish_events)
+        context = ApplyContext(version, self.now(), publish_events)
         for start in range(0, len(missing), BATCH):
             some = missing[start : start + BATCH]
-            plan = await self.apply.through(partial(self._plan, some, given))
+            plan = await self.apply.through(partial(self._plan, some, context))
             tally.results["vanished"] += len(plan.drops)
 
-    async def _plan(self, identifiers: Sequence[str], given: ApplyContext) -> Plan:
+    async def _plan(self, identifiers: Sequence[str], context: ApplyContext) -> Plan:
         known = await self.writer.known_participants(identifiers, ())
-        plan = plan_vanished(identifiers, known, given)
-        if plan.bumps and given.publish_events:
+        plan = plan_vanished(identifiers, known, context)
+        if plan.bumps and context.publish_events:
             known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
-            plan = plan_vanished(identifiers, known, given)
+            plan = plan_vanished(identifiers, known, context)
         return plan

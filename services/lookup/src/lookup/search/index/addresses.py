@@ -1,7 +1,7 @@
-"""The search for an address: from the asked street and house outwards, and no further than needed.
+"""Search for an address: first at the street and house of the query, then in wider steps.
 
-Every candidate is at the asked house number and shares postcode or town with the question; its
-street may be misspelt, and so may the town. The score decides; the steps only find what may score.
+Every candidate is at the house number of the query and shares its postcode or town; the street and
+the town may be misspelt. The steps only find candidates; the score decides.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import tantivy
 
 from common.contracts.company import CompanyKey
-from lookup.search.addresses import Place, read_address
+from lookup.search.addresses import ParsedAddress, read_address
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import (
     ABROAD,
@@ -20,81 +20,81 @@ from lookup.search.index.documents import (
     house_terms,
     read_address_record,
 )
-from lookup.search.index.view import Found, View, all_of, one_of
-from lookup.search.matching import Hit, Standing
-from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_standing
-from lookup.search.streets import own_words
+from lookup.search.index.view import IndexedDocument, View, all_of, one_of
+from lookup.search.matching import AddressMatch, Hit
+from lookup.search.matching_addresses import ACCEPTED_ADDRESS, match_address
+from lookup.search.streets import proper_words
 
-#: Documents read and scored of each step.
-_AT_THE_HOUSE, _ALIKE = 64, 100
-#: A score that a wider step hardly ever betters.
+#: Documents that each step reads and scores.
+_AT_THE_HOUSE, _BY_SCORE = 64, 100
+#: A score that a wider step hardly ever exceeds.
 _ENOUGH = 80.0
-_MOST_EDITS = 2
-#: Documents that the grams of a search may be in together; with it its time is bounded.
+_MAX_EDITS = 2
+#: Maximum documents that contain the grams of a search, which bounds its time.
 _IN_DOCUMENTS = 400_000
-#: Streets that differ, and stand equally well against what was asked.
-_MOST_TIES = 8
+#: Maximum streets with the best score of which every company is read.
+_MAX_TIES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    found: Found
-    place: Place
-    standing: Standing
+    document: IndexedDocument
+    address: ParsedAddress
+    match: AddressMatch
 
 
 def search_addresses(view: View, term: str, limit: int) -> list[Hit]:
     """At most `limit` companies at the address, best first, each once."""
-    candidates = [one for asked in read_address(term) for one in _Search(view, asked).best()]
+    candidates = [one for query in read_address(term) for one in _Search(view, query).best()]
     hits: dict[CompanyKey, Hit] = {}
-    for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
-        if one.standing.score < ACCEPTED_ADDRESS or len(hits) == limit:
+    for one in sorted(candidates, key=lambda one: one.match, reverse=True):
+        if one.match.score < ACCEPTED_ADDRESS or len(hits) == limit:
             break
-        key, standing = one.found.company, one.standing
-        hits.setdefault(key, Hit(key, score=standing.score, exact=standing.exact))
+        key, match = one.document.company, one.match
+        hits.setdefault(key, Hit(key, score=match.score, exact=match.exact))
     return list(hits.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """The search for one reading of a question."""
+    """The search for one reading of a query."""
 
     view: View
-    asked: Place
+    query: ParsedAddress
 
     def best(self) -> list[Candidate]:
-        """The candidates that score best, and every company at one of their houses."""
+        """The candidates with the best score, and every company at one of their houses."""
         candidates: list[Candidate] = []
         for found in self._steps():
             candidates += self._scored(found)
-            if candidates and max(one.standing.score for one in candidates) >= _ENOUGH:
+            if candidates and max(one.match.score for one in candidates) >= _ENOUGH:
                 break
-        best = max((one.standing.score for one in candidates), default=0.0)
-        tied = [one for one in candidates if one.standing.score == best]
-        # A step reads a limited number of documents, so the best of one house may be missing.
-        for street in sorted({one.place.street.key for one in tied})[:_MOST_TIES]:
+        best = max((one.match.score for one in candidates), default=0.0)
+        tied = [one for one in candidates if one.match.score == best]
+        # A step reads a limited number of documents, so the best of a house may be missing.
+        for street in sorted({one.address.street.key for one in tied})[:_MAX_TIES]:
             tied += self._scored(self._in(street))
         return tied
 
-    def _steps(self) -> Iterator[list[Found]]:
-        street = self.asked.street
+    def _steps(self) -> Iterator[list[IndexedDocument]]:
+        street = self.query.street
         area = self._area()
         yield self._in(street.key)
-        near = self.view.within(fields.STREET, street.key, _MOST_EDITS)
+        near = self.view.within(fields.STREET, street.key, _MAX_EDITS)
         yield self.view.best_ranked(self._here(near, area), _AT_THE_HOUSE)
-        alike = self._with_grams_of(own_words(street.words))
-        yield self.view.most_alike(self._here(alike, area), _ALIKE)
-        if self.asked.towns:
-            towns = self.asked.towns
-            misspelt = one_of(self.view.within(fields.AREA, town, _MOST_EDITS) for town in towns)
+        similar = self._with_grams_of(proper_words(street.words))
+        yield self.view.best_scored(self._here(similar, area), _BY_SCORE)
+        if self.query.towns:
+            towns = self.query.towns
+            misspelt = one_of(self.view.within(fields.AREA, town, _MAX_EDITS) for town in towns)
             yield self.view.best_ranked(self._here(near, misspelt), _AT_THE_HOUSE)
-        if self.asked.whole:
-            text = self._with_grams_of(self.asked.whole.words)
+        if self.query.whole:
+            text = self._with_grams_of(self.query.whole.words)
             abroad = self.view.term(fields.HOUSE, ABROAD)
-            yield self.view.most_alike(all_of([text, abroad]), _ALIKE)
+            yield self.view.best_scored(all_of([text, abroad]), _BY_SCORE)
 
-    def _in(self, street: str) -> list[Found]:
-        """The best ranked at the asked house of a street; of a crowded one the dwelling too."""
+    def _in(self, street: str) -> list[IndexedDocument]:
+        """The best ranked at the house of a street; in a crowded house also by dwelling."""
         query = self._here(self.view.term(fields.STREET, street), self._area())
         found = self.view.best_ranked(query, _AT_THE_HOUSE)
         if len(found) == _AT_THE_HOUSE:
@@ -103,8 +103,8 @@ class _Search:
         return found
 
     def _here(self, *queries: tantivy.Query | None) -> tantivy.Query:
-        """What matches all the queries at the asked house number."""
-        house = self.asked.house
+        """Matches of all the queries at the house number."""
+        house = self.query.house
         numbers = one_of(self._terms(fields.HOUSE, house_terms(house))) if house else None
         return all_of(query for query in (*queries, numbers) if query is not None)
 
@@ -113,27 +113,27 @@ class _Search:
         return self.view.any_of(fields.STREET_GRAMS, grams)
 
     def _area(self) -> tantivy.Query | None:
-        terms = area_terms(self.asked)
+        terms = area_terms(self.query)
         return one_of(self._terms(fields.AREA, terms)) if terms else None
 
     def _narrower(self) -> Iterator[list[tantivy.Query]]:
-        """What to ask for beside street and house when more companies are there than are read."""
+        """The dwelling as a query, for houses with more companies than are read."""
         house = self.view.term(fields.HOUSE, NO_HOUSE)
-        dwelling = self.view.term(fields.DWELLING, dwelling_term(self.asked))
-        same = [dwelling] if self.asked.house else [house]
+        dwelling = self.view.term(fields.DWELLING, dwelling_term(self.query))
+        same = [dwelling] if self.query.house else [house]
         yield same
-        if self.asked.postal_code:
-            postcode = self.view.term(fields.AREA, self.asked.postal_code)
+        if self.query.postal_code:
+            postcode = self.view.term(fields.AREA, self.query.postal_code)
             yield [postcode]
             yield [postcode, *same]
 
     def _terms(self, field: str, values: list[str]) -> Iterator[tantivy.Query]:
         return (self.view.term(field, value) for value in values)
 
-    def _scored(self, found: list[Found]) -> list[Candidate]:
+    def _scored(self, found: list[IndexedDocument]) -> list[Candidate]:
         return [self._candidate(one) for one in found]
 
-    def _candidate(self, found: Found) -> Candidate:
-        kind, place = read_address_record(found.address)
-        standing = address_standing(self.asked, place, kind=kind, order=found.order)
-        return Candidate(found, place, standing)
+    def _candidate(self, document: IndexedDocument) -> Candidate:
+        kind, address = read_address_record(document.address)
+        match = match_address(self.query, address, kind=kind, order=document.order)
+        return Candidate(document, address, match)

@@ -1,8 +1,8 @@
-"""The terms by which a name is found while it is typed, and the queries for them.
+"""Terms of a name for suggestions, and their queries.
 
-A name has a term for the whole of it and one for each of its words. Beginnings of up to four
-letters are terms, too: a great many names share them, and walking through all of these takes long.
-A whole name is mostly written as the search for names has it already, and then is not there twice.
+A whole name is a term, and so is each of its words. Prefixes of up to four letters are terms, too,
+because so many names share them that enumerating the names would be slow. A whole name that
+is written like the key of the name search is not stored twice.
 """
 
 from typing import Any
@@ -16,9 +16,9 @@ from lookup.search.suggesting import typos_allowed, writings
 
 
 def add_beginnings(document: dict[str, Any], name: Folded) -> None:
-    """Add to a document that has the name's key: how words are parted does not count for that.
+    """Adds terms to a document with the name's key; the separation of words does not matter.
 
-    A word is there in each writing, and as the search for names compares it.
+    A word has a term for each spelling, and for its form in the name search.
     """
     key = document[fields.NAME]
     if name.spelled == name.words:
@@ -38,18 +38,18 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
 
 
 def is_whole(view: View, name: Folded) -> tantivy.Query:
-    """Names that are this one."""
+    """Names equal to this one."""
     texts = writings(_joined(name))
     return _wholes(view, view.any_of(fields.BEGINNING, texts), view.any_of(fields.NAME, texts))
 
 
 def begins(view: View, name: Folded) -> tantivy.Query:
-    """Names that begin so."""
+    """Names with this prefix."""
     return one_of(_begins(view, text) for text in writings(_joined(name)))
 
 
 def words_begin(view: View, name: Folded) -> tantivy.Query:
-    """Names in which words begin with each of these, whatever their order."""
+    """Names with words that begin with each of these, in any order."""
     return all_of(
         one_of(_word_begins(view, text) for text in writings(word))
         for word in set(name.spelled.split(" "))
@@ -57,8 +57,8 @@ def words_begin(view: View, name: Folded) -> tantivy.Query:
 
 
 def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
-    """Names that begin so but for as many typos as a text of this length may have."""
-    text, edits = _likened(_joined(name), typos)
+    """Names with this prefix, with as many typos as a text of this length may have."""
+    text, edits = _shortest_spelling(_joined(name), typos)
     if not edits:
         return _begins(view, text)
     if len(text) <= fields.BRIEF_LENGTH:
@@ -67,7 +67,7 @@ def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
 
 
 def words_almost_begin(view: View, name: Folded, typos: int) -> tantivy.Query:
-    """The same of words, each of which may have typos."""
+    """Names with words that begin with each of these, each word with typos."""
     words = set(name.spelled.split(" "))
     return all_of(_word_almost_begins(view, word, typos) for word in words)
 
@@ -83,7 +83,7 @@ def _begins(view: View, text: str, edits: int = 0) -> tantivy.Query:
 
 
 def _wholes(view: View, written: tantivy.Query, keys: tantivy.Query) -> tantivy.Query:
-    """Names by their other writings, or by their key if that is one."""
+    """Names by their other spellings, or by their key."""
     return one_of((written, but_not(keys, view.term(fields.KIND, fields.RESPELLED))))
 
 
@@ -94,7 +94,7 @@ def _word_begins(view: View, text: str) -> tantivy.Query:
 
 
 def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
-    text, edits = _likened(word, typos)
+    text, edits = _shortest_spelling(word, typos)
     if not edits:
         return _word_begins(view, text)
     if len(text) <= fields.BRIEF_LENGTH:
@@ -103,9 +103,9 @@ def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
     return view.beginning(fields.WORD, text, edits)
 
 
-def _likened(text: str, typos: int) -> tuple[str, int]:
-    """What is looked for, and in how many edits."""
-    # One writing is near to all the others, and each costs a walk through the dictionary.
+def _shortest_spelling(text: str, typos: int) -> tuple[str, int]:
+    """The spelling to look up, with its maximum edits."""
+    # One spelling is near to all others, and each costs a traversal of the dictionary.
     written = min(writings(text), key=len)
     return written, min(typos, typos_allowed(len(written)))
 

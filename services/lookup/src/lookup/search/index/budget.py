@@ -1,4 +1,4 @@
-"""The bound on what one search may cost."""
+"""The budget of one search."""
 
 import time
 
@@ -7,9 +7,9 @@ _MAX_SECONDS = 1.0
 
 
 class Budget:
-    """The processor time of one search; made in the thread that searches or before it starts.
+    """The processor time of one search; created in the thread that searches, or before it starts.
 
-    A query to the index cannot be stopped, so a search checks its budget before each.
+    A query cannot be stopped, so a search checks its budget before each.
     """
 
     def __init__(self, seconds: float = _MAX_SECONDS) -> None:
@@ -18,11 +18,11 @@ class Budget:
         self._abandoned = False
 
     def abandon(self) -> None:
-        """Let the search end at its next query; any thread may call this."""
+        """Ends the search before its next query; any thread may call this."""
         self._abandoned = True
 
     def check(self) -> None:
-        """Raise TimeoutError when the search was abandoned or its time is over."""
+        """Raises TimeoutError if the search was abandoned or its time is over."""
         if self._began is None:
             self._began = time.thread_time()
         if self._abandoned or time.thread_time() - self._began > self._seconds:

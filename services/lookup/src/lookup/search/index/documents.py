@@ -1,16 +1,14 @@
-"""What is written for a company, and what is read of it again to score a candidate."""
+"""The documents of a company in the index, and the records that are read to score a candidate."""
 
-from binascii import b2a_base64
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import zip_longest
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import orjson
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.addresses import House, Place, places_of, without_quarter
+from lookup.search.addresses import House, ParsedAddress, parsed_addresses, without_quarter
 from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_line, refolded
 from lookup.search.index import schema as fields
 from lookup.search.index.beginnings import add_beginnings
@@ -24,24 +22,23 @@ from lookup.search.indexed import (
     rank_order,
 )
 from lookup.search.scoring import Name
-from lookup.search.streets import own_words
+from lookup.search.streets import proper_words
 
 _PART, _LIST = "\x1f", "\x1e"
-#: What stands in the field `house` for an address without a number, and for one abroad.
+#: Values of the field `house` for an address without a number, and for one abroad.
 NO_HOUSE, ABROAD = "-", "abroad"
 _NO_DWELLING = "-"
 _KIND_OF_NAME, _KIND_OF_ADDRESS = itemgetter(1), attrgetter("kind")
 _AREA = attrgetter("postal_code", "city", "municipality")
-#: Of names and of addresses; those of one number weigh the same.
-_KINDS = range(max(*NameKind, *AddressKind) + 1)
 
 #: Fields and their values.
 Document = dict[str, Any]
 
 
 class _Named(NamedTuple):
-    """A name to be written."""
+    """A name to index."""
 
+    kind: NameKind
     folded: Folded
     text: str
     form: str
@@ -49,48 +46,53 @@ class _Named(NamedTuple):
 
 class AddressRecord(NamedTuple):
     kind: AddressKind
-    place: Place
+    address: ParsedAddress
 
 
 def written(company: IndexedCompany, home: Country) -> list[str]:
-    """The documents of a company as JSON, in half the time that tantivy takes for objects."""
+    """The documents of a company as JSON, which takes half the time of tantivy's objects."""
     return [orjson.dumps(document).decode() for document in documents_of(company, home)]
 
 
 def written_cores(cores: Sequence[bytes], home: Country) -> list[str]:
-    """The same of many companies' stored JSON."""
+    """The documents of many companies from their stored JSON."""
     return [document for core in cores for document in written(indexed_core(core), home)]
 
 
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
-    """The documents of a company; none when nothing of it could ever be found."""
+    """The documents of a company; none if it has no searchable name or address."""
     rank = rank_order(company.rank)
-    names, places = _names(company.names), _places(company.addresses, home)
-    around = place_words(company.addresses)
-    documents = [
-        _document(company.key, kind, name, place, rank, around)
-        for kind in _KINDS
-        for name, place in zip_longest(names[kind], places[kind])
-    ]
+    places = place_words(company.addresses)
+    addresses = _address_records(company.addresses, home)
+    documents = []
+    for name in _names(company.names):
+        kind: int = name.kind
+        of_same_kind = None
+        for address in addresses:
+            if address.kind == kind:
+                of_same_kind = address
+                addresses.remove(address)
+                break
+        documents.append(_document(company.key, kind, name, of_same_kind, rank, places))
+    for address in addresses:
+        documents.append(_document(company.key, address.kind, None, address, rank, places))
     if documents:
         documents[0][fields.KIND].append(fields.A_COMPANY)
     return documents
 
 
-def _names(names: tuple[tuple[str, NameKind], ...]) -> list[list[_Named]]:
-    """By kind each name that differs, under its weightiest kind."""
-    found: list[list[_Named]] = [[] for _ in _KINDS]
-    seen: list[Folded] = []
+def _names(names: tuple[tuple[str, NameKind], ...]) -> list[_Named]:
+    """Each different name under its weightiest kind, the weightiest first."""
+    found: list[_Named] = []
     for text, kind in sorted(names, key=_KIND_OF_NAME) if len(names) > 1 else names:
         folded, form = fold_name_and_form(text)
-        if folded.words and folded not in seen:
-            seen.append(folded)
-            found[kind].append(_Named(folded, text, form))
+        if folded.words and folded not in [other.folded for other in found]:
+            found.append(_Named(kind, folded, text, form))
     return found
 
 
 def place_words(addresses: Sequence[IndexedAddress]) -> str:
-    """The folded words of the places where a company is."""
+    """The folded words of a company's places."""
     if len(addresses) == 1:
         return " ".join(_place_words(*_AREA(addresses[0])))
     words = {word for address in addresses for word in _place_words(*_AREA(address))}
@@ -99,75 +101,65 @@ def place_words(addresses: Sequence[IndexedAddress]) -> str:
 
 @lru_cache(maxsize=16_384)
 def _place_words(*parts: str | None) -> list[str]:
-    """Sorted; kept, because a register names few places and each of them often."""
+    """Sorted; cached, because a register has few places."""
     return sorted({word for part in parts if part for word in fold_text(part).words.split(" ")})
 
 
-def _places(addresses: tuple[IndexedAddress, ...], home: Country) -> list[list[Place]]:
-    """By kind each place that differs, under its weightiest kind."""
-    found: list[list[Place]] = [[] for _ in _KINDS]
-    seen: list[Place] = []
+def _address_records(addresses: tuple[IndexedAddress, ...], home: Country) -> list[AddressRecord]:
+    """Each different address under its weightiest kind, the weightiest first."""
+    found: list[AddressRecord] = []
     for address in sorted(addresses, key=_KIND_OF_ADDRESS) if len(addresses) > 1 else addresses:
-        for place in places_of(address, home):
-            if _text(place).words and place not in seen:
-                seen.append(place)
-                found[address.kind].append(place)
+        for parsed in parsed_addresses(address, home):
+            if _text(parsed).words and parsed not in [other.address for other in found]:
+                found.append(AddressRecord(address.kind, parsed))
     return found
 
 
-def _document(  # noqa: PLR0913 (what a document says)
+def _document(  # noqa: PLR0913 (the contents of a document)
     company: CompanyKey,
     kind: int,
     name: _Named | None,
-    place: Place | None,
+    address: AddressRecord | None,
     rank: int,
-    around: str,
+    places: str,
 ) -> Document:
     """A name and an address of the same kind, or one of them."""
-    named = pack_name(kind, name, around) if name else ""
-    record = f"{company}{fields.RECORD_PART}{named}{fields.RECORD_PART}"
+    packed_name = pack_name(kind, name, places) if name else ""
+    packed_address = pack_address(kind, address.address) if address else ""
+    kinds: list[str] = []
     document: Document = {
         fields.COMPANY: company,
-        fields.KIND: [],
-        fields.RECORD: _packed(record + pack_address(kind, place) if place else record),
+        fields.KIND: kinds,
+        fields.RECORD: fields.RECORD_PART.join((company, packed_name, packed_address)),
         fields.ORDER: order_of(kind, rank),
     }
     if name:
-        _add_name(document, name)
-    if place:
-        _add_place(document, place)
+        kinds.append(fields.A_NAME)
+        if name.form:
+            kinds.append(fields.OF_FORM + name.form)
+        document[fields.NAME] = name.folded.key
+        add_beginnings(document, name.folded)
+    if address:
+        kinds.append(fields.AN_ADDRESS)
+        _add_address(document, address.address)
     return document
 
 
-def _add_name(document: Document, name: _Named) -> None:
-    document[fields.KIND].append(fields.A_NAME)
-    if name.form:
-        document[fields.KIND].append(fields.OF_FORM + name.form)
-    document[fields.NAME] = name.folded.key
-    add_beginnings(document, name.folded)
-
-
-def _add_place(document: Document, place: Place) -> None:
-    document[fields.KIND].append(fields.AN_ADDRESS)
-    document[fields.STREET], document[fields.STREET_GRAMS] = _street_terms(_text(place).words)
-    document[fields.HOUSE] = ABROAD if place.whole else house_terms(place.house)
-    document[fields.AREA] = area_terms(place)
-    document[fields.DWELLING] = dwelling_term(place)
+def _add_address(document: Document, address: ParsedAddress) -> None:
+    document[fields.STREET], document[fields.STREET_GRAMS] = _street_terms(_text(address).words)
+    document[fields.HOUSE] = ABROAD if address.whole else house_terms(address.house)
+    document[fields.AREA] = area_terms(address)
+    document[fields.DWELLING] = dwelling_term(address)
 
 
 @lru_cache(maxsize=16_384)
 def _street_terms(words: str) -> tuple[str, list[str]]:
-    """Its key, and what its grams are taken of; kept, because many companies share a street."""
-    return words.replace(" ", ""), fields.padded(own_words(words))
+    """The street's key and its text for grams; cached, because companies share streets."""
+    return words.replace(" ", ""), fields.padded(proper_words(words))
 
 
-def _packed(record: str) -> str:
-    """As bytes, which stand in JSON so: unlike a text they are kept and not indexed."""
-    return b2a_base64(record.encode(), newline=False).decode()
-
-
-def _text(place: Place) -> Folded:
-    return place.whole or place.street
+def _text(address: ParsedAddress) -> Folded:
+    return address.whole or address.street
 
 
 def house_terms(house: House | None) -> list[str]:
@@ -178,9 +170,9 @@ def house_terms(house: House | None) -> list[str]:
     return [str(number) for number in house.numbers()]
 
 
-def area_terms(place: Place) -> list[str]:
+def area_terms(address: ParsedAddress) -> list[str]:
     """Postcode and towns, each town also without its quarter (`odense` for `odense c`)."""
-    return _area_terms(place.postal_code, place.towns)
+    return _area_terms(address.postal_code, address.towns)
 
 
 @lru_cache(maxsize=16_384)
@@ -189,14 +181,16 @@ def _area_terms(postal_code: str, towns: tuple[str, ...]) -> list[str]:
     return [postal_code, *sorted(names)] if postal_code else sorted(names)
 
 
-def dwelling_term(place: Place) -> str:
+def dwelling_term(address: ParsedAddress) -> str:
     """Floor, door and house letter as one term, for houses with more companies than are scored."""
-    parts = (place.house.letter if place.house else "", place.floor, place.door)
-    return _PART.join(parts) if any(parts) else _NO_DWELLING
+    letter = address.house.letter if address.house else ""
+    if letter or address.floor or address.door:
+        return _PART.join((letter, address.floor, address.door))
+    return _NO_DWELLING
 
 
-def pack_name(kind: int, name: _Named, around: str) -> str:
-    return _PART.join((f"{kind}{name.folded.spelled}", around, one_line(name.text)))
+def pack_name(kind: int, name: _Named, places: str) -> str:
+    return f"{kind:d}{name.folded.spelled}{_PART}{places}{_PART}{one_line(name.text)}"
 
 
 def read_name(record: str) -> Name:
@@ -204,25 +198,24 @@ def read_name(record: str) -> Name:
     return Name(NameKind(int(record[0])), refolded(spelled), text, frozenset(places.split(" ")))
 
 
-def pack_address(kind: int, place: Place) -> str:
-    house = place.house
-    parts = (
+def pack_address(kind: int, address: ParsedAddress) -> str:
+    street, house, floor, door, postal_code, towns, co, whole = address
+    return _PART.join((
         f"{kind:d}",
-        place.street.spelled,
+        street.spelled,
         f"{house.number} {house.last} {house.letter}" if house else "",
-        place.floor,
-        place.door,
-        place.postal_code,
-        _LIST.join(place.towns),
-        place.co,
-        place.whole.spelled if place.whole else "",
-    )
-    return _PART.join(parts)
+        floor,
+        door,
+        postal_code,
+        _LIST.join(towns),
+        co,
+        whole.spelled if whole else "",
+    ))  # fmt: skip
 
 
 def read_address_record(record: str) -> AddressRecord:
     kind, street, house, floor, door, postal_code, towns, co, whole = record.split(_PART)
-    place = Place(
+    address = ParsedAddress(
         street=refolded(street),
         house=_read_house(house),
         floor=floor,
@@ -232,7 +225,7 @@ def read_address_record(record: str) -> AddressRecord:
         co=co,
         whole=refolded(whole) if whole else None,
     )
-    return AddressRecord(AddressKind(int(kind)), place)
+    return AddressRecord(AddressKind(int(kind)), address)
 
 
 def _read_house(packed: str) -> House | None:

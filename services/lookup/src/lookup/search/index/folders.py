@@ -1,7 +1,7 @@
-"""Which of the built indexes in a folder is the current one.
+"""The folder of built indexes; one of them is current.
 
-A file names it, together with the format it is written in, and is replaced in one step: after a
-crash at any moment either the old index is current or the new one, each whole.
+A file names it, with its format, and is replaced atomically: after a crash either the old or the
+new index is current, and each is complete.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ _POINTER, _LOCK = "current", "lock"
 
 
 def lock(root: Path) -> IO[str]:
-    """Keep other processes out until the returned file is closed; BlockingIOError if one is in."""
+    """Keeps other processes out until the returned file is closed; raises BlockingIOError."""
     root.mkdir(parents=True, exist_ok=True)
     held = (root / _LOCK).open("w")
     try:
@@ -28,7 +28,7 @@ def lock(root: Path) -> IO[str]:
 
 
 def current(root: Path) -> Path | None:
-    """The current index; None where there is none of this format."""
+    """The current index; None if there is none of this format."""
     try:
         written, name = (root / _POINTER).read_text().split()
     except (FileNotFoundError, ValueError):
@@ -38,13 +38,13 @@ def current(root: Path) -> Path | None:
 
 
 def unused(root: Path) -> Path:
-    """A folder for a new index, named for the order in which they were made."""
+    """A folder for a new index, numbered by creation."""
     taken = [int(folder.name) for folder in root.iterdir() if folder.name.isdecimal()]
     return root / str(max(taken, default=0) + 1)
 
 
 def make_current(folder: Path) -> None:
-    """Point to an index, for good, and remove all others."""
+    """Makes an index current durably, and removes all others."""
     root = folder.parent
     draft = root / f"{_POINTER}.new"
     with draft.open("w") as file:

@@ -1,4 +1,4 @@
-"""One built index in a folder of its own: its writer, and the state that searches see."""
+"""One built index in its own folder: its writer, and the state that searches see."""
 
 import time
 from collections.abc import Iterable
@@ -16,30 +16,30 @@ from lookup.search.indexed import IndexedCompany
 
 
 class Effort(NamedTuple):
-    """What writing may take: bytes held before a segment is written (15 MB a thread at least)."""
+    """Memory for writing: bytes buffered before a segment is written (15 MB per thread or more)."""
 
     heap_size: int
     num_threads: int
 
 
 LIVE = Effort(heap_size=15_000_000, num_threads=1)
-#: One thread keeps up with those who write the documents, and its few large segments need no merge,
-#: which took a third of the time of indexing.
-BULK = Effort(heap_size=256_000_000, num_threads=1)
+#: One thread keeps up with the processes that make documents. Its few large segments need no merge,
+#: which took a third of the indexing time.
+BULK = Effort(heap_size=512_000_000, num_threads=1)
 
-#: Seconds that a lock which nobody should hold is waited for, and between two tries.
-_LOCK_LIMIT = 5.0
+#: Seconds to wait for a lock that should be free, and between two attempts.
+_LOCK_TIMEOUT = 5.0
 _AGAIN = 0.01
 
 
 class Generation:
-    """What is applied becomes visible, and durable, with `commit`; all of it or nothing.
+    """Changes become visible and durable with `commit`, all of them or none.
 
-    Searches may go on in other threads meanwhile; changes come from one thread at a time.
+    Searches may run in other threads meanwhile; changes come from one thread at a time.
     """
 
     def __init__(self, folder: Path, country: Country, effort: Effort) -> None:
-        """Open what the folder holds, or begin in it; ValueError or OSError if it is damaged."""
+        """Opens the index in the folder, or creates it; raises ValueError or OSError if damaged."""
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self._country = country
@@ -49,7 +49,7 @@ class Generation:
         self._index.reload()
 
     def view(self, budget: Budget | None = None) -> View:
-        """What is committed; searches of it are bounded by `budget`."""
+        """The committed state; its searches are bounded by `budget`."""
         return View(self._index.searcher(), self._schema, budget or Budget(), self._country)
 
     def replace(self, company: IndexedCompany) -> None:
@@ -60,11 +60,11 @@ class Generation:
         self._writer.delete_documents_by_term(fields.COMPANY, key)
 
     def add(self, company: IndexedCompany) -> None:
-        """Add a company that is not there yet; cheaper than to replace it."""
+        """Adds a new company; faster than replacing it."""
         self.add_written(written(company, self._country))
 
     def add_written(self, documents: Iterable[str]) -> None:
-        """Add documents of companies that are not there yet."""
+        """Adds documents of new companies."""
         for document in documents:
             self._writer.add_json(document)
 
@@ -78,24 +78,24 @@ class Generation:
         self._index.reload()
 
     def save_point(self) -> bytes | None:
-        """That of the last commit; None where nothing was committed."""
+        """The save point of the last commit; None before the first."""
         view = self.view()
         query = view.term(fields.KIND, fields.THE_STATE)
         hits = view.searcher.search(query, limit=1, count=False).hits
         return bytes(view.searcher.doc(hits[0][1])[fields.SAVE_POINT][0]) if hits else None
 
     def close(self) -> None:
-        """Let merges end and go off the folder; what was not committed is lost."""
+        """Waits for merges and releases the folder; uncommitted changes are lost."""
         self._writer.wait_merging_threads()
 
 
 def _writer(index: tantivy.Index, effort: Effort) -> tantivy.IndexWriter:
-    """The one writer of a folder.
+    """The only writer of a folder.
 
-    For a moment somebody else may hold its lock: a process that is being started, for the other
-    country's index, has our open files until it becomes a program of its own.
+    Its lock may be held briefly: a child process that is being started for the other country's
+    index inherits open files until it executes its own program.
     """
-    deadline = time.monotonic() + _LOCK_LIMIT
+    deadline = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
             return index.writer(**effort._asdict())

@@ -1,9 +1,9 @@
-"""The search for a name: each step is dearer than the one before, and taken only if it may help.
+"""Search by name, in steps of increasing cost; a step runs only if it may improve the result.
 
-The steps only find candidates; what accepts and orders them is the score (`domain/scoring.py`).
-Words are looked up as they are, then in the few edits that their length allows, by walking the
-dictionary of words with an automaton. What is written together or apart is found by the key of the
-whole name, and by joining and parting the asked words.
+The steps only collect candidates, which `lookup.search.scoring` accepts and orders. Words are
+looked up unchanged, then within the edits that their length allows, by traversing the dictionary
+of words with an automaton. Compounds are found by the key of the whole name, and by joining and
+splitting the queried words.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,58 +17,66 @@ from lookup.search.alignment import PREFIX_FROM, edits_allowed
 from lookup.search.folding import Folded, collapsed
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import read_name
-from lookup.search.index.view import Found, View, all_of, one_of
+from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import NameKind
 from lookup.search.matching import Hit
-from lookup.search.scoring import MAX_WHOLE_EDITS, NameStanding, Query, name_standing, read_query
+from lookup.search.scoring import (
+    MAX_WHOLE_EDITS,
+    NameMatch,
+    Query,
+    is_informative,
+    match_name,
+    read_query,
+    whole_edits,
+)
 
-#: Namesakes read for the one that is written as asked; more only where none of the first is.
+#: Namesakes read to find the one with the queried spelling; more only if the first have none.
 _NAMESAKES = (8, 128, 4096)
-#: Documents read of a step in the order of rank, and of those that have most of the words.
-_RANKED, _ALIKE = 48, 64
-#: Documents that the words of a step may be in together; with it its time is bounded.
+#: Documents that a step reads by rank, and by BM25.
+_RANKED, _BY_SCORE = 48, 64
+#: Maximum documents that contain the words of a step, which bounds its time.
 _IN_DOCUMENTS = 100_000
-#: Words of a query that are looked up, and those of them that may have typos.
+#: Maximum words of a query that are looked up, and that are looked up with typos.
 _MAX_WORDS, _MAX_MISSPELT = 16, 6
-#: A score that has all of the query: no dearer step betters it by more than a tie-break.
+#: The score of a name with the whole query, which later steps exceed only by tie-breaks.
 _HAS_ALL, _ENOUGH = 88.0, 80.0
-#: Names whose namesakes are looked for, since a step may have read the lesser of them.
+#: Maximum names whose namesakes are read, since a step may have missed the best ranked.
 _MAX_TIES = 16
 
 
-_Step = Callable[[], list[Found]]
+_Step = Callable[[], list[IndexedDocument]]
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    found: Found
+    document: IndexedDocument
     name: Folded
     text: str
     kind: NameKind
-    standing: NameStanding
+    match: NameMatch
 
     @property
     def hit(self) -> Hit:
         matched = None if self.kind is NameKind.CURRENT else self.text
-        return Hit(self.found.company, self.standing.score, self.standing.exact, matched)
+        return Hit(self.document.company, self.match.score, self.match.exact, matched)
 
 
 def search_names(view: View, term: str, limit: int) -> list[Hit]:
-    """At most `limit` companies whose names answer, best first, each once."""
+    """At most `limit` companies with accepted names, best first, each once."""
     query = read_query(term, view.country)
     if not query.name.words:
         return []
     search = NameSearch(view, query)
     exact = search.exact()
     candidates = exact if limit == 1 and exact else exact + search.near(limit)
-    return [one.hit for one in each_once(candidates) if one.standing.accepted][:limit]
+    return [one.hit for one in each_once(candidates) if one.match.accepted][:limit]
 
 
 def each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The companies by the best of their names, best first."""
     best: dict[CompanyKey, Candidate] = {}
-    for one in sorted(candidates, key=lambda one: one.standing, reverse=True):
-        best.setdefault(one.found.company, one)
+    for one in sorted(candidates, key=lambda one: one.match, reverse=True):
+        best.setdefault(one.document.company, one)
     return list(best.values())
 
 
@@ -81,7 +89,7 @@ class NameSearch:
     _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
     def exact(self) -> list[Candidate]:
-        """Names that are equal after folding, best first; the one written as asked among them."""
+        """Names equal after folding, best first, including the one with the same spelling."""
         key = self.view.term(fields.NAME, self.query.name.key)
         queries = [key]
         if self.query.form:
@@ -90,52 +98,69 @@ class NameSearch:
         found: list[Candidate] = []
         for query in queries:
             for limit in _NAMESAKES:
-                bearers = self.scored(self.view.best_ranked(query, limit))
-                equal = [one for one in bearers if one.standing.exact]
-                if equal or len(bearers) < limit:
+                namesakes = self.scored(self.view.best_ranked(query, limit))
+                equal = [one for one in namesakes if one.match.exact]
+                if equal or len(namesakes) < limit:
                     found += equal
                     break
-        return sorted(found, key=lambda one: one.standing, reverse=True)
+        return sorted(found, key=lambda one: one.match, reverse=True)
 
     def near(self, limit: int) -> list[Candidate]:
-        """The best of the names that are not equal, and those who bear the same ones."""
+        """The best names that are not equal, and their namesakes."""
         candidates: list[Candidate] = []
         for enough, found in self._steps():
             candidates += self.scored(found())
-            good = sum(one.standing.score >= enough for one in candidates if one.standing.accepted)
+            good = sum(one.match.score >= enough for one in candidates if one.match.accepted)
             if good >= limit:
                 break
-        best = max((one.standing.score for one in candidates), default=0.0)
-        tied = {one.name.key for one in candidates if one.standing.score == best}
+        best = max((one.match.score for one in candidates), default=0.0)
+        tied = {one.name.key for one in candidates if one.match.score == best}
         for key in sorted(tied)[:_MAX_TIES]:
             candidates += self.scored(self.view.best_ranked(self.view.term(fields.NAME, key), 2))
         return candidates
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
-        """Each with the score of its best that makes further ones needless."""
-        view, key = self.view, self.query.name.key
-        words = self._words()
+        """The steps, each with the score from which later ones are skipped."""
+        view, words = self.view, self._words()
         known = [word for word in words if view.frequency(word)]
-        yield _HAS_ALL, lambda: self._with_all(known, ())
-        yield _HAS_ALL, lambda: self._with_most(known)
-        yield _HAS_ALL, self._compounds
-        yield _ENOUGH, lambda: view.best_ranked(view.within(fields.NAME, key, 1), _RANKED)
         unknown = [word for word in words if not view.frequency(word)]
+        if not is_informative(self.query.name.tokens, view.weigh):
+            # Accepted only if a name has all of several words, or is equal except for typos.
+            if len(self.query.name.tokens) > 1:
+                yield _HAS_ALL, lambda: self._with_all(known, ())
+                yield _ENOUGH, lambda: self._similar_whole(1)
+                yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
+            return
+        if not unknown or is_informative(known, view.weigh):
+            yield _HAS_ALL, lambda: self._with_all(known, ())
+            yield _HAS_ALL, lambda: self._with_most(known)
+        yield _HAS_ALL, self._compounds
+        yield _ENOUGH, lambda: self._similar_whole(1)
         if unknown:
             yield _ENOUGH, lambda: self._with_all(known, unknown)
-            yield _ENOUGH, lambda: self._with_misspelt(unknown)
+            yield _ENOUGH, lambda: self._with_misspelt(unknown, known)
         yield _ENOUGH, lambda: self._each_misspelt(words)
-        yield 0.0, lambda: view.best_ranked(view.within(fields.NAME, key, MAX_WHOLE_EDITS), _RANKED)
+        yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
+
+    def _similar_whole(self, edits: int) -> list[IndexedDocument]:
+        """Names within so many edits of the query."""
+        key = self.query.name.key
+        if edits > whole_edits(len(key)):
+            return []
+        return self.view.best_ranked(self.view.within(fields.NAME, key, edits), _RANKED)
 
     def _words(self) -> list[str]:
-        """The asked words that are looked up, as the index has them, rarest first."""
+        """The queried words to look up, as indexed, rarest first."""
         tokens = self.query.name.tokens
-        asked = [word for word in tokens if word not in self.query.beside] or tokens
-        words = dict.fromkeys(collapsed(word) for word in asked)
+        queried = [word for word in tokens if word not in self.query.context] or tokens
+        words = dict.fromkeys(collapsed(word) for word in queried)
         return sorted(words, key=self.view.frequency)[:_MAX_WORDS]
 
-    def _with_all(self, exact: Sequence[str], misspelt: Sequence[str]) -> list[Found]:
-        """The names that have all of these words, those that begin with the query first."""
+    def _with_all(self, exact: Sequence[str], misspelt: Sequence[str]) -> list[IndexedDocument]:
+        """Names with all of these words.
+
+        If there are many, also those that begin with the query's first word, and the best by BM25.
+        """
         terms = [self.view.term(fields.WORD, word) for word in exact]
         terms += [self._almost(word) for word in misspelt[:_MAX_MISSPELT]]
         if not terms:
@@ -145,51 +170,65 @@ class NameSearch:
         if len(found) == _RANKED:
             begins = self.view.beginning(fields.NAME, collapsed(self.query.name.tokens[0]))
             found += self.view.best_ranked(all_of([everywhere, begins]), _RANKED)
-            found += self.view.most_alike(everywhere, _ALIKE)
+            found += self.view.best_scored(everywhere, _BY_SCORE)
         return found
 
-    def _with_most(self, words: Sequence[str]) -> list[Found]:
-        """The names that have most of these words, by their rarity."""
+    def _with_most(self, words: Sequence[str]) -> list[IndexedDocument]:
+        """Names with most of these words, weighted by rarity."""
         rare = self.view.rarest(words, _IN_DOCUMENTS)
-        return self.view.most_alike(self.view.any_of(fields.WORD, rare), _ALIKE) if rare else []
+        return self.view.best_scored(self.view.any_of(fields.WORD, rare), _BY_SCORE) if rare else []
 
-    def _with_misspelt(self, words: Sequence[str]) -> list[Found]:
-        """The names that almost have one of these words, those that begin so first."""
-        found: list[Found] = []
-        for word in words[:_MAX_MISSPELT]:
+    def _with_misspelt(self, unknown: Sequence[str], known: Sequence[str]) -> list[IndexedDocument]:
+        """Names with a word similar to an unknown one; an uninformative one needs another word."""
+        found: list[IndexedDocument] = []
+        weights = {word: self.view.weigh(word) for word in (*unknown, *known)}
+        for word in unknown[:_MAX_MISSPELT]:
+            almost = self._almost(word)
+            if weights[word] >= sum(weights.values()) / 2:
+                found += self._nearest(word, almost)
+            elif known:
+                others = self.view.any_of(fields.WORD, known)
+                found += self.view.best_ranked(all_of([almost, others]), _RANKED)
+        return found
+
+    def _nearest(self, word: str, almost: tantivy.Query) -> list[IndexedDocument]:
+        """Names with a similar word.
+
+        If there are many, also those with at most one edit, and those that begin with the word.
+        """
+        found = self.view.best_ranked(almost, _RANKED)
+        if len(found) == _RANKED:
             edits = edits_allowed(len(word))
             begins = self.view.beginning(fields.NAME, word, edits)
-            almost = self._almost(word)
-            found += self.view.best_ranked(all_of([almost, begins]), _RANKED)
-            if edits:
-                nearest = self.view.within(fields.WORD, word, 1)
-                found += self.view.best_ranked(nearest, _RANKED)
-            found += self.view.best_ranked(almost, _RANKED)
+            nearest = self.view.within(fields.WORD, word, min(edits, 1))
+            for query in (nearest, all_of([almost, begins])):
+                found += self.view.best_ranked(query, _RANKED)
         return found
 
-    def _each_misspelt(self, words: Sequence[str]) -> list[Found]:
-        """The names that have all of these words but for typos, and all but one of them."""
+    def _each_misspelt(self, words: Sequence[str]) -> list[IndexedDocument]:
+        """Names with all of these words except for typos, in all of them or in one."""
         almost = [self._almost(word) for word in words[:_MAX_MISSPELT]]
         found = self.view.best_ranked(all_of(almost), _RANKED)
-        for place, misspelt in enumerate(almost if len(almost) > 1 else ()):
-            others = [self.view.term(fields.WORD, word) for word in words if word != words[place]]
-            found += self.view.best_ranked(all_of([misspelt, *others]), _RANKED)
+        for n, misspelt in enumerate(almost if len(almost) > 1 else ()):
+            exact = [self.view.term(fields.WORD, word) for word in words if word != words[n]]
+            found += self.view.best_ranked(all_of([misspelt, *exact]), _RANKED)
         return found
 
     def _almost(self, word: str) -> tantivy.Query:
-        """Names with a word that this one may be meant for."""
-        ways = [self.view.within(fields.WORD, word, edits_allowed(len(word)))]
+        """Names with a word within the edits of this one, or with this prefix."""
+        spellings = {word, *(one for one in self.query.name.tokens if collapsed(one) == word)}
+        ways = [self.view.within(fields.WORD, one, edits_allowed(len(one))) for one in spellings]
         if len(word) >= PREFIX_FROM:
             ways.append(self.view.beginning(fields.WORD, word))
         return one_of(ways)
 
-    def _compounds(self) -> list[Found]:
-        """The names that have two of the words as one, or one of them as two."""
+    def _compounds(self) -> list[IndexedDocument]:
+        """Names with two of the words joined, or one of them split."""
         tokens = [collapsed(word) for word in self.query.name.tokens[:_MAX_WORDS]]
         known, found = self.view.frequency, []
-        for place, (one, two) in enumerate(pairwise(tokens)):
+        for position, (one, two) in enumerate(pairwise(tokens)):
             if known(one + two):
-                rest = [w for n, w in enumerate(tokens) if n not in (place, place + 1)]
+                rest = [w for n, w in enumerate(tokens) if n not in (position, position + 1)]
                 found += self._with_most([one + two, *rest])
         for word in tokens:
             for split in range(2, len(word) - 1):
@@ -197,17 +236,17 @@ class NameSearch:
                     found += self._with_all([word[:split], word[split:]], ())
         return found
 
-    def scored(self, found: Iterable[Found]) -> list[Candidate]:
-        """Each document once."""
+    def scored(self, found: Iterable[IndexedDocument]) -> list[Candidate]:
+        """The candidates, each scored once."""
         candidates = []
         for one in found:
-            place = one.company, one.name
-            if place not in self._known:
-                self._known[place] = self._candidate(one)
-            candidates.append(self._known[place])
+            key = one.company, one.name
+            if key not in self._known:
+                self._known[key] = self._candidate(one)
+            candidates.append(self._known[key])
         return candidates
 
-    def _candidate(self, found: Found) -> Candidate:
-        name = read_name(found.name)
-        standing = name_standing(self.query, name, found.order, self.view.weigh)
-        return Candidate(found, name.folded, name.text, name.kind, standing)
+    def _candidate(self, document: IndexedDocument) -> Candidate:
+        name = read_name(document.name)
+        match = match_name(self.query, name, document.order, self.view.weigh)
+        return Candidate(document, name.folded, name.text, name.kind, match)

@@ -1,16 +1,16 @@
-"""The fields of the index, and the queries that the searches are made of.
+"""The fields of the index, and the building blocks of its queries.
 
-A document holds one name of a company, one address, or one of each that weigh the same, so that all
-of them are compared alike and a company is replaced by deleting its documents. One more document
-keeps the save point, so that it is committed together with what it stands for.
+A document holds one name of a company, one address, or one of each with equal weight, so that
+candidates of equal weight compare equally, and a company is replaced by deleting its documents. One
+more document has the save point, so that it is committed together with the changes.
 """
 
 from typing import Any
 
 import tantivy
 
-#: Raised with every change of what is written for a company; an index of another format is rebuilt.
-FORMAT = 6
+#: Raised with every change of the documents; an index of another format is rebuilt.
+FORMAT = 7
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"
@@ -18,16 +18,16 @@ BRIEF, WORD_BRIEF = "brief", "word_brief"
 STREET, STREET_GRAMS, HOUSE, AREA, DWELLING = "street", "street_grams", "house", "area", "dwelling"
 SAVE_POINT = "save_point"
 
-#: Values of the field `kind`; a company's first document has `company` too, to be counted by.
+#: Values of the field `kind`; a company's first document also has `company`, for counting.
 A_COMPANY, A_NAME, AN_ADDRESS, THE_STATE = "company", "name", "address", "state"
-#: Also of `kind`, followed by the legal form that the name's text has.
+#: Also a value of `kind`, followed by the legal form in the name's text.
 OF_FORM = "form "
-#: Also of `kind`: no writing of the name is what `name` holds.
+#: Also a value of `kind`: `name` holds no spelling of the name.
 RESPELLED = "respelled"
 
-#: Parts what a record says: whose it is, the name, and the address.
+#: Separates the parts of a record: the company, the name, and the address.
 RECORD_PART = "\x1d"
-#: Beginnings of so many letters are terms of their own.
+#: Prefixes of this length are separate terms.
 BRIEF_LENGTH = 4
 _GRAM = 3
 _RAW, _WORDS, _GRAMS, _BRIEFS = "raw", "words", "grams", "briefs"
@@ -44,21 +44,24 @@ def make_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for field, tokenizer in _TOKENIZERS.items():
         builder.add_text_field(field, tokenizer_name=tokenizer, index_option="basic")
-    builder.add_bytes_field(RECORD, stored=True)
+    builder.add_text_field(RECORD, stored=True)
     builder.add_unsigned_field(ORDER, fast=True)
     builder.add_bytes_field(SAVE_POINT, stored=True)
-    return _without_lengths(builder.build())
+    return _lean(builder.build())
 
 
-def _without_lengths(schema: tantivy.Schema) -> tantivy.Schema:
-    """The schema without each document's number of terms where nothing is scored by it.
+def _lean(schema: tantivy.Schema) -> tantivy.Schema:
+    """The schema without data that no search uses.
 
-    They would be a tenth of the files. The builder has no word for it, so the schema's own way into
-    a pickle and out of it is taken.
+    That is the number of terms per document of unscored fields, a tenth of the files, and an index
+    of the records, a quarter of the work. The builder has no option for either, so the schema's
+    pickle is edited.
     """
     taken_apart: Any = schema.__reduce__()
     make, (described,) = taken_apart
     for field in described["inner"]:
+        if field["name"] == RECORD:
+            del field["options"]["indexing"]
         indexing = field["options"].get("indexing")
         if indexing and indexing["tokenizer"] not in (_GRAMS, _WORDS):
             indexing["fieldnorms"] = False
@@ -67,7 +70,7 @@ def _without_lengths(schema: tantivy.Schema) -> tantivy.Schema:
 
 
 def open_index(path: str) -> tantivy.Index:
-    """The index in a folder, empty if the folder is; what others commit is seen after `reload`."""
+    """The index in a folder, empty if the folder is; commits are visible after `reload`."""
     index = tantivy.Index(make_schema(), path)
     for name, tokenizer in (
         (_WORDS, tantivy.Tokenizer.whitespace()),
@@ -80,12 +83,12 @@ def open_index(path: str) -> tantivy.Index:
 
 
 def padded(words: str) -> list[str]:
-    """What grams are taken of: each word by itself, its ends marked, so that order is no matter."""
+    """The text of grams: each word with its ends marked, so that order does not matter."""
     return [f" {word} " for word in words.split(" ")]
 
 
 def grams_of(words: str) -> set[str]:
-    """The grams that a document with these words has."""
+    """The grams of a document with these words."""
     return {
         text[place : place + _GRAM]
         for text in padded(words)

@@ -1,4 +1,4 @@
-"""The search index of one country: searches, live changes, and rebuilding beside the searches."""
+"""The search index of one country: searches, live changes, and rebuilds while it is searched."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Size:
 
 
 class SearchIndex:
-    """Every method blocks, so an event loop calls it in a thread; any thread may call any of them.
+    """Thread-safe; every method blocks, so an event loop calls it in a thread.
 
     A search sees the last commit and never waits for a change; changes wait for one another.
     """
@@ -42,26 +42,26 @@ class SearchIndex:
         self._country = country
         self._held = held
         self._changing = Lock()
-        self._generation = self._saved() or self._begun()
+        self._generation = self._saved() or self._created()
 
     @classmethod
     def open(cls, path: Path, country: Country) -> Self:
-        """The index saved for a country under a folder; empty where this code has saved none.
+        """The saved index of a country in a folder; empty if this release has saved none.
 
-        One process at a time: a second one is refused with BlockingIOError.
+        Only one process may open it: a second one raises BlockingIOError.
         """
         root = path / country
         return cls(root, country, folders.lock(root))
 
     def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
-        """At most `limit` companies whose names answer, best first, each once.
+        """At most `limit` companies with matching names, best first, each once.
 
         Like every search it raises TimeoutError when its budget is spent.
         """
         return search_names(self._generation.view(budget), term, limit)
 
     def search_name(self, term: str, budget: Budget | None = None) -> Hit | None:
-        """The company whose name answers best; None when none comes near enough."""
+        """The company with the best matching name, if any is accepted."""
         return next(iter(self.search_names(term, 1, budget)), None)
 
     def search_addresses(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
@@ -69,15 +69,15 @@ class SearchIndex:
         return search_addresses(self._generation.view(budget), term, limit)
 
     def search_address(self, term: str, budget: Budget | None = None) -> Hit | None:
-        """The best company at the address; None when no company is there."""
+        """The best company at the address, if any."""
         return next(iter(self.search_addresses(term, 1, budget)), None)
 
     def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[Suggested]:
-        """The companies that a name typed so far may become, best first, each once."""
+        """The companies that match a partly typed name, best first, each once."""
         return suggest(self._generation.view(budget), typed, limit)
 
     def apply(self, upserts: Iterable[IndexedCompany], removals: Iterable[CompanyKey] = ()) -> None:
-        """Replace, add and remove companies; seen and kept from the next commit on."""
+        """Replaces, adds and removes companies; visible and durable from the next commit on."""
         with self._changing:
             for key in removals:
                 self._generation.remove(key)
@@ -85,16 +85,16 @@ class SearchIndex:
                 self._generation.replace(company)
 
     def commit(self, save_point: bytes) -> None:
-        """Make durable and visible what was applied, together with the place to go on from.
+        """Makes applied changes durable and visible, together with the save point.
 
-        Applying again what was applied changes nothing, so a save point may lie too early.
+        Applying changes again is harmless, so a save point may be too early.
         """
         with self._changing:
             self._generation.commit(save_point)
 
     @property
     def save_point(self) -> bytes | None:
-        """That of the last commit; None for an index that has to be built first."""
+        """The save point of the last commit; None for an index that has to be built first."""
         return self._generation.save_point()
 
     @property
@@ -107,15 +107,15 @@ class SearchIndex:
         )
 
     def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
-        """Build anew from every company, each given once, then search that instead."""
+        """Builds a new index from every company, each given once, then searches it instead."""
         self.rebuild_from(
             (document for one in companies for document in written(one, self._country)), save_point
         )
 
     def rebuild_from(self, documents: Iterable[str], save_point: bytes) -> None:
-        """The same from what `written` gives of every company.
+        """Builds a new index from the documents that `written` makes, then searches it instead.
 
-        The old index answers until then, and stays if this fails; changes wait.
+        The old index serves until then, and stays if this fails; changes wait.
         """
         with self._changing:
             built = Generation(folders.unused(self._root), self._country, BULK)
@@ -127,12 +127,12 @@ class SearchIndex:
             self._switch(Generation(built.folder, self._country, LIVE))
 
     def reset(self) -> None:
-        """Become empty, without a save point."""
+        """Empties the index, without a save point."""
         with self._changing:
             self._switch(Generation(folders.unused(self._root), self._country, LIVE))
 
     def close(self) -> None:
-        """Let go of the folder; what was not committed is lost."""
+        """Releases the folder; uncommitted changes are lost."""
         with self._changing:
             self._generation.close()
             self._held.close()
@@ -147,11 +147,11 @@ class SearchIndex:
         try:
             return Generation(folder, self._country, LIVE) if folder else None
         except (ValueError, OSError) as error:
-            # Damaged, and made again from the register.
+            # Damaged, and rebuilt from the register.
             log.warning("index.unreadable", folder=str(folder), reason=str(error))
             return None
 
-    def _begun(self) -> Generation:
+    def _created(self) -> Generation:
         generation = Generation(folders.unused(self._root), self._country, LIVE)
         folders.make_current(generation.folder)
         return generation

@@ -1,8 +1,8 @@
-"""Suggestions: what a search for the name answers, then names that go on as typed.
+"""Suggestions: the result of a search for the name, then names that continue the typed text.
 
-The rest is scored as a search scores it, but for the last word, which may be only begun, and never
-above the answer. Each step is a query whose results come best ranked first, and none is taken that
-is not needed to fill the list.
+The latter are scored as in a search, except for the last word, which may be incomplete, and never
+above the search's result. Each step is a query with the best ranked results first; steps end when
+the list is full.
 """
 
 from collections.abc import Iterator
@@ -22,33 +22,33 @@ from lookup.search.matching import EXACT
 from lookup.search.scoring import read_query
 from lookup.search.suggesting import Suggested, Typed, read_typed
 
-#: Documents read of a step for each wanted company; more only when companies bear several names
-#: that fit, or were found by an earlier step.
+#: Documents that a step reads for each wanted company; more if companies have several matching
+#: names, or were found by an earlier step.
 _READ = (2, 32, 512)
 
 
 def suggest(view: View, text: str, limit: int) -> list[Suggested]:
     """At most `limit` companies, best first, each once."""
     answer = search_names(view, text, 1)
-    search = NameSearch(view, read_query(text, view.country, begun=True))
+    search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
     found: list[Candidate] = []
     for is_guess, step in _steps(view, read_typed(text)):
-        # Two typos are a guess, made only where there is nothing better.
+        # Two typos are a guess, made only if nothing better is found.
         if len(each_once(found)) >= limit or (is_guess and (found or answer)):
             break
         found += _read(search, step, found, limit)
-    most = answer[0].score if answer else EXACT
+    max_score = answer[0].score if answer else EXACT
     suggested = {hit.key: Suggested(hit.key, hit.score) for hit in answer}
     for one in each_once(found):
-        key = one.found.company
-        suggested.setdefault(key, Suggested(key, min(one.standing.score, most)))
+        key = one.document.company
+        suggested.setdefault(key, Suggested(key, min(one.match.score, max_score)))
     return list(suggested.values())[:limit]
 
 
 def _read(
     search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
 ) -> list[Candidate]:
-    """The best ranked that a query finds, enough to fill the list."""
+    """The best ranked results of a query, enough to fill the list."""
     fitting: list[Candidate] = []
     for share in _READ:
         documents = search.view.best_ranked(query, share * limit)
@@ -59,7 +59,7 @@ def _read(
 
 
 def _steps(view: View, typed: Typed) -> Iterator[tuple[bool, tantivy.Query]]:
-    """Each with whether it is a guess."""
+    """Each query, and whether it is a guess."""
     readings = dict.fromkeys((typed.beginning, typed.whole, typed.stem))
     yield False, is_whole(view, typed.whole)
     yield False, one_of(begins(view, reading) for reading in readings)

@@ -1,4 +1,4 @@
-"""One committed state of the index, with the few questions that the searches ask it."""
+"""One committed state of the index, with the queries of the searches."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -13,15 +13,15 @@ from lookup.search.index import schema as fields
 from lookup.search.index.budget import Budget
 from lookup.search.scoring import weight
 
-#: Fewer grams than this would find everything that has them.
+#: Fewer grams would find every document that contains them.
 _FEWEST_GRAMS = 3
-#: Longer values are looked for as they are: what an automaton takes grows with the square of its
+#: Longer values are looked up without typos: an automaton's memory grows with the square of its
 #: length, and with letters of three bytes it reaches gigabytes (docs/adr/0021).
 _MAX_FUZZY_BYTES = 96
 
 
-class Found(NamedTuple):
-    """A document that may answer: whose it is, how it ranks, and what it says, each if it does."""
+class IndexedDocument(NamedTuple):
+    """A candidate document: its company and rank, and its name and address, if any."""
 
     company: CompanyKey
     order: int
@@ -36,26 +36,31 @@ class View:
     budget: Budget
     country: Country
     frequencies: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    documents: dict[tuple[int, int], IndexedDocument] = field(default_factory=dict)
 
     def frequency(self, word: str) -> int:
-        """How many names have a word; those that were just removed count for a while."""
+        """The number of names with a word; recently removed names may still count."""
         if (known := self.frequencies.get(word)) is None:
             known = self.frequencies[word] = self.searcher.doc_freq(fields.WORD, word)
         return known
 
     def weigh(self, word: str) -> float:
-        """What a name's or a query's word tells."""
-        folded = collapsed(word)
-        return weight(folded, self.frequency(folded), self.searcher.num_docs)
+        """The weight of a word of a name or a query."""
+        if (known := self.weights.get(word)) is None:
+            folded = collapsed(word)
+            known = weight(folded, self.frequency(folded), self.searcher.num_docs)
+            self.weights[word] = known
+        return known
 
     def rarest(self, words: Iterable[str], documents: int) -> list[str]:
-        """The rarest of these words: as many as are in so many documents together, or one."""
+        """The rarest of these words, up to a total number of documents; at least one."""
         known = sorted((self.frequency(word), word) for word in words)
         sums = accumulate(frequency for frequency, _ in known)
         return [
             word
-            for place, ((_, word), together) in enumerate(zip(known, sums, strict=True))
-            if together <= documents or not place
+            for n, ((_, word), together) in enumerate(zip(known, sums, strict=True))
+            if together <= documents or not n
         ]
 
     def term(self, field: str, value: str) -> tantivy.Query:
@@ -66,21 +71,22 @@ class View:
         return one_of(self.term(field, value) for value in values)
 
     def within(self, field: str, value: str, edits: int) -> tantivy.Query:
-        """Values that are at most so many edits away (2 at most); a swap of neighbours is one."""
+        """Values within `edits` (at most 2); a swap of neighbours is one edit."""
         edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(self.schema, field, value, distance=edits)
 
     def beginning(self, field: str, value: str, edits: int = 0) -> tantivy.Query:
-        """Values that begin with this one, or with what at most two edits part from it."""
+        """Values with this prefix, or with one within `edits` (at most 2)."""
         edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(
             self.schema, field, value, distance=edits, prefix=True
         )
 
     def rare_grams(self, field: str, words: str, documents: int) -> list[str]:
-        """The rarest grams of a text: as many as are in so many documents together, or three.
+        """The rarest grams of a text, up to a total number of documents; at least three.
 
-        What a search costs is how many documents its grams are in, and the rare ones tell the most.
+        The cost of a search is the number of documents of its grams, and rare ones distinguish
+        best.
         """
         grams = fields.grams_of(words)
         known = ((self.searcher.doc_freq(field, gram), gram) for gram in grams)
@@ -88,8 +94,8 @@ class View:
         sums = accumulate(frequency for frequency, _ in rarest)
         return [
             gram
-            for place, ((_, gram), together) in enumerate(zip(rarest, sums, strict=True))
-            if together <= documents or place < _FEWEST_GRAMS
+            for n, ((_, gram), together) in enumerate(zip(rarest, sums, strict=True))
+            if together <= documents or n < _FEWEST_GRAMS
         ]
 
     def count(self, kind: str) -> int:
@@ -97,24 +103,30 @@ class View:
         result = self.searcher.search(query, limit=1, count=True)
         return int(result.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
 
-    def best_ranked(self, query: tantivy.Query, limit: int) -> list[Found]:
-        """The documents of the companies that rank highest, best first."""
+    def best_ranked(self, query: tantivy.Query, limit: int) -> list[IndexedDocument]:
+        """The documents of the highest ranked companies, best first."""
         self.budget.check()
         result = self.searcher.search(query, limit=limit, count=False, order_by_field=fields.ORDER)
-        return [self._found(address, order) for order, address in result.hits]
+        return [self._document(address, order) for order, address in result.hits]
 
-    def most_alike(self, query: tantivy.Query, limit: int) -> list[Found]:
-        """The documents that a scored query puts first."""
+    def best_scored(self, query: tantivy.Query, limit: int) -> list[IndexedDocument]:
+        """The documents with the best scores of a query."""
         self.budget.check()
         hits = self.searcher.search(query, limit=limit, count=False).hits
         addresses = [address for _, address in hits]
         orders = self.searcher.fast_field_values(fields.ORDER, addresses)
-        return [self._found(a, order) for a, order in zip(addresses, orders, strict=True)]
+        return [self._document(a, order) for a, order in zip(addresses, orders, strict=True)]
 
-    def _found(self, address: tantivy.DocAddress, order: Any) -> Found:
-        [record] = self.searcher.doc(address)[fields.RECORD]
-        company, name, place = bytes(record).decode().split(fields.RECORD_PART)
-        return Found(CompanyKey(company), order, name=name, address=place)
+    def _document(self, address: tantivy.DocAddress, order: Any) -> IndexedDocument:
+        """Cached, since several steps of a search find the same documents."""
+        key = address.segment_ord, address.doc
+        if (known := self.documents.get(key)) is None:
+            [record] = self.searcher.doc(address)[fields.RECORD]
+            company, name, packed_address = record.split(fields.RECORD_PART)
+            known = self.documents[key] = IndexedDocument(
+                CompanyKey.parse(company), order, name, packed_address
+            )
+        return known
 
 
 def _affordable(value: str, edits: int) -> int:

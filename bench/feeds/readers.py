@@ -1,0 +1,163 @@
+"""Readers of the event feed that are killed and resume, and the events that they read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from random import Random
+from typing import Any, Protocol
+
+import aiohttp
+import orjson
+from pymongo.errors import BulkWriteError
+
+from bench.deliveries.world import an_event, vat_of
+from common.contracts.company import CompanyKey, Country
+from common.contracts.events import encode_event
+from common.contracts.failures import Unavailable
+from common.messaging.connection import supervised
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.publisher import Publisher
+from common.mongo import Database, connected, database, translated_errors
+from lookup.store.documents import OUTBOX
+from lookup.store.indexes import make_indexes
+
+#: The cursor before the oldest event.
+START = "000000000000"
+
+_COMPANIES = 7
+_DUPLICATE = 11000
+
+
+@dataclass
+class Producer:
+    """Stores events as importers do, through every failover."""
+
+    register: Database
+    stored: list[str] = field(default_factory=list)
+
+    async def store(self, numbers: range) -> bool:
+        """Stores the events of these numbers; False if the database is unavailable."""
+        documents = [_document(number) for number in numbers]
+        with suppress(Unavailable), translated_errors():
+            try:
+                await self.register[OUTBOX].insert_many(documents, ordered=False)
+            except BulkWriteError as error:
+                # An earlier attempt, whose answer was lost, stored them.
+                if any(each["code"] != _DUPLICATE for each in error.details["writeErrors"]):
+                    raise
+            self.stored += [document["_id"] for document in documents]
+            return True
+        return False
+
+
+def _document(number: int) -> dict[str, Any]:
+    vat, now = vat_of(number % _COMPANIES), datetime.now(UTC)
+    event = an_event(vat, number, now)
+    return {
+        "_id": event.id,
+        "company": CompanyKey(Country.NO, vat),
+        "revision": event.revision,
+        "type": event.type.value,
+        "unit": None,
+        "occurred_at": now,
+        "body": encode_event(event),
+        "published_at": None,
+    }
+
+
+@asynccontextmanager
+async def producing(mongo_url: str, amqp_url: str, name: str) -> AsyncIterator[Producer]:
+    """A producer of a register of this name, and a broker with a queue that takes the events."""
+    timeout = timedelta(seconds=10)
+    async with (
+        connected(mongo_url, name="bench", operation_timeout=timeout) as client,
+        supervised(amqp_url, name="bench", random=Random(1)) as link,
+    ):
+        register = database(client, name)
+        await make_indexes(register)
+        topology = delivery_topology()
+        await link.add(Publisher(link, topology=topology, new_id=lambda: "bench", timeout=timeout))
+        await link.until_ready(timeout.total_seconds())
+        yield Producer(register)
+
+
+class Read(Protocol):
+    async def __call__(self, session: aiohttp.ClientSession, reader: "Reader") -> None:
+        """Reads events into the reader, and moves its cursor with them."""
+
+
+@dataclass
+class Reader:
+    """Stores processed events with its cursor; all other state is lost when it is killed."""
+
+    url: str
+    key: str
+    random: Random
+    read: Read
+    cursor: str = START
+    events: list[dict[str, Any]] = field(default_factory=list)
+    killed: int = 0
+
+    async def read_until(self, count: int) -> None:
+        """Reads so many events, and is killed every few moments, wherever it is."""
+        while len(self.events) < count:
+            # A refused connection, a 503 while a dependency fails over, or its own death.
+            with suppress(aiohttp.ClientError, TimeoutError):
+                async with (
+                    aiohttp.ClientSession(headers={"X-API-Key": self.key}) as session,
+                    asyncio.timeout(self.random.uniform(0.05, 3)),
+                ):
+                    await self.read(session, self)
+            self.killed += 1
+
+
+async def by_pages(session: aiohttp.ClientSession, reader: Reader) -> None:
+    while True:
+        limit = reader.random.randrange(1, 200)
+        url = f"{reader.url}?wait=20&limit={limit}&after={reader.cursor}"
+        async with session.get(url, raise_for_status=True) as response:
+            page = orjson.loads(await response.read())
+        reader.events += page["events"]
+        reader.cursor = page["cursor"]
+
+
+async def by_stream(session: aiohttp.ClientSession, reader: Reader) -> None:
+    headers = {"Last-Event-ID": reader.cursor}
+    async with session.get(
+        f"{reader.url}/stream", headers=headers, raise_for_status=True
+    ) as response:
+        while True:
+            frame = await response.content.readuntil(b"\n\n")
+            if frame.startswith(b"id: "):
+                lines = frame.decode().splitlines()
+                reader.events.append(orjson.loads(lines[2].removeprefix("data: ")))
+                reader.cursor = lines[0].removeprefix("id: ")
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """The faults in the events of a reader."""
+
+    lost: int
+    repeated: int
+    out_of_order: int
+
+    @classmethod
+    def of(cls, reader: Reader, stored: Sequence[str], ordered: Sequence[str]) -> "Faults":
+        """Compares a reader with the stored events, and with the order of another reader."""
+        ids = [event["id"] for event in reader.events]
+        place = {identifier: number for number, identifier in enumerate(ordered)}
+        places = [place.get(identifier, -1) for identifier in ids]
+        revisions: dict[str, int] = {}
+        regressed = 0
+        for event in reader.events:
+            regressed += event["revision"] < revisions.get(event["vat"], 0)
+            revisions[event["vat"]] = event["revision"]
+        return cls(
+            lost=len(set(stored) - set(ids)),
+            repeated=len(ids) - len(set(ids)),
+            out_of_order=regressed + sum(later < earlier for earlier, later in pairwise(places)),
+        )

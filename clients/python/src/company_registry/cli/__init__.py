@@ -1,0 +1,15 @@
+"""The command `company-registry`: needs the extra `cli` (`pip install company-registry[cli]`)."""
+
+import sys
+
+
+def main() -> None:
+    """Runs the command; exits with the status that README.md lists."""
+    try:
+        import rich  # noqa: F401 (is it installed?)
+        import typer  # noqa: F401
+    except ImportError:
+        sys.exit("company-registry needs its extra: pip install 'company-registry[cli]'")
+    from company_registry.cli.app import app
+
+    app()

@@ -1,0 +1,228 @@
+"""The client, synchronous and asynchronous: two drivers of the same operations."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import closing
+from functools import wraps
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+
+import httpx
+
+from company_registry import operations, streams, webhook_operations
+from company_registry.http import Item, Outcome, Send, Sleep, Steps, Stream
+from company_registry.operations import Operation, perform
+from company_registry.retries import Retries
+from company_registry.sender import Sender, response_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Call(Generic[P, T]):
+    """An operation as a method: it blocks on a Client, and is a coroutine on an AsyncClient."""
+
+    def __init__(self, operation: Callable[P, Operation[T]]) -> None:
+        self.operation = operation
+        self.__doc__ = operation.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: "Client", owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, client: "AsyncClient", owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: "Client | AsyncClient | None", owner: type) -> Any:
+        return self if client is None else client._call(self.operation)
+
+
+class _Streamed(Generic[P, T]):
+    """A stream as a method that returns an iterator, asynchronous on an AsyncClient."""
+
+    def __init__(self, stream: Callable[Concatenate[Retries, P], Stream[T]]) -> None:
+        self.stream = stream
+        self.__doc__ = stream.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, client: "Client", owner: type) -> Callable[P, Generator[T]]: ...
+    @overload
+    def __get__(self, client: "AsyncClient", owner: type) -> Callable[P, AsyncGenerator[T]]: ...
+    def __get__(self, client: "Client | AsyncClient | None", owner: type) -> Any:
+        return self if client is None else client._streamed(self.stream)
+
+
+class _Methods:
+    """The methods of both clients; their parameters are those of the operations."""
+
+    lookup = _Call(operations.lookup)
+    lookup_document = _Call(operations.lookup_document)
+    search = _Call(operations.search)
+    suggest = _Call(operations.suggest)
+    batch = _Streamed(streams.batch)
+    events = _Streamed(streams.events)
+    event_page = _Call(operations.event_page)
+    get_event = _Call(operations.get_event)
+    event_types = _Call(operations.event_types)
+    list_webhooks = _Call(webhook_operations.list_webhooks)
+    get_webhook = _Call(webhook_operations.get_webhook)
+    create_webhook = _Call(webhook_operations.create_webhook)
+    update_webhook = _Call(webhook_operations.update_webhook)
+    delete_webhook = _Call(webhook_operations.delete_webhook)
+    rotate_secret = _Call(webhook_operations.rotate_secret)
+    send_test = _Call(webhook_operations.send_test)
+    list_attempts = _Call(webhook_operations.list_attempts)
+    get_delivery = _Call(webhook_operations.get_delivery)
+    retry_delivery = _Call(webhook_operations.retry_delivery)
+    recover = _Call(webhook_operations.recover)
+    webhook_sources = _Call(webhook_operations.webhook_sources)
+    me = _Call(operations.me)
+
+
+class Client(Sender[httpx.Client], _Methods):
+    """A client that blocks; safe to use from several threads.
+
+    ```python
+    with Client("https://registry.example.com", api_key) as registry:
+        company = registry.lookup("dk", "12345674")
+    ```
+    """
+
+    def _opened(self) -> httpx.Client:
+        return httpx.Client()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self.is_own:
+            self.http.close()
+
+    def _call(self, operation: Callable[P, Operation[T]]) -> Callable[P, T]:
+        @wraps(operation)
+        def call(*args: P.args, **options: P.kwargs) -> T:
+            return self._run(perform(operation(*args, **options), self.retries))
+
+        return call
+
+    def _streamed(
+        self, stream: Callable[Concatenate[Retries, P], Stream[T]]
+    ) -> Callable[P, Generator[T]]:
+        @wraps(stream)
+        def call(*args: P.args, **options: P.kwargs) -> Generator[T]:
+            return self._iterate(stream(self.retries, *args, **options))
+
+        return call
+
+    def _run(self, steps: Steps[T]) -> T:
+        outcome: Outcome | None = None
+        with closing(steps):
+            while True:
+                try:
+                    step = steps.send(outcome)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                outcome = self._take(step)
+
+    def _iterate(self, stream: Stream[T]) -> Generator[T]:
+        outcome: Outcome | None = None
+        with closing(stream):
+            while True:
+                try:
+                    step = stream.send(outcome)
+                except StopIteration:
+                    return
+                outcome = None
+                if isinstance(step, Item):
+                    yield step.value
+                else:
+                    outcome = self._take(step)
+
+    def _take(self, step: Send | Sleep) -> Outcome | None:
+        if isinstance(step, Sleep):
+            time.sleep(step.seconds)
+            return None
+        try:
+            return response_of(self.http.request(**self.arguments(step.request)))
+        except httpx.RequestError as error:
+            return self.unanswered(error)
+
+
+class AsyncClient(Sender[httpx.AsyncClient], _Methods):
+    """A client for asyncio: the methods of `Client` as coroutines and asynchronous iterators.
+
+    ```python
+    async with AsyncClient("https://registry.example.com", api_key) as registry:
+        company = await registry.lookup("dk", "12345674")
+    ```
+    """
+
+    def _opened(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self.is_own:
+            await self.http.aclose()
+
+    def _call(self, operation: Callable[P, Operation[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+        @wraps(operation)
+        async def call(*args: P.args, **options: P.kwargs) -> T:
+            return await self._run(perform(operation(*args, **options), self.retries))
+
+        return call
+
+    def _streamed(
+        self, stream: Callable[Concatenate[Retries, P], Stream[T]]
+    ) -> Callable[P, AsyncGenerator[T]]:
+        @wraps(stream)
+        def call(*args: P.args, **options: P.kwargs) -> AsyncGenerator[T]:
+            return self._iterate(stream(self.retries, *args, **options))
+
+        return call
+
+    async def _run(self, steps: Steps[T]) -> T:
+        outcome: Outcome | None = None
+        with closing(steps):
+            while True:
+                try:
+                    step = steps.send(outcome)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+                outcome = await self._take(step)
+
+    async def _iterate(self, stream: Stream[T]) -> AsyncGenerator[T]:
+        outcome: Outcome | None = None
+        with closing(stream):
+            while True:
+                try:
+                    step = stream.send(outcome)
+                except StopIteration:
+                    return
+                outcome = None
+                if isinstance(step, Item):
+                    yield step.value
+                else:
+                    outcome = await self._take(step)
+
+    async def _take(self, step: Send | Sleep) -> Outcome | None:
+        if isinstance(step, Sleep):
+            await asyncio.sleep(step.seconds)
+            return None
+        try:
+            return response_of(await self.http.request(**self.arguments(step.request)))
+        except httpx.RequestError as error:
+            return self.unanswered(error)

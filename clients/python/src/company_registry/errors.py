@@ -1,0 +1,189 @@
+"""Errors of this package: one type for each problem code of the service."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from company_registry.http import Response
+
+
+class CompanyRegistryError(Exception):
+    """Base of every error of this package."""
+
+
+class NoResponse(CompanyRegistryError):
+    """The service did not respond: the connection failed or timed out, after all retries."""
+
+
+class InvalidResponse(CompanyRegistryError):
+    """The response is not of the service, or of a release that this package cannot read."""
+
+
+class InvalidSignature(CompanyRegistryError):
+    """The delivery was not signed with the secret, or it is too old."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One invalid parameter or field, and the valid values."""
+
+    parameter: str
+    message: str
+
+
+class ApiError(CompanyRegistryError):
+    """The service refused or failed the request; the base of the types below.
+
+    A code that this package does not know raises ApiError itself.
+    """
+
+    code: str = ""
+
+    def __init__(self, status: int, problem: dict[str, Any], *, retry_after: float | None) -> None:
+        """`problem` is the RFC 9457 document, `retry_after` is in seconds."""
+        self.status = status
+        self.code = _text(problem, "code") or self.code
+        self.detail = _text(problem, "detail")
+        self.request_id = _text(problem, "request_id")
+        #: The whole document, with members that only some codes have.
+        self.problem = problem
+        self.retry_after = retry_after
+        self.errors = tuple(_field_errors(problem.get("errors")))
+        super().__init__(f"{self.code}: {self.detail}")
+
+
+class MissingParameter(ApiError):
+    code = "missing_parameter"
+
+
+class InvalidParameter(ApiError):
+    code = "invalid_parameter"
+
+
+class MultipleSearchParameters(ApiError):
+    code = "multiple_search_parameters"
+
+
+class InvalidBody(ApiError):
+    code = "invalid_body"
+
+
+class Unauthorized(ApiError):
+    code = "unauthorized"
+
+
+class Forbidden(ApiError):
+    code = "forbidden"
+
+
+class CompanyNotFound(ApiError):
+    code = "company_not_found"
+
+
+class WebhookNotFound(ApiError):
+    code = "webhook_not_found"
+
+
+class DeliveryNotFound(ApiError):
+    code = "delivery_not_found"
+
+
+class EventNotFound(ApiError):
+    code = "event_not_found"
+
+
+class CursorExpired(ApiError):
+    """The events after the cursor are no longer kept; reading can go on at `oldest`."""
+
+    code = "cursor_expired"
+
+    @property
+    def oldest(self) -> str:
+        """The cursor before the oldest event that is kept."""
+        return _text(self.problem, "oldest")
+
+
+class NotFound(ApiError):
+    code = "not_found"
+
+
+class MethodNotAllowed(ApiError):
+    code = "method_not_allowed"
+
+
+class WebhookDisabled(ApiError):
+    code = "webhook_disabled"
+
+
+class WebhookLimitReached(ApiError):
+    code = "webhook_limit_reached"
+
+
+class DeliveryPending(ApiError):
+    code = "delivery_pending"
+
+
+class IdempotencyConflict(ApiError):
+    code = "idempotency_conflict"
+
+
+class BodyTooLarge(ApiError):
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(ApiError):
+    code = "unsupported_media_type"
+
+
+class RateLimited(ApiError):
+    code = "rate_limited"
+
+
+class InternalError(ApiError):
+    code = "internal_error"
+
+
+class ServiceUnavailable(ApiError):
+    code = "service_unavailable"
+
+
+class LookupTimeout(ApiError):
+    code = "lookup_timeout"
+
+
+#: By problem code.
+ERRORS: dict[str, type[ApiError]] = {kind.code: kind for kind in ApiError.__subclasses__()}
+
+
+def error_of(response: Response, *, retry_after: float | None = None) -> ApiError:
+    """The typed error of a response with a status of 400 or more."""
+    try:
+        problem = json.loads(response.content)
+    except ValueError:
+        problem = None
+    if not isinstance(problem, dict):
+        # A proxy's error page, which is not repeated.
+        problem = {"detail": f"the server responded with {response.status} and no problem document"}
+    return problem_error(problem, status=response.status, retry_after=retry_after)
+
+
+def problem_error(
+    problem: dict[str, Any], *, status: int, retry_after: float | None = None
+) -> ApiError:
+    """The typed error of a problem document."""
+    kind = ERRORS.get(_text(problem, "code"), ApiError)
+    return kind(status, problem, retry_after=retry_after)
+
+
+def _text(problem: dict[str, Any], name: str) -> str:
+    value = problem.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _field_errors(errors: object) -> list[FieldError]:
+    listed = errors if isinstance(errors, list) else []
+    return [
+        FieldError(_text(error, "parameter"), _text(error, "message"))
+        for error in listed
+        if isinstance(error, dict)
+    ]

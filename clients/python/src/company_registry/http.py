@@ -1,0 +1,64 @@
+"""Requests and responses as values: this package decides with them, and a transport sends them."""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    #: Sent as JSON; no body if None.
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: True if sending it twice has the effect of sending it once.
+    repeatable: bool = True
+    #: Seconds that the server may hold the request, beyond the client's timeout.
+    held: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    #: Names in lower case.
+    headers: Mapping[str, str]
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The request got no response."""
+
+    reason: str
+    #: True if the server may have received it.
+    sent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[T]):
+    """One value of a stream, for the caller."""
+
+    value: T
+
+
+Outcome: TypeAlias = Response | Unanswered
+
+#: A computation that yields requests and delays to its driver, and returns a T.
+Steps: TypeAlias = Generator[Send | Sleep, Outcome | None, T]
+
+#: The same, giving the caller one T after the other.
+Stream: TypeAlias = Generator[Send | Sleep | Item[T], Outcome | None, None]

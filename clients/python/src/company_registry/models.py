@@ -1,0 +1,230 @@
+"""The service's responses, as immutable models.
+
+Identifiers are strings of digits, dates `YYYY-MM-DD`, times RFC 3339 in UTC, percentages and
+amounts strings of a decimal number. A field of a later release is kept as an extra attribute, so a
+model written as JSON equals the service's response.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Country = Literal["dk", "no"]
+
+SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
+
+Format = Literal["json", "xml"]
+
+Include = Literal["owners", "roles", "production_units", "einvoicing", "alternatives"]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+
+
+class CodedText(Model):
+    """A code of the register with the register's own wording."""
+
+    code: str
+    description: str | None = None
+
+
+class Address(Model):
+    #: Street, house number, floor and door; several lines are joined by ", ".
+    street: str | None = None
+    co: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    district: str | None = None
+    municipality: str | None = None
+    #: ISO 3166 alpha-2, upper case.
+    country: str | None = None
+    #: The whole address on one line, as on a letter.
+    text: str
+
+
+class Employees(Model):
+    """Number of employees: an interval where the register gives classes, else a number."""
+
+    min: int | None = None
+    max: int | None = None
+    exact: int | None = None
+
+
+class Capital(Model):
+    amount: str
+    currency: str
+
+
+class Share(Model):
+    """A percentage, as an interval: equal ends where the register knows it exactly."""
+
+    min: str
+    max: str
+
+
+class Owner(Model):
+    name: str
+    #: `person`, `company` or `other`.
+    type: str
+    #: The registration number of an owner that is a company of the same register.
+    vat: str | None = None
+    role: str | None = None
+    #: The register's own word for the role.
+    role_text: str | None = None
+    share: Share | None = None
+    votes: Share | None = None
+    since: str | None = None
+
+
+class Role(Model):
+    """A person or company in the direction or on the board, or its auditor or accountant."""
+
+    role: str
+    role_text: str | None = None
+    name: str
+    type: str
+    vat: str | None = None
+    since: str | None = None
+
+
+class ProductionUnit(Model):
+    """A place of business (Danish produktionsenhed, Norwegian underenhet)."""
+
+    number: str
+    name: str | None = None
+    main: bool | None = None
+    status: str | None = None
+    address: Address | None = None
+    phone: str | None = None
+    email: str | None = None
+    industry: CodedText | None = None
+    employees: Employees | None = None
+    started: str | None = None
+    ended: str | None = None
+
+
+class EinvoicingEntry(Model):
+    """An identifier under which a company receives electronic documents."""
+
+    #: `<scheme>:<value>`, e.g. `0192:923609016`.
+    identifier: str
+    scheme: str
+    network: str = "peppol"
+    document_types: tuple[str, ...] = ()
+    registered: str | None = None
+
+
+class Match(Model):
+    """The match of a lookup; `score` is 0 to 100, and 100 is an exact match."""
+
+    type: str
+    score: float
+    #: The trade or former name that matched; None when the current name did.
+    matched_name: str | None = None
+
+
+class CompanySummary(Model):
+    vat: str
+    name: str
+    city: str | None = None
+    status: str
+    score: float
+
+
+class Source(Model):
+    # `register` would shadow a method that every model has.
+    name: str = Field(alias="register")
+    updated_at: str | None = None
+
+
+class EventCompany(Model):
+    """A company as its register has it."""
+
+    country: Country
+    vat: str
+    name: str
+    trade_names: tuple[str, ...] = ()
+    former_names: tuple[str, ...] = ()
+    #: `active`, `under_liquidation`, `under_reconstruction`, `bankrupt` or `ended`.
+    status: str
+    #: The register's own word for the status.
+    status_text: str | None = None
+    form: CodedText | None = None
+    address: Address | None = None
+    postal_address: Address | None = None
+    phone: str | None = None
+    fax: str | None = None
+    email: str | None = None
+    website: str | None = None
+    industry: CodedText | None = None
+    secondary_industries: tuple[CodedText, ...] = ()
+    employees: Employees | None = None
+    founded: str | None = None
+    registered: str | None = None
+    ended: str | None = None
+    capital: Capital | None = None
+    purpose: str | None = None
+    vat_registered: bool | None = None
+    #: The year of the last annual accounts filed.
+    accounts: str | None = None
+    #: The registration number of the entity that it is a part of.
+    parent: str | None = None
+    advertising_protected: bool | None = None
+    #: Counts the stored changes of the company from 1.
+    revision: int
+
+
+class Company(EventCompany):
+    """The answer to a lookup; parts not requested with `include` are None."""
+
+    match: Match
+    source: Source
+    owners: tuple[Owner, ...] | None = None
+    production_units: tuple[ProductionUnit, ...] | None = None
+    einvoicing: tuple[EinvoicingEntry, ...] | None = None
+    roles: tuple[Role, ...] | None = None
+    alternatives: tuple[CompanySummary, ...] | None = None
+
+
+class Suggestions(Model):
+    suggestions: tuple[CompanySummary, ...]
+
+
+class Change(Model):
+    """One field's old and new value; `field` is a dotted path and a list is given whole."""
+
+    field: str
+    old: Any = None
+    new: Any = None
+
+
+class EventData(Model):
+    company: EventCompany | None = None
+    changes: tuple[Change, ...] = ()
+    production_unit: ProductionUnit | None = None
+
+
+class Event(Model):
+    """A change in a register: the body of a delivery."""
+
+    id: str
+    #: Such as `company.updated`.
+    type: str
+    occurred_at: str
+    #: None, like `vat` and `revision`, for events about webhooks.
+    country: Country | None = None
+    vat: str | None = None
+    revision: int | None = None
+    #: True if it is an invented example that was requested as a test.
+    test: bool = False
+    data: EventData = EventData()
+
+
+class EventPage(Model):
+    """Events in their order, and where the next page begins."""
+
+    events: tuple[Event, ...]
+    cursor: str
+    #: True if the next page is there already, though this one may be empty.
+    has_more: bool

@@ -1,0 +1,154 @@
+"""The operations of the service: each function builds a request and says how to read its answer."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
+from urllib.parse import quote
+
+from pydantic import ValidationError
+
+from company_registry.errors import InvalidResponse, error_of
+from company_registry.http import Request, Steps
+from company_registry.models import (
+    Company,
+    CompanySummary,
+    Country,
+    Event,
+    EventPage,
+    Format,
+    Include,
+    SearchType,
+    Suggestions,
+)
+from company_registry.retries import Retries, exchange, retry_after
+from company_registry.webhook_models import (
+    EventType,
+    EventTypes,
+    Key,
+)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[T]):
+    request: Request
+    read: Callable[[bytes], T]
+
+
+def perform(operation: Operation[T], retries: Retries) -> Steps[T]:
+    """Sends the request and reads its answer; raises ApiError, NoResponse or InvalidResponse."""
+    response = yield from exchange(operation.request, retries)
+    if response.status >= 400:
+        raise error_of(response, retry_after=retry_after(response.headers))
+    try:
+        return operation.read(response.content)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"])) or "the body"
+        raise InvalidResponse(
+            f"{operation.request.path} answered with a document that this client cannot read "
+            f"({place}: {fault['msg']}); is the URL that of the service?"
+        ) from None
+
+
+def lookup(
+    country: Country, term: str, *, by: SearchType = "vat", include: Iterable[Include] = ()
+) -> Operation[Company]:
+    """Finds the company with a registration number, or another identifier, name or address.
+
+    `term` is of the type `by`. `include` adds owners, roles, production units, e-invoicing or
+    alternatives. Raises CompanyNotFound.
+    """
+    query = {"country": country, "q": term, "include": ",".join(include)}
+    return Operation(get(f"/api/{by}", query), Company.model_validate_json)
+
+
+def lookup_document(
+    country: Country,
+    term: str,
+    *,
+    by: SearchType = "vat",
+    include: Iterable[Include] = (),
+    format: Format = "json",
+) -> Operation[bytes]:
+    """The answer of `lookup` as the service sends it, as JSON or XML. Raises CompanyNotFound."""
+    query = {"country": country, "q": term, "include": ",".join(include), "format": format}
+    return Operation(get(f"/api/{by}", query), lambda body: body)
+
+
+def search(country: Country, text: str, *, include: Iterable[Include] = ()) -> Operation[Company]:
+    """Finds a company by any identifier, name or address, with up to five alternatives.
+
+    `match.type` of the answer is the inferred type of the text. Raises CompanyNotFound.
+    """
+    wanted = ",".join(dict.fromkeys([*include, "alternatives"]))
+    query = {"country": country, "search": text, "include": wanted}
+    return Operation(get("/api", query), Company.model_validate_json)
+
+
+def suggest(
+    country: Country, text: str, *, limit: int = 10
+) -> Operation[tuple[CompanySummary, ...]]:
+    """The companies that a partly typed name may mean, best first; at most 20."""
+    query = {"country": country, "q": text, "limit": str(limit)}
+    return Operation(
+        get("/api/suggest", query), lambda body: Suggestions.model_validate_json(body).suggestions
+    )
+
+
+def me() -> Operation[Key]:
+    """The key that requests are made with: its owner, scopes and rate."""
+    return Operation(get("/api/me"), Key.model_validate_json)
+
+
+def event_page(  # noqa: PLR0913 (named options)
+    after: str | None = None,
+    *,
+    types: Iterable[str] = (),
+    countries: Iterable[Country] = (),
+    companies: Iterable[str] = (),
+    limit: int = 100,
+    wait: int = 0,
+) -> Operation[EventPage]:
+    """The events that follow a cursor, oldest first; at most `limit`.
+
+    `after` is the cursor of an earlier page, `latest` for the end, or None for the oldest event
+    that is kept. The filters are words of a webhook (`company.*`) and `<country>:<number>`; none
+    matches all. `wait` is in seconds, up to 30: an empty page is held until an event arrives.
+    Raises CursorExpired.
+    """
+    query = {
+        "after": after or "",
+        "types": ",".join(types),
+        "countries": ",".join(countries),
+        "companies": ",".join(companies),
+        "limit": str(limit),
+        "wait": str(wait) if wait else "",
+    }
+    request = replace(get("/api/events", query), held=wait)
+    return Operation(request, EventPage.model_validate_json)
+
+
+def get_event(event_id: str) -> Operation[Event]:
+    """Raises EventNotFound."""
+    return Operation(get(f"/api/events/{segment(event_id)}"), Event.model_validate_json)
+
+
+def event_types() -> Operation[tuple[EventType, ...]]:
+    """The types of events, each with the JSON Schema of its body."""
+    return Operation(
+        get("/api/event-types"), lambda body: EventTypes.model_validate_json(body).event_types
+    )
+
+
+def get(path: str, query: dict[str, str] | None = None) -> Request:
+    """Omits parameters without a value."""
+    given = tuple((name, value) for name, value in (query or {}).items() if value)
+    return Request("GET", path, query=given)
+
+
+def segment(text: str) -> str:
+    """A path segment with any text, percent-encoded."""
+    # `.` and `..` are removed from paths even when they are encoded.
+    return quote(text, safe="").replace(".", "%2E") or "%20"

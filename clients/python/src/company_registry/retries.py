@@ -1,0 +1,83 @@
+"""Retries of failed requests, and their delays."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from random import SystemRandom
+
+from company_registry.errors import NoResponse
+from company_registry.http import Outcome, Request, Response, Send, Sleep, Steps, Unanswered
+
+_RANDOM = SystemRandom()
+
+#: The request was not carried out, so any method may be repeated.
+_REFUSED = 429
+#: A dependency or a proxy failed, possibly after the request was carried out.
+_FAILED = (502, 503, 504)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """Limits and delays of retries, in seconds."""
+
+    #: Requests sent in all; 1 for no retries.
+    attempts: int = 4
+    #: Backoff before the first retry; it doubles, with jitter.
+    first_delay: float = 0.25
+    max_delay: float = 8.0
+    #: A longer Retry-After is not waited for: the error is raised.
+    max_retry_after: float = 90.0
+
+    def delay(self, request: Request, outcome: Outcome, attempt: int) -> float | None:
+        """The seconds until the next attempt, counted from 1; None if there is none."""
+        if attempt >= self.attempts or not _may_repeat(request, outcome):
+            return None
+        asked = None if isinstance(outcome, Unanswered) else retry_after(outcome.headers)
+        if asked is not None:
+            return asked if asked <= self.max_retry_after else None
+        return self.backoff(attempt)
+
+    def backoff(self, attempt: int) -> float:
+        """Doubling up to `max_delay`, with jitter so that clients do not return together."""
+        # A bounded exponent: a reader of events may try for ever.
+        ceiling = min(self.first_delay * 2.0 ** min(attempt - 1, 32), self.max_delay)
+        return _RANDOM.uniform(ceiling / 2, ceiling)
+
+
+def exchange(request: Request, retries: Retries) -> Steps[Response]:
+    """Sends a request until it is answered for good; raises NoResponse."""
+    attempt = 0
+    while True:
+        attempt += 1
+        outcome = yield Send(request)
+        assert outcome is not None, "the driver answers a Send"  # noqa: S101 (not an input)
+        delay = retries.delay(request, outcome, attempt)
+        if delay is not None:
+            yield Sleep(delay)
+        elif isinstance(outcome, Unanswered):
+            raise NoResponse(outcome.reason)
+        else:
+            return outcome
+
+
+def _may_repeat(request: Request, outcome: Outcome) -> bool:
+    match outcome:
+        case Unanswered(sent=sent):
+            return request.repeatable or not sent
+        case Response(status=status):
+            return status == _REFUSED or (status in _FAILED and request.repeatable)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds of Retry-After, which is a number of seconds or a date."""
+    value = headers.get("retry-after", "").strip()
+    if value.isascii() and value.isdecimal():
+        return float(value)
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,220 @@
+"""Operations that are many requests: lookups in any number, and events without end."""
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from company_registry.errors import (
+    ApiError,
+    InternalError,
+    InvalidResponse,
+    LookupTimeout,
+    NoResponse,
+    RateLimited,
+    ServiceUnavailable,
+    error_of,
+    problem_error,
+)
+from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
+from company_registry.models import Company, Country, Event, Include, SearchType
+from company_registry.operations import event_page, perform
+from company_registry.retries import Retries, exchange, retry_after
+
+#: Lookups in one request.
+MAX_LOOKUPS: Final = 100
+
+#: A lookup that failed by one of these is worth repeating.
+_TRANSIENT: Final = ("service_unavailable", "lookup_timeout")
+
+_QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]+);w=(?P<window>[0-9]+)')
+_LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]+);t=(?P<reset>[0-9]+)')
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """One lookup of a batch; with `by` None the type of the term is inferred."""
+
+    country: Country
+    term: str
+    by: SearchType | None = "vat"
+    include: tuple[Include, ...] = ()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The lookup in the body of a request."""
+        fields: dict[str, Any] = {"country": self.country, self.by or "search": self.term}
+        return fields | ({"include": list(self.include)} if self.include else {})
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """A lookup with its company or, if it failed, its error."""
+
+    lookup: Lookup
+    company: Company | None
+    error: ApiError | None
+
+    @property
+    def is_transient(self) -> bool:
+        return self.error is not None and self.error.code in _TRANSIENT
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """The maximum number of lookups in the next request, and the seconds until it may be sent."""
+
+    size: int = MAX_LOOKUPS
+    wait: float = 0
+
+    @classmethod
+    def after(cls, response: Response) -> "_Pace":
+        """The rate limit counts each lookup; a request that exceeds it is refused as a whole."""
+        quota = _QUOTA.match(response.headers.get("ratelimit-policy", ""))
+        left = _LEFT.match(response.headers.get("ratelimit", ""))
+        if quota is None or left is None:
+            return cls()
+        size = max(1, min(MAX_LOOKUPS, int(quota["count"])))
+        return cls(size, 0 if int(left["left"]) >= size else float(left["reset"]))
+
+
+class CursorStore(Protocol):
+    """Storage of an event reader's cursor."""
+
+    def load(self) -> str | None:
+        """The cursor saved last; None before the first."""
+
+    def save(self, cursor: str) -> None:
+        """Keeps the cursor; the events before it are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCursor:
+    """A cursor in a file, replaced as a whole."""
+
+    path: Path
+
+    def load(self) -> str | None:
+        try:
+            return self.path.read_text().strip() or None
+        except FileNotFoundError:
+            return None
+
+    def save(self, cursor: str) -> None:
+        written = self.path.with_name(f"{self.path.name}.new")
+        written.write_text(f"{cursor}\n")
+        written.replace(self.path)
+
+
+def events(  # noqa: PLR0913 (named options)
+    retries: Retries,
+    after: str | None = None,
+    *,
+    types: Sequence[str] = (),
+    countries: Sequence[Country] = (),
+    companies: Sequence[str] = (),
+    cursor: CursorStore | None = None,
+    wait: int = 20,
+) -> Stream[Event]:
+    """Iterates over events for ever, in order, through outages of the service.
+
+    Begins after the cursor that `cursor` has stored, else after `after` (`latest` for the end;
+    None for the oldest event that is kept). The cursor is saved when the caller asks for more, so
+    a reader that is killed sees the events of its last page again: deduplicate by `id`.
+    `wait` is in seconds: how long the service holds a request until something happens.
+    Raises CursorExpired, whose `oldest` is a cursor to go on with, and other refusals.
+    """
+    place = (cursor.load() if cursor is not None else None) or after
+    failures = 0
+    while True:
+        asked = event_page(place, types=types, countries=countries, companies=companies, wait=wait)
+        try:
+            page = yield from perform(asked, retries)
+        except (NoResponse, ServiceUnavailable, LookupTimeout, RateLimited, InternalError) as error:
+            failures += 1
+            yield Sleep(_pause(retries, failures, error))
+            continue
+        failures = 0
+        for event in page.events:
+            yield Item(event)
+        if page.cursor != place:
+            place = page.cursor
+            if cursor is not None:
+                cursor.save(place)
+
+
+def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> float:
+    asked = error.retry_after if isinstance(error, ApiError) else None
+    return max(asked or 0.0, retries.backoff(failures))
+
+
+def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
+    """Looks up any number of companies; gives the results in order, as they arrive.
+
+    Split into requests of up to 100 lookups, paced by the rate limit that the service states.
+    """
+    waiting = iter(lookups)
+    pace = _Pace()
+    while chunk := list(itertools.islice(waiting, pace.size)):
+        if pace.wait:
+            yield Sleep(pace.wait)
+        results, pace = yield from _looked_up(retries, chunk)
+        for result in results:
+            yield Item(result)
+
+
+def _looked_up(
+    retries: Retries, lookups: Sequence[Lookup]
+) -> Steps[tuple[list[BatchResult], _Pace]]:
+    """Looks up a chunk, and repeats lookups that failed because the service was unavailable."""
+    results, pace = yield from _posted(retries, lookups)
+    for attempt in range(1, retries.attempts):
+        again = [place for place, result in enumerate(results) if result.is_transient]
+        if not again:
+            break
+        yield Sleep(max(pace.wait, retries.backoff(attempt)))
+        repeated, pace = yield from _posted(retries, [lookups[place] for place in again])
+        for place, result in zip(again, repeated, strict=True):
+            results[place] = result
+    return results, pace
+
+
+def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[BatchResult], _Pace]]:
+    request = Request("POST", "/api/batch", body={"lookups": [each.fields for each in lookups]})
+    response = yield from exchange(request, retries)
+    pace = _Pace.after(response)
+    if response.status == 429 and len(lookups) > pace.size:
+        # The whole quota is smaller than this chunk: no waiting helps.
+        return (yield from _in_parts(retries, lookups, pace))
+    if response.status >= 400:
+        raise error_of(response, retry_after=retry_after(response.headers))
+    return list(_results(response, lookups)), pace
+
+
+def _in_parts(
+    retries: Retries, lookups: Sequence[Lookup], pace: _Pace
+) -> Steps[tuple[list[BatchResult], _Pace]]:
+    results: list[BatchResult] = []
+    size = pace.size
+    for first in range(0, len(lookups), size):
+        if pace.wait:
+            yield Sleep(pace.wait)
+        part, pace = yield from _posted(retries, lookups[first : first + size])
+        results += part
+    return results, pace
+
+
+def _results(response: Response, lookups: Sequence[Lookup]) -> Iterator[BatchResult]:
+    try:
+        results = json.loads(response.content)["results"]
+        for lookup, result in zip(lookups, results, strict=True):
+            problem = result.get("problem")
+            if problem is None:
+                yield BatchResult(lookup, Company.model_validate(result["company"]), None)
+            else:
+                yield BatchResult(lookup, None, problem_error(problem, status=problem["status"]))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InvalidResponse("the answer to a batch is not one result per lookup") from None

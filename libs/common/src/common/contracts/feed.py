@@ -1,0 +1,93 @@
+"""The event feed between lookup service and gateway: published events in one total order."""
+
+from pydantic import Field
+
+from common.contracts.company import CompanyKeyText, Country
+from common.contracts.contract import Contract
+from common.contracts.events import EventType, RegistryEvent
+
+#: Maximum number of events in a page.
+MAX_EVENTS = 500
+
+
+class FeedFilter(Contract):
+    """Selects events; an empty list matches all, and every list must match."""
+
+    types: tuple[EventType, ...] = ()
+    countries: tuple[Country, ...] = ()
+    companies: tuple[CompanyKeyText, ...] = ()
+
+
+class FeedRequest(Contract):
+    """The next events of one reader."""
+
+    #: The API key's owner, who alone sees the events of their webhooks.
+    owner: str
+    #: The position up to which the reader has read; None starts at the oldest event kept.
+    after: int | None = None
+    #: Starts at the end instead: no event, and the position of the newest.
+    latest: bool = False
+    #: Starts with the newest events that match instead, up to `limit` of them in their order.
+    recent: bool = False
+    filter: FeedFilter = FeedFilter()
+    limit: int = Field(ge=1, le=MAX_EVENTS)
+
+
+class FeedEvent(Contract):
+    position: int
+    type: EventType
+    #: The public event as JSON, the bytes that a webhook receives.
+    body: bytes
+
+
+class FeedPage(Contract):
+    events: tuple[FeedEvent, ...] = ()
+    #: The position to continue from: events up to it are in this page or did not match.
+    position: int
+    #: True if the feed continues after `position`. With a filter a page may be empty nevertheless.
+    has_more: bool = False
+    #: True if events after the requested position have expired; `position` is then the oldest
+    #: from which reading can go on.
+    expired: bool = False
+
+
+class EventRequest(Contract):
+    """One event by its id."""
+
+    owner: str
+    #: Unvalidated path segment.
+    id: str
+
+
+class EventReply(Contract):
+    #: The public event as JSON.
+    body: bytes
+
+
+class OwnerEvent(Contract):
+    """An event about a webhook, to be published for its owner."""
+
+    owner: str
+    event: RegistryEvent
+
+
+class OwnerEventStored(Contract):
+    """The event will be published; storing it again changes nothing."""
+
+
+class PublishedEvent(Contract):
+    """The properties of a published event that filters select by."""
+
+    type: EventType
+    #: None in events about a webhook, which are for its owner only.
+    company: CompanyKeyText | None = None
+    owner: str | None = None
+
+
+class FeedNotice(Contract):
+    """Broadcast to gateways when events were published, and at intervals without events."""
+
+    #: The newest position.
+    position: int
+    #: The events after the previous notice's position.
+    events: tuple[PublishedEvent, ...] = ()

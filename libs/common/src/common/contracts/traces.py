@@ -1,0 +1,61 @@
+"""W3C Trace Context: the headers of HTTP and AMQP that continue a trace."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+TRACEPARENT, TRACESTATE = "traceparent", "tracestate"
+
+#: Version, trace, parent and flags. Later versions may add fields; ff is none.
+_PARENT = re.compile(
+    r"(?!ff)([0-9a-f]{2})-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})(-.*)?"
+)
+_STATE = re.compile(r"[ -~]{1,512}")
+
+
+class TraceContext(NamedTuple):
+    """A position in a trace; the next spans are its children."""
+
+    #: The header of version 00.
+    parent: str
+    #: `tracestate`, empty without one.
+    state: str = ""
+
+    @property
+    def trace_id(self) -> str:
+        return self.parent[3:35]
+
+    @property
+    def span_id(self) -> str:
+        return self.parent[36:52]
+
+    @property
+    def flags(self) -> int:
+        return int(self.parent[53:], 16)
+
+    def fields(self) -> dict[str, str]:
+        """As headers of a message or fields of a document, for `read`."""
+        if not self.state:
+            return {TRACEPARENT: self.parent}
+        return {TRACEPARENT: self.parent, TRACESTATE: self.state}
+
+
+def parse(parent: object, state: object = None) -> TraceContext | None:
+    """The context of two headers; None for a `traceparent` that is absent or malformed.
+
+    A malformed `tracestate` is dropped.
+    """
+    found = _PARENT.fullmatch(parent.strip()) if isinstance(parent, str) else None
+    if found is None:
+        return None
+    version, trace, span, flags, rest = found.groups()
+    if version == "00" and rest is not None:
+        return None
+    kept = state if isinstance(state, str) and _STATE.fullmatch(state) else ""
+    known = int(flags, 16) & 3  # sampled, and whether the id is random
+    return TraceContext(f"00-{trace}-{span}-{known:02x}", kept)
+
+
+def read(fields: Mapping[str, Any]) -> TraceContext | None:
+    """The context that `TraceContext.fields` was stored as."""
+    return parse(fields.get(TRACEPARENT), fields.get(TRACESTATE))

@@ -1,0 +1,212 @@
+"""Messages of RPC channels, read and written on aio-pika's connection without aio-pika.
+
+aio-pika and aiormq make two tasks, some queue entries and dozens of objects for each message, which
+cost more than the rest of a lookup (ADR 0033). The frames of messages on an RPC channel go from the
+socket to a callback and back; every other frame is aiormq's.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aiormq.connection import TransportFactory
+from yarl import URL
+
+from common.messaging import frames
+
+#: Seconds without a frame for aiormq after which it gets a heartbeat for those that it missed.
+_QUIET = 1.0
+
+
+class Content(NamedTuple):
+    """A message as it arrived."""
+
+    #: Of a returned message; "" of a delivered one.
+    routing_key: str
+    correlation_id: str
+    reply_to: str | None
+    body: bytes
+    #: A table of `frames`, empty without headers.
+    headers: bytes = b""
+
+
+#: Takes a message; called in the loop, must not raise.
+Take = Callable[[Content], None]
+
+
+class ContentChannel:
+    """The messages of one channel; consuming and closing remain aio-pika's."""
+
+    def __init__(
+        self, number: int, transport: asyncio.WriteTransport, frame_max: int, readers: "_Readers"
+    ) -> None:
+        self.number = number
+        self._transport = transport
+        self._frame_max = frame_max
+        self._readers = readers
+
+    def take(self, *, delivered: Take | None = None, returned: Take | None = None) -> None:
+        """Gives each message that is delivered to, or returned on, the channel to a callback."""
+        self._readers[self.number] = MessageReader(delivered or _ignore, returned or _ignore)
+
+    def publish(  # noqa: PLR0913 (the properties of a message)
+        self,
+        routing_key: str,
+        body: bytes,
+        *,
+        exchange: str = "",
+        correlation_id: str,
+        reply_to: str | None = None,
+        expiration: int | None = None,
+        headers: bytes = b"",
+        mandatory: bool = False,
+    ) -> None:
+        """Publishes without a confirm, as `frames.publish` describes.
+
+        Raises ConnectionError when the connection is being closed.
+        """
+        message = frames.publish(
+            self.number,
+            routing_key,
+            body,
+            exchange=exchange,
+            correlation_id=correlation_id,
+            reply_to=reply_to,
+            expiration=expiration,
+            headers=headers,
+            mandatory=mandatory,
+            frame_max=self._frame_max,
+        )
+        try:
+            self._transport.write(message)
+        except RuntimeError as error:  # aiormq has written its last frame
+            raise ConnectionError("the connection is being closed") from error
+
+
+def _ignore(_content: Content) -> None:
+    """A message without a waiting sender."""
+
+
+async def never(_message: AbstractIncomingMessage) -> None:
+    """The callback of a consumer whose messages `ContentChannel.take` takes."""
+
+
+class MessageReader:
+    """Assembles messages from the frames of a channel."""
+
+    def __init__(self, delivered: Take, returned: Take) -> None:
+        self._delivered = delivered
+        self._returned = returned
+        self._take = delivered
+        self._size = 0
+        self._routing_key = ""
+        self._correlation_id: str | None = None
+        self._reply_to: str | None = None
+        self._headers = b""
+        self._parts: list[bytes] = []
+
+    def takes(self, kind: int, payload: bytes) -> bool:
+        """Takes a frame; False for one that is not of a message."""
+        if kind == frames.METHOD:
+            return self._begins(payload)
+        if kind == frames.HEADER:
+            self._size, self._correlation_id, self._reply_to, self._headers = frames.content(
+                payload
+            )
+        else:
+            self._parts.append(payload)
+            self._size -= len(payload)
+        if not self._size:
+            body, self._parts = b"".join(self._parts), []
+            self._take(
+                Content(
+                    self._routing_key,
+                    self._correlation_id or "",
+                    self._reply_to,
+                    body,
+                    self._headers,
+                )
+            )
+        return True
+
+    def _begins(self, method: bytes) -> bool:
+        if method.startswith(frames.DELIVER):
+            self._take, self._routing_key = self._delivered, ""
+            return True
+        if method.startswith(frames.RETURN):
+            self._take, self._routing_key = self._returned, frames.returned_key(method)
+            return True
+        return False
+
+
+_Readers = dict[int, MessageReader]
+
+
+class ContentProtocol(asyncio.StreamReaderProtocol):
+    """Passes the frames of taken messages to their channels, and all others to aiormq's reader."""
+
+    def __init__(self, reader: asyncio.StreamReader, clock: Callable[[], float]) -> None:
+        super().__init__(reader)
+        self.readers: _Readers = {}
+        self._rest = b""
+        self._clock = clock
+        self._passed_at = clock()
+
+    def data_received(self, data: bytes) -> None:
+        data = self._rest + data
+        others: list[bytes] = []
+        at = 0
+        while len(data) - at > frames.HEAD.size:
+            kind, channel, size = frames.HEAD.unpack_from(data, at)
+            start = at + frames.HEAD.size
+            end = start + size + 1
+            if len(data) < end:
+                break
+            reader = self.readers.get(channel)
+            if reader is None or not reader.takes(kind, data[start : end - 1]):
+                others.append(data[at:end])
+            at = end
+        self._rest = data[at:]
+        self._pass_on(b"".join(others))
+
+    def _pass_on(self, others: bytes) -> None:
+        now = self._clock()
+        if not others and now - self._passed_at > _QUIET:
+            others = frames.HEARTBEAT
+        if others:
+            self._passed_at = now
+            super().data_received(others)
+
+
+class ContentTransport(TransportFactory):
+    """Opens the socket of one connection, for aiormq."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.WriteTransport | None = None
+        self._readers: _Readers = {}
+
+    async def create(
+        self, url: URL, **kwargs: Any
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        context = kwargs.pop("ssl_context_provider")
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        ssl = await context.get_context() if url.scheme == "amqps" else None
+        transport, protocol = await loop.create_connection(
+            lambda: ContentProtocol(reader, loop.time),
+            url.host or "",
+            url.port or 0,
+            ssl=ssl,
+            **kwargs,
+        )
+        self._transport, self._readers = transport, protocol.readers
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+    async def content_of(self, channel: AbstractChannel) -> ContentChannel:
+        """The messages of an open channel of this connection."""
+        underlay = await channel.get_underlay_channel()
+        if self._transport is None or underlay.number is None:
+            raise ConnectionError("the connection was lost")
+        frame_max = underlay.connection.connection_tune.frame_max
+        return ContentChannel(underlay.number, self._transport, frame_max, self._readers)

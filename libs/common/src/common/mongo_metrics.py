@@ -1,0 +1,113 @@
+"""Metrics of a MongoDB client: its pool of connections and its commands."""
+
+from prometheus_client import Counter, Gauge, Histogram
+from pymongo.monitoring import (
+    CommandFailedEvent,
+    CommandListener,
+    CommandStartedEvent,
+    CommandSucceededEvent,
+    ConnectionCheckedInEvent,
+    ConnectionCheckedOutEvent,
+    ConnectionCheckOutFailedEvent,
+    ConnectionCheckOutStartedEvent,
+    ConnectionClosedEvent,
+    ConnectionCreatedEvent,
+    ConnectionPoolListener,
+    ConnectionReadyEvent,
+    PoolClearedEvent,
+    PoolClosedEvent,
+    PoolCreatedEvent,
+    PoolReadyEvent,
+)
+
+_COMMANDS = Histogram(
+    "mongodb_command_duration_seconds",
+    "From a command to its reply, by outcome; a getMore of a change stream waits for a change",
+    ["client", "command", "outcome"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+_OPEN = Gauge("mongodb_pool_connections", "Open connections, those in use among them", ["client"])
+_IN_USE = Gauge("mongodb_pool_connections_in_use", "Connections with an operation", ["client"])
+_WAITS = Histogram(
+    "mongodb_pool_wait_seconds",
+    "Wait of an operation for a connection, with the time to open a new one",
+    ["client"],
+    buckets=(0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+_FAILED_WAITS = Counter(
+    "mongodb_pool_wait_failures_total", "Operations that got no connection", ["client", "reason"]
+)
+#: Reasons that PyMongo gives, as labels.
+_REASONS = {"poolClosed": "pool_closed", "connectionError": "connection_error"}
+_TIMEOUT = "timeout"
+
+
+class CommandMetrics(CommandListener):
+    def __init__(self, client: str) -> None:
+        self._client = client
+        # Cached, since looking up a labelled child costs more than observing with it.
+        self._children: dict[tuple[str, str], Histogram] = {}
+
+    def started(self, event: CommandStartedEvent) -> None:
+        """Its duration is in the event of its end."""
+
+    def succeeded(self, event: CommandSucceededEvent) -> None:
+        self._observe(event.command_name, "succeeded", event.duration_micros)
+
+    def failed(self, event: CommandFailedEvent) -> None:
+        self._observe(event.command_name, "failed", event.duration_micros)
+
+    def _observe(self, command: str, outcome: str, microseconds: int) -> None:
+        child = self._children.get((command, outcome))
+        if child is None:
+            child = _COMMANDS.labels(self._client, command, outcome)
+            self._children[command, outcome] = child
+        child.observe(microseconds / 1_000_000)
+
+
+class PoolMetrics(ConnectionPoolListener):
+    def __init__(self, client: str) -> None:
+        # Plain numbers, read at a scrape: three of these methods run with each operation.
+        self._open = self._in_use = 0
+        _OPEN.labels(client).set_function(lambda: self._open)
+        _IN_USE.labels(client).set_function(lambda: self._in_use)
+        self._waits = _WAITS.labels(client)
+        # Prometheus sees no increase in a counter's first sample.
+        self._failed = {
+            reason: _FAILED_WAITS.labels(client, reason)
+            for reason in (*_REASONS.values(), _TIMEOUT)
+        }
+
+    def connection_created(self, event: ConnectionCreatedEvent) -> None:  # noqa: ARG002
+        self._open += 1
+
+    def connection_closed(self, event: ConnectionClosedEvent) -> None:  # noqa: ARG002
+        self._open -= 1
+
+    def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:
+        self._in_use += 1
+        self._waits.observe(event.duration or 0.0)
+
+    def connection_checked_in(self, event: ConnectionCheckedInEvent) -> None:  # noqa: ARG002
+        self._in_use -= 1
+
+    def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
+        self._failed[_REASONS.get(event.reason, _TIMEOUT)].inc()
+
+    def connection_check_out_started(self, event: ConnectionCheckOutStartedEvent) -> None:
+        """Its duration is in the event of its end."""
+
+    def connection_ready(self, event: ConnectionReadyEvent) -> None:
+        """Counted when it is created."""
+
+    def pool_created(self, event: PoolCreatedEvent) -> None:
+        """The events of pools say nothing that those of their connections do not."""
+
+    def pool_ready(self, event: PoolReadyEvent) -> None:
+        """See `pool_created`."""
+
+    def pool_cleared(self, event: PoolClearedEvent) -> None:
+        """See `pool_created`."""
+
+    def pool_closed(self, event: PoolClosedEvent) -> None:
+        """See `pool_created`."""

@@ -1,1 +1,0 @@
-from common.contracts.failures import Unavailable as Unavailable

@@ -1,0 +1,147 @@
+"""The trace of the work in hand, and spans where they are exported (ADR 0038).
+
+A context is carried whether or not spans are exported. This module imports nothing of
+OpenTelemetry: without an exporter `tracer` is None, and a span costs one comparison.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from enum import Enum, auto
+from types import TracebackType
+from typing import Protocol
+
+from aiohttp import hdrs
+from aiohttp.web import BaseRequest
+from multidict import MultiMapping
+
+from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
+from common.runtime.settings import ProcessSettings
+
+Attributes = Mapping[str, str | int]
+
+#: The context of the work in this task, for its log lines, its messages and its spans.
+CURRENT: ContextVar[TraceContext | None] = ContextVar("trace", default=None)
+#: The id of the client's request that this task works on, for its log lines.
+REQUEST_ID: ContextVar[str | None] = ContextVar("request_id", default=None)
+
+
+class Kind(Enum):
+    """The kinds of spans, as OpenTelemetry names them."""
+
+    INTERNAL = auto()
+    SERVER = auto()
+    CLIENT = auto()
+    PRODUCER = auto()
+    CONSUMER = auto()
+
+
+#: The attribute of a failed span: its cause in one word.
+ERROR = "error.type"
+#: The attribute of HTTP's status, with 5xx an error of the server.
+STATUS = "http.response.status_code"
+_SERVER_ERROR = 500
+
+
+class Span(Protocol):
+    @property
+    def context(self) -> TraceContext:
+        """The context for what follows from the span."""
+
+    def end(self, attributes: Attributes | None = None, *, error: str | None = None) -> None:
+        """Exports the span with further attributes; `error` is that of `ERROR`."""
+
+
+class Tracer(Protocol):
+    def begin(
+        self, name: str, kind: Kind, parent: TraceContext | None, attributes: Attributes
+    ) -> Span:
+        """Begins a span, of a new trace without a parent."""
+
+
+def of_queue(name: str) -> dict[str, str | int]:
+    """The attributes of a span that sends to, or receives from, a queue or an exchange."""
+    return {"messaging.system": "rabbitmq", "messaging.destination.name": name}
+
+
+#: Set at the start of a process that exports spans. Read as `tracing.tracer`.
+tracer: Tracer | None = None
+
+
+def trace_of(headers: MultiMapping[str]) -> TraceContext | None:
+    """The trace of an HTTP request; None without one `traceparent` that is well-formed."""
+    if TRACEPARENT not in headers:
+        return None
+    parents = headers.getall(TRACEPARENT)
+    states = ",".join(headers.getall(TRACESTATE, ()))
+    return parse(parents[0], states) if len(parents) == 1 else None
+
+
+def serving(request: BaseRequest, route: str, request_id: str) -> "span":
+    """The span of an HTTP request; its body records `STATUS`."""
+    method = request.method if request.method in hdrs.METH_ALL else "_OTHER"
+    attributes = {"http.request.method": method, "http.route": route, "request.id": request_id}
+    return span(f"{method} {route}", Kind.SERVER, trace_of(request.headers), attributes)
+
+
+@asynccontextmanager
+async def exporting(settings: ProcessSettings, service: str) -> AsyncIterator[None]:
+    """Exports spans during the body, if a collector is configured."""
+    global tracer
+    if not settings.otel_exporter_otlp_endpoint:
+        yield
+        return
+    # Only now: the packages take a third of a second and some memory.
+    from common.runtime import otlp
+
+    async with otlp.exporting(
+        settings.otel_exporter_otlp_endpoint,
+        settings.otel_service_name or service,
+        share=settings.otel_traces_sampler_arg,
+    ) as tracer:
+        try:
+            yield
+        finally:
+            tracer = None
+
+
+class span:  # noqa: N801 (a context manager, used like a function)
+    """Runs the body in a span and its context; without a tracer, in the parent's context.
+
+    The context stays the task's afterwards: its further work belongs to the same trace.
+    """
+
+    __slots__ = ("_added", "_attributes", "_kind", "_name", "_parent", "_span")
+
+    def __init__(
+        self, name: str, kind: Kind, parent: TraceContext | None, attributes: Attributes
+    ) -> None:
+        self._name = name
+        self._kind = kind
+        self._parent = parent
+        self._attributes = attributes
+        self._added: dict[str, str | int] = {}
+        self._span: Span | None = None
+
+    def __enter__(self) -> dict[str, str | int]:
+        """Attributes that the body adds are recorded at the end of the span."""
+        if tracer is None:
+            CURRENT.set(self._parent)
+        else:
+            self._span = tracer.begin(self._name, self._kind, self._parent, self._attributes)
+            CURRENT.set(self._span.context)
+        return self._added
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        if self._span is None:
+            return
+        error = None if kind is None else kind.__name__
+        status = self._added.get(STATUS)
+        if self._kind is Kind.SERVER and isinstance(status, int) and status >= _SERVER_ERROR:
+            error = str(status)
+        self._span.end(self._added, error=error)

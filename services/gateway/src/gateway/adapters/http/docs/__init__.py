@@ -1,1 +1,0 @@
-"""Documentation page, generated from the OpenAPI document without external resources."""

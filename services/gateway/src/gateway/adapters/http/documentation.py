@@ -1,0 +1,110 @@
+"""The OpenAPI document, and the page that shows it with Swagger UI; each compressed once."""
+
+import gzip
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import distribution, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+from aiohttp import hdrs, web
+
+from gateway.adapters.http.context import ETAG, if_none_match
+from gateway.domain.conditional import accepts_gzip, etag_matches
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+#: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_CSS = "text/css; charset=utf-8"
+_JAVASCRIPT = "text/javascript; charset=utf-8"
+
+#: Files of this package, by the path that they are served at.
+PAGE = {
+    "/docs": ("index.html", "text/html; charset=utf-8"),
+    "/docs/page.css": ("page.css", _CSS),
+    "/docs/page.js": ("page.js", _JAVASCRIPT),
+    "/docs/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+#: Files of Swagger UI in the package offapi, which is not imported: that would read all its 9 MB.
+SWAGGER_UI = {
+    "/docs/swagger-ui.css": ("offapi/swagger_style.css", _CSS),
+    "/docs/swagger-ui.js": ("offapi/swagger_bundle.js", _JAVASCRIPT),
+}
+
+
+def openapi_document() -> dict[str, Any]:
+    """Read `openapi.yaml`, with the version of the package; it takes about 0.1 s."""
+    text = (files("gateway.adapters.http") / "openapi.yaml").read_text()
+    document: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
+    document["info"]["version"] = version("gateway")
+    return document
+
+
+@cache
+def documentation() -> Mapping[str, Handler]:
+    """Handlers by path; their responses are compressed once per process."""
+    own = files("gateway.adapters.http") / "docs"
+    library = distribution("offapi")
+    return {
+        # Relative, so that it works behind any path prefix of a proxy.
+        "/": _redirect("docs"),
+        "/openapi.json": _fixed(orjson.dumps(openapi_document()), "application/json"),
+        **{path: _fixed((own / name).read_bytes(), type_) for path, (name, type_) in PAGE.items()},
+        **{
+            path: _fixed(Path(str(library.locate_file(name))).read_bytes(), type_)
+            for path, (name, type_) in SWAGGER_UI.items()
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Representation:
+    """A representation of a document with its own entity tag (RFC 9110, 8.8.3.3)."""
+
+    body: bytes
+    headers: dict[str, str]
+
+    def answer(self, request: web.Request) -> web.Response:
+        if etag_matches(self.headers[ETAG], if_none_match(request)):
+            return web.Response(status=304, headers=self.headers)
+        return web.Response(body=self.body, headers=self.headers)
+
+
+def _fixed(body: bytes, media_type: str) -> Handler:
+    headers: dict[str, str] = {
+        hdrs.CONTENT_TYPE: media_type,
+        hdrs.CACHE_CONTROL: "public, max-age=300",
+        hdrs.CONTENT_SECURITY_POLICY: CONTENT_SECURITY_POLICY,
+        hdrs.REFERRER_POLICY: "no-referrer",
+    }
+    tag = sha256(body).hexdigest()[:16]
+    plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
+    # Without a timestamp all processes produce the same bytes.
+    compressed = _Representation(
+        gzip.compress(body, mtime=0),
+        {**headers, ETAG: f'"{tag}.gzip"', hdrs.CONTENT_ENCODING: "gzip"},
+    )
+
+    async def answer(request: web.Request) -> web.Response:
+        accepted = ",".join(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
+        return (compressed if accepts_gzip(accepted) else plain).answer(request)
+
+    return answer
+
+
+def _redirect(location: str) -> Handler:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(status=302, headers={hdrs.LOCATION: location})
+
+    return answer

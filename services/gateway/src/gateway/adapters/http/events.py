@@ -1,0 +1,116 @@
+"""The event feed over HTTP: pages, single events, and a stream of server-sent events."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
+
+from aiohttp import hdrs, web
+
+from common.contracts.feed import EventRequest, FeedEvent, FeedPage
+from gateway.adapters.http.bodies import JSON
+from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
+from gateway.domain.events import LAST_EVENT_ID, parse_events, parse_stream, write_cursor
+from gateway.domain.keys import ApiKey
+from gateway.domain.problems import Unauthorized
+from gateway.ports import Events
+from gateway.usecases.events import ReadEvents
+
+EVENTS_PATH = "/api/events"
+STREAM_PATH = "/api/events/stream"
+EVENT_PATH = "/api/events/{id}"
+
+EVENT_STREAM = "text/event-stream"
+
+#: Events about webhooks are their owner's only.
+CACHE_CONTROL = "no-store"
+
+#: Milliseconds before a client connects again, and a comment that intermediaries pass on at once.
+_HELLO = b"retry: 1000\n\n"
+_HEARTBEAT = b": heartbeat\n\n"
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def events_handler(read: ReadEvents) -> Handler:
+    """The handler of pages."""
+
+    async def events(request: web.Request) -> web.Response:
+        context = request[REQUEST_CONTEXT]
+        key = _key(context)
+        query = parse_events(parameters_of(request), owner=key.owner)
+        page = await read.page(query.request, key, wait=query.wait, request_id=context.request_id)
+        return web.Response(body=_document(page), headers=_headers(JSON))
+
+    return events
+
+
+def event_handler(events: Events) -> Handler:
+    """The handler of single events."""
+
+    async def event(request: web.Request) -> web.Response:
+        context = request[REQUEST_CONTEXT]
+        asked = EventRequest(owner=_key(context).owner, id=request.match_info["id"])
+        reply = await events.event(asked, request_id=context.request_id)
+        return web.Response(body=reply.body, headers=_headers(JSON))
+
+    return event
+
+
+def stream_handler(read: ReadEvents) -> Handler:
+    """The handler of the stream; problems before its start are ordinary responses."""
+
+    async def stream(request: web.Request) -> web.StreamResponse:
+        context = request[REQUEST_CONTEXT]
+        key = _key(context)
+        asked = parse_stream(
+            parameters_of(request),
+            last_event_id=request.headers.get(LAST_EVENT_ID),
+            owner=key.owner,
+        )
+        pages = read.stream(asked, key, request_id=context.request_id)
+        await anext(pages)
+        return ServerSentEvents(pages)
+
+    return stream
+
+
+class ServerSentEvents(web.StreamResponse):
+    """A response that is sent while its events arrive."""
+
+    def __init__(self, pages: AsyncGenerator[Sequence[FeedEvent]]) -> None:
+        super().__init__(headers=_headers(EVENT_STREAM))
+        self._pages = pages
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        """Sends the events; aiohttp calls it when the middleware has added its headers."""
+        async with aclosing(self._pages) as pages:
+            await self.write(_HELLO)
+            async for page in pages:
+                await self.write(b"".join(map(_frame, page)) or _HEARTBEAT)
+        await super().write_eof(data)
+
+
+def _key(context: RequestContext) -> ApiKey:
+    if context.key is None:
+        raise Unauthorized("an API key is needed")
+    return context.key
+
+
+def _headers(content_type: str) -> dict[str, str]:
+    return {hdrs.CONTENT_TYPE: content_type, hdrs.CACHE_CONTROL: CACHE_CONTROL}
+
+
+def _document(page: FeedPage) -> bytes:
+    return b'{"events":[%b],"cursor":"%b","has_more":%b}' % (
+        b",".join(event.body for event in page.events),
+        write_cursor(page.position).encode(),
+        b"true" if page.has_more else b"false",
+    )
+
+
+def _frame(event: FeedEvent) -> bytes:
+    # An event's JSON has no line breaks.
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (
+        write_cursor(event.position).encode(),
+        event.type.encode(),
+        event.body,
+    )

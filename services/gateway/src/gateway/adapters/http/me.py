@@ -1,0 +1,47 @@
+"""The API key of the request, for its holder."""
+
+from datetime import datetime
+from typing import Any
+
+import orjson
+from aiohttp import hdrs, web
+
+from gateway.adapters.http.bodies import JSON
+from gateway.adapters.http.context import REQUEST_CONTEXT
+from gateway.adapters.http.limits import Quota
+from gateway.domain.keys import ApiKey
+from gateway.domain.problems import Unauthorized
+
+ME_PATH = "/api/me"
+
+
+async def show_key(request: web.Request) -> web.Response:
+    """Handles `GET /api/me`; the request counts like any other."""
+    context = request[REQUEST_CONTEXT]
+    if context.key is None:
+        raise Unauthorized("an API key is needed")
+    return web.Response(
+        body=orjson.dumps(_document(context.key, context.quota)),
+        headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: "no-store"},
+    )
+
+
+def _document(key: ApiKey, quota: Quota) -> dict[str, Any]:
+    return {
+        "key_id": key.id,
+        "name": key.name,
+        "owner": key.owner,
+        "scopes": sorted(key.scopes),
+        "created_at": _rfc3339(key.created_at),
+        "expires_at": None if key.expires_at is None else _rfc3339(key.expires_at),
+        "rate": {
+            "count": quota.rate.count,
+            "window_seconds": quota.rate.window,
+            "remaining": quota.remaining,
+            "reset_seconds": quota.reset,
+        },
+    }
+
+
+def _rfc3339(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

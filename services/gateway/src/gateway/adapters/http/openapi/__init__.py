@@ -1,1 +1,0 @@
-"""OpenAPI description of the public interface, generated from the code that serves it."""

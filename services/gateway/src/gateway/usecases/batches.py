@@ -1,0 +1,46 @@
+"""Many lookups in one request."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
+
+from common.contracts.lookup import LookupReply, LookupRequest
+from gateway.domain.problems import LookupTimeout, Problem
+from gateway.domain.search import SEARCHED
+from gateway.ports import Lookups
+
+#: Concurrent searches of one batch, fewer than the lookup service handles at once, so that a batch
+#: of a hundred names does not delay other clients.
+SEARCHES_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpAll:
+    lookups: Lookups
+    #: Seconds for the whole batch, the same as for a single lookup.
+    timeout: float = 1.8
+
+    async def __call__(
+        self, requests: Sequence[LookupRequest | Problem], *, request_id: str
+    ) -> list[LookupReply | Problem]:
+        """A result for each lookup, in order and independent of the others, or its problem."""
+        turns = asyncio.Semaphore(SEARCHES_AT_ONCE)
+        deadline = asyncio.get_running_loop().time() + self.timeout
+
+        async def result(request: LookupRequest | Problem) -> LookupReply | Problem:
+            if isinstance(request, Problem):
+                return request
+            is_search = request.questions[0].type in SEARCHED
+            turn: AbstractAsyncContextManager[None] = turns if is_search else nullcontext()
+            try:
+                async with asyncio.timeout_at(deadline), turn:
+                    return await self.lookups.find(request, request_id=request_id)
+            except TimeoutError:
+                return LookupTimeout()
+            except Problem as problem:
+                return problem
+
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(result(request)) for request in requests]
+        return [task.result() for task in tasks]

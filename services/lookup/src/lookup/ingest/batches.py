@@ -1,0 +1,129 @@
+"""Batches of a register file: cut while it is read, and written concurrently."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lookup.ingest.apply import Stored, identity
+from lookup.ingest.planning.states import Verdict
+from lookup.ingest.read import UnchangedDocument
+from lookup.ingest.records import FileBroken, RawDocument, Record, Rejected
+
+#: Records in a transaction: MongoDB accepted 350/s one by one and over 10,000/s in batches of 500;
+#: larger batches gained nothing.
+BATCH = 500
+#: A batch ends early if its documents have more bytes than this.
+_BATCH_BYTES = 16 << 20
+#: Concurrent transactions while the next batch is read.
+IN_FLIGHT = 3
+
+#: The pieces of a file, and their results.
+Piece = RawDocument | Rejected
+Item = Record | Rejected
+Found = Item | UnchangedDocument
+
+
+@dataclass
+class Summary:
+    """Counts of a load, record by record."""
+
+    read: int = 0
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    #: Valid records outside of this register, by reason.
+    elsewhere: Counter[str] = field(default_factory=Counter)
+    refused: int = 0
+    #: Position and cause of the end of a truncated file.
+    broken: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the file was read to its end and contained a usable record."""
+        return self.broken is None and self.read > self.refused
+
+    def counts(self) -> dict[str, int]:
+        """The counts; `read` is the sum of the others."""
+        return {
+            "read": self.read,
+            **{verdict.value: self.verdicts[verdict] for verdict in Verdict},
+            "elsewhere": self.elsewhere.total(),
+            "refused": self.refused,
+        }
+
+
+def fill(found: list[Piece], items: Iterator[Piece]) -> None:
+    """Takes the next BATCH pieces of a file, fewer if they are large; none at its end."""
+    size = 0
+    while len(found) < BATCH and size < _BATCH_BYTES:
+        piece = next(items, None)
+        if piece is None:
+            return
+        found.append(piece)
+        size += len(piece.text) if isinstance(piece, RawDocument) else 0
+
+
+class Batches:
+    """Cuts a file into batches; its truncation is recorded after the intact part."""
+
+    def __init__(self, items: Iterator[Piece], summary: Summary) -> None:
+        self._items = items
+        self._summary = summary
+
+    def next(self) -> list[Piece]:
+        """The next batch; empty at the end of the file."""
+        found: list[Piece] = []
+        try:
+            fill(found, self._items)
+        except FileBroken as error:
+            self._summary.broken = str(error)
+        self._summary.read += len(found)
+        return found
+
+
+def distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
+    """Cuts records into batches without repetition: a repeated record meets its stored version."""
+    batch: list[Stored] = []
+    seen: set[str] = set()
+    for record in records:
+        if identity(record) in seen:
+            yield batch
+            batch, seen = [], set()
+        batch.append(record)
+        seen.add(identity(record))
+    if batch:
+        yield batch
+
+
+class Writes:
+    """Concurrent writes of batches."""
+
+    def __init__(self, summary: Summary, stale: Callable[[str], None]) -> None:
+        self._summary = summary
+        self._stale = stale
+        #: With the keys that each of them writes to.
+        self._under_way: dict[asyncio.Task[Sequence[Verdict]], tuple[set[str], list[Stored]]] = {}
+        self._keys: set[str] = set()
+
+    async def room(self, *, for_keys: set[str]) -> None:
+        """Waits until another batch may start: few run, and none of them writes to its keys."""
+        others = self._under_way.values()
+        while len(others) >= IN_FLIGHT or any(for_keys & keys for keys, _ in others):
+            await self._one_done()
+        self._keys = for_keys
+
+    def begin(self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored]) -> None:
+        self._under_way[task] = self._keys, batch
+
+    async def end(self) -> None:
+        while self._under_way:
+            await self._one_done()
+
+    async def _one_done(self) -> None:
+        done, _ = await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            verdicts = task.result()
+            self._summary.verdicts.update(verdicts)
+            _, batch = self._under_way.pop(task)
+            for record, verdict in zip(batch, verdicts, strict=True):
+                if verdict is Verdict.STALE:
+                    self._stale(identity(record))

@@ -1,0 +1,39 @@
+"""Settings of a register; each package of `lookup.registers` derives its own."""
+
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AnyHttpUrl
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+#: Requests to these hosts do not leave the machine.
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+def _without_credentials(url: AnyHttpUrl) -> AnyHttpUrl:
+    if url.username is not None or url.password is not None:
+        # URLs are logged, so neither the URL nor this message may contain a password.
+        raise ValueError("leave user and password out of the URL, which is logged")
+    return url
+
+
+def _encrypted(url: AnyHttpUrl) -> AnyHttpUrl:
+    if url.scheme == "http" and url.host not in _LOOPBACK:
+        raise ValueError("use https, which this register offers")
+    return url
+
+
+RegisterUrl = Annotated[AnyHttpUrl, AfterValidator(_without_credentials)]
+HttpsRegisterUrl = Annotated[RegisterUrl, AfterValidator(_encrypted)]
+
+
+class RegisterSettings(BaseSettings):
+    """Settings of one register; a register without settings uses this class."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+    def missing(self) -> str | None:
+        """An error message if a setting that `sync` requires is missing."""
+        return None
+
+    def warn(self) -> None:
+        """Logs unsafe settings."""

@@ -1,0 +1,150 @@
+"""The interface of the Norwegian register (data.brreg.no): answers about numbers, and files."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from lookup.ingest.bodies import PAGE
+from lookup.ingest.digests import Part
+from lookup.ingest.document_fields import Day, Document, read_document
+from lookup.ingest.ended import Ended
+from lookup.ingest.files.raw_records import Raw
+from lookup.ingest.http_client import Answer, Call, RegisterClient
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
+from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.sources import RegisterFault
+from lookup.registers.brreg import answers
+from lookup.registers.brreg.documents import OrganisationNumber
+
+#: The name of each part in URLs, and its whole file.
+RESOURCES: Final = {Part.COMPANY: "enheter", Part.UNIT: "underenheter"}
+FILES: Final = {
+    Part.COMPANY: "enheter/lastned",
+    Part.UNIT: "underenheter/lastned",
+    Part.OWNERS: "roller/totalbestand",
+}
+
+_NUMBER = "organisasjonsnummer"
+#: One number that the register rejects must not hold up the feed.
+_REFUSED: Final = answers.Unusable("the register refuses the number")
+
+
+class End(Document):
+    """The last day of an entity or unit that the register has deleted."""
+
+    slettedato: Day = None
+
+
+class Subject(Document):
+    organisasjonsnummer: OrganisationNumber
+
+
+class BrregEntities:
+    """`Entities` for entities and units: in lists, then one by one for numbers a list omits."""
+
+    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
+        self._client = client
+        self._source = source
+        self._resource = RESOURCES[source.part]
+
+    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
+        documents = await self._list(numbers)
+        return {
+            number: _meaning(self._source, documents[number])
+            if number in documents
+            else await self._one(number)
+            for number in numbers
+        }
+
+    async def _list(self, numbers: Sequence[str]) -> Mapping[str, Raw]:
+        """The documents of the numbers from one response; none if the register rejects the list."""
+        asked = {_NUMBER: ",".join(numbers), "size": str(len(numbers))}
+        url = self._client.url(self._resource, asked)
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
+        if answer.status == 400:
+            # The response does not name the rejected number, and the others are still needed.
+            return {}
+        return {str(raw.get(_NUMBER)): raw for raw in embedded(answer, self._resource)}
+
+    async def _one(self, number: str) -> answers.Answer:
+        """The answer about one number; lists contain neither ended nor removed entities."""
+        url = self._client.url(f"{self._resource}/{number}")
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
+        raw = answer.content if isinstance(answer.content, dict) else {}
+        match answer.status:
+            case 400:
+                return _REFUSED
+            case 404:
+                return answers.Unknown()
+            case 410 if not raw.get("slettedato"):
+                return answers.Gone()
+            case 410:
+                return _end(self._source, {**raw, _NUMBER: number})
+            case _:
+                return _meaning(self._source, {**raw, _NUMBER: number})
+
+
+class BrregRoles:
+    """`Entities` for roles, which are requested for one company at a time."""
+
+    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
+        self._client = client
+        self._source = source
+
+    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
+        return {number: await self._one(number) for number in numbers}
+
+    async def _one(self, number: str) -> answers.Answer:
+        url = self._client.url(f"enheter/{number}/roller")
+        answer = await self._client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
+        if answer.status == 400:
+            return _REFUSED
+        # The feed of companies reports whether a company was removed.
+        if answer.status != 200 or not isinstance(answer.content, dict):
+            return answers.Unknown()
+        return _meaning(self._source, {**answer.content, _NUMBER: number})
+
+
+def _meaning(source: RegisterSource, raw: Raw) -> answers.Answer:
+    """The answer of a document, whose subject may have ended."""
+    try:
+        end = read_document(End, raw).slettedato
+        record = parse(source.parse, raw)
+    except RecordRejected as refusal:
+        return answers.Unusable(str(refusal))
+    match record:
+        case CompanyRecord() | UnitRecord():
+            return answers.Present(record) if end is None else Ended(end, record)
+        case OwnersRecord():
+            return answers.Present(record)
+        case _:
+            return answers.Unusable(f"not a record of {source.name}")
+
+
+def _end(source: RegisterSource, raw: Raw) -> answers.Answer:
+    """The answer about an ended subject: its last day, and perhaps no more."""
+    answer = _meaning(source, raw)
+    if not isinstance(answer, answers.Unusable):
+        return answer
+    try:
+        end = read_document(End, raw).slettedato
+    except RecordRejected:
+        return answer
+    return answer if end is None else Ended(end)
+
+
+def embedded(answer: Answer, name: str) -> Sequence[Raw]:
+    """The list of a HAL response, which omits an empty one."""
+    content = answer.content
+    if not isinstance(content, dict):
+        raise RegisterFault("the response is not an object")
+    found = content.get("_embedded") or {}
+    if not isinstance(found, dict):
+        raise RegisterFault("_embedded: not an object")
+    return listed(found.get(name, []))
+
+
+def listed(content: Any) -> Sequence[Raw]:
+    if not isinstance(content, list) or not all(isinstance(one, dict) for one in content):
+        raise RegisterFault("the response is not a list of objects")
+    return content

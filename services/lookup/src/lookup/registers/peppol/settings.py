@@ -1,0 +1,18 @@
+"""Settings of the Peppol Directory."""
+
+from pydantic import AnyHttpUrl, Field
+
+from common.runtime.settings import Duration
+from lookup.ingest.register_settings import HttpsRegisterUrl, RegisterSettings
+
+
+class PeppolSettings(RegisterSettings):
+    peppol_url: HttpsRegisterUrl = Field(
+        default=AnyHttpUrl("https://directory.peppol.eu"), description="the Peppol Directory"
+    )
+    peppol_interval: Duration = Field(
+        default="P1D", validate_default=True, description="time between Peppol exports"
+    )
+    peppol_max_downloads_per_day: int = Field(
+        default=3, ge=1, description="downloads that the directory allows in 24 hours"
+    )

@@ -1,0 +1,69 @@
+"""The application: its routes and its middleware, outermost first."""
+
+from typing import Final
+
+import aiohttp_session
+from aiohttp import web
+
+from portal.adapters.http.context import DEPENDENCIES, Dependencies
+from portal.adapters.http.middleware import STATIC_PATH, observe, protect, show_errors
+from portal.adapters.http.pages import set_up_templates, static_folder
+from portal.adapters.http.sessions import session_storage
+from portal.adapters.http.views import (
+    companies,
+    deliveries,
+    events,
+    search,
+    signing_in,
+    webhook_forms,
+    webhooks,
+)
+
+#: Bytes of a form.
+_MAX_FORM: Final = 64 * 1024
+
+ROUTES: Final = (
+    web.get("/", search.search),
+    web.get("/suggest", search.suggest),
+    web.get("/sign-in", signing_in.show),
+    web.post("/sign-in", signing_in.enter),
+    web.post("/sign-out", signing_in.leave),
+    web.get("/key", signing_in.key),
+    web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}", companies.show),
+    web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}.{format:json|xml}", companies.document),
+    web.get("/webhooks", webhooks.listing),
+    web.get("/webhooks/new", webhook_forms.new),
+    web.post("/webhooks/new", webhook_forms.create),
+    web.get("/webhooks/{id}", webhooks.show),
+    web.get("/webhooks/{id}/edit", webhook_forms.edit),
+    web.post("/webhooks/{id}/edit", webhook_forms.change),
+    web.post("/webhooks/{id}/test", webhooks.send_test),
+    web.post("/webhooks/{id}/rotate", webhooks.rotate),
+    web.post("/webhooks/{id}/status", webhooks.set_status),
+    web.post("/webhooks/{id}/recover", webhooks.recover),
+    web.get("/webhooks/{id}/delete", webhooks.confirm_delete),
+    web.post("/webhooks/{id}/delete", webhooks.delete),
+    web.get("/webhooks/{id}/deliveries", deliveries.listing),
+    web.get("/webhooks/{id}/deliveries/{delivery_id}", deliveries.show),
+    web.post("/webhooks/{id}/deliveries/{delivery_id}/retry", deliveries.retry),
+    web.get("/events", events.listing),
+    web.get("/events/live", events.live),
+    web.static(STATIC_PATH, static_folder()),
+)
+
+
+def application(dependencies: Dependencies) -> web.Application:
+    app = web.Application(
+        client_max_size=_MAX_FORM,
+        middlewares=[
+            observe,
+            aiohttp_session.session_middleware(session_storage(dependencies.sessions)),
+            show_errors,
+            protect,
+        ],
+    )
+    app[DEPENDENCIES] = dependencies
+    set_up_templates(app)
+    app.add_routes(ROUTES)
+    app.on_shutdown.append(dependencies.live.end)
+    return app

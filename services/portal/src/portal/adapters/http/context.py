@@ -1,0 +1,41 @@
+"""Context of handlers: the dependencies, and the session and language of the request."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+
+from company_registry import AsyncClient
+from portal.adapters.http.live import LiveReaders
+from portal.adapters.http.metrics import HttpMetrics
+from portal.adapters.http.sessions import SessionPolicy, SignedIn, forwarded_for
+from portal.adapters.registry import Registries
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    registries: Registries
+    sessions: SessionPolicy
+    live: LiveReaders
+    metrics: HttpMetrics
+    #: Monotonic, in seconds.
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+
+
+DEPENDENCIES: Final = web.AppKey("dependencies", Dependencies)
+REQUEST_ID: Final = web.RequestKey("request_id", str)
+SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
+
+
+def registry_with(request: web.Request, key: str) -> AsyncClient:
+    """The API with a key; raises ValueError for a key of another form."""
+    return request.app[DEPENDENCIES].registries.with_key(
+        key, forwarded_for=forwarded_for(request), request_id=request[REQUEST_ID]
+    )
+
+
+def registry_of(request: web.Request) -> AsyncClient:
+    """The API with the key of the session."""
+    return registry_with(request, request[SIGNED_IN].key)

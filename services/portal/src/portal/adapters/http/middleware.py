@@ -1,0 +1,169 @@
+"""Middleware of every request: headers, the session, forms, errors, metrics and one log line."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import quote
+
+import structlog
+from aiohttp import hdrs, web
+
+from common.runtime import tracing
+from company_registry import ApiError, CompanyRegistryError, NoResponse, Unauthorized
+from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
+from portal.adapters.http.live import TooManyReaders
+from portal.adapters.http.pages import error_page, redirect
+from portal.adapters.http.sessions import add_note, is_own_form, sign_out, signed_in
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+SIGN_IN_PATH: Final = "/sign-in"
+STATIC_PATH: Final = "/static"
+
+#: Scripts and styles come from this host alone, and nothing else does; no page may be framed.
+CONTENT_SECURITY_POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+
+HEADERS: Final = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    # Hides aiohttp's version.
+    hdrs.SERVER: "company-portal",
+}
+
+#: Media types that scripts accept; they cannot use a page.
+_OF_SCRIPTS: Final = ("application/json", "text/event-stream")
+
+#: Label of unknown paths in metrics and logs.
+_UNMATCHED: Final = "unmatched"
+
+_TITLES: Final[dict[int, str]] = {
+    400: "Invalid request",
+    403: "Your key may not do this",
+    404: "Not found",
+    409: "Not possible now",
+    410: "No longer kept",
+    429: "Too many requests",
+    503: "Unavailable for the moment",
+    504: "Unavailable for the moment",
+}
+
+log = structlog.get_logger()
+
+
+@web.middleware
+async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Adds the headers, and records the request."""
+    dependencies = request.app[DEPENDENCIES]
+    started = dependencies.clock()
+    request_id = request[REQUEST_ID] = dependencies.new_id()
+    resource = request.match_info.route.resource
+    route = _UNMATCHED if resource is None else resource.canonical
+    tracing.REQUEST_ID.set(request_id)
+    with tracing.serving(request, route, request_id) as recorded:
+        response = await handler(request)
+        recorded[tracing.STATUS] = response.status
+    if not response.prepared:
+        set_headers(request, response)
+    seconds = dependencies.clock() - started
+    dependencies.metrics.done(route, response.status, seconds)
+    log.info(
+        "request.done",
+        request_id=request[REQUEST_ID],
+        method=request.method,
+        route=route,
+        status=response.status,
+        duration_ms=round(seconds * 1000, 3),
+    )
+    return response
+
+
+def set_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Headers of every answer."""
+    response.headers.update(HEADERS)
+    response.headers["X-Request-Id"] = request[REQUEST_ID]
+    if request.app[DEPENDENCIES].sessions.is_secure:
+        response.headers["Strict-Transport-Security"] = "max-age=31536000"
+
+
+@web.middleware
+async def show_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Turns exceptions into pages."""
+    try:
+        return await handler(request)
+    except Unauthorized:
+        await sign_out(request)
+        return redirect(f"{SIGN_IN_PATH}?ended=key")
+    except ApiError as error:
+        status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
+        return await error_page(request, status, _title(status), error.detail)
+    except NoResponse:
+        detail = "The company registry does not respond. Try again in a moment."
+        return await error_page(request, 503, _title(503), detail)
+    except TooManyReaders:
+        return await error_page(request, 503, _title(503), "Too many pages follow events live.")
+    except CompanyRegistryError as error:
+        log.error("registry.invalid_response", request_id=request[REQUEST_ID], exc_info=error)
+        detail = "The company registry answered in a way that this portal does not understand."
+        return await error_page(request, HTTPStatus.BAD_GATEWAY, "Unexpected answer", detail)
+    except web.HTTPException as error:
+        if error.status < HTTPStatus.BAD_REQUEST:
+            raise
+        return await error_page(request, error.status, _title(error.status), _detail(error))
+    except Exception as error:
+        log.error("request.failed", request_id=request[REQUEST_ID], exc_info=error)
+        detail = f"An internal error. Its number is {request[REQUEST_ID]}."
+        return await error_page(request, 500, "Something went wrong", detail)
+
+
+@web.middleware
+async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Admits signed-in users, and forms of our own pages."""
+    if request.path.startswith(f"{STATIC_PATH}/"):
+        return await handler(request)
+    found = await signed_in(request, request.app[DEPENDENCIES].sessions)
+    if found is not None:
+        request[SIGNED_IN] = found
+    elif request.path != SIGN_IN_PATH:
+        return await _sign_in_first(request)
+    if request.method == hdrs.METH_POST and not await is_own_form(request):
+        await add_note(request, "The form had expired. Send it again.", is_error=True)
+        return redirect(SIGN_IN_PATH if found is None else "/")
+    return await handler(request)
+
+
+async def _sign_in_first(request: web.Request) -> web.Response:
+    if request.headers.get(hdrs.ACCEPT) in _OF_SCRIPTS:
+        return web.Response(status=HTTPStatus.UNAUTHORIZED, text="Your session has ended.")
+    wanted = request.path_qs if request.method == hdrs.METH_GET else "/"
+    return redirect(SIGN_IN_PATH if wanted == "/" else f"{SIGN_IN_PATH}?next={quote(wanted)}")
+
+
+def _title(status: int) -> str:
+    return _TITLES.get(status, "Not possible")
+
+
+def _detail(error: web.HTTPException) -> str:
+    match error.status:
+        case HTTPStatus.NOT_FOUND:
+            return "There is no such page."
+        case HTTPStatus.METHOD_NOT_ALLOWED:
+            return "This page cannot be sent a form."
+        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            return "The form is too long."
+        case _:
+            return "The request is invalid."

@@ -1,0 +1,86 @@
+"""Pages: templates and the variables common to all of them."""
+
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any, Final
+from urllib.parse import quote
+
+import aiohttp_jinja2
+import jinja2
+from aiohttp import hdrs, web
+
+from company_registry.models import Share
+from portal.adapters.http.context import SIGNED_IN
+from portal.adapters.http.sessions import csrf_token, take_notes
+from portal.domain.languages import Formats, formats_for
+
+_PACKAGE: Final = "portal.adapters.http"
+
+#: Pages hold what only the key's owner may see.
+_NO_STORE: Final = "no-store"
+
+
+def set_up_templates(app: web.Application) -> None:
+    environment = aiohttp_jinja2.setup(
+        app,
+        loader=jinja2.PackageLoader(_PACKAGE, "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["segment"] = lambda text: quote(str(text), safe="")
+    environment.filters["words"] = lambda text: str(text).replace("_", " ")
+    environment.filters["share"] = _share
+    environment.globals["company_path"] = company_path
+
+
+def static_folder() -> str:
+    return str(files(_PACKAGE) / "static")
+
+
+def company_path(country: str, vat: str) -> str:
+    return f"/companies/{quote(country, safe='')}/{quote(vat, safe='')}"
+
+
+def formats_of(request: web.Request) -> Formats:
+    return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""))
+
+
+async def page(
+    request: web.Request, template: str, *, status: int = HTTPStatus.OK, **context: Any
+) -> web.Response:
+    """A page of a template."""
+    shown = {
+        "csrf": await csrf_token(request),
+        "notes": await take_notes(request),
+        "signed_in": request.get(SIGNED_IN),
+        "path": request.path,
+        "formats": formats_of(request),
+        **context,
+    }
+    response = aiohttp_jinja2.render_template(template, request, shown, status=status)
+    response.headers[hdrs.CACHE_CONTROL] = _NO_STORE
+    return response
+
+
+def fragment(request: web.Request, template: str, **context: Any) -> str:
+    """A part of a page, for a script that adds it."""
+    shown = {"formats": formats_of(request), **context}
+    return aiohttp_jinja2.render_string(template, request, shown)
+
+
+async def error_page(request: web.Request, status: int, title: str, detail: str) -> web.Response:
+    return await page(request, "error.html", status=status, title=title, detail=detail)
+
+
+def redirect(path: str) -> web.Response:
+    """The next page after a form was sent."""
+    return web.Response(status=HTTPStatus.SEE_OTHER, headers={hdrs.LOCATION: path})
+
+
+def _share(share: Share | dict[str, str] | None) -> str:
+    """A percentage, also as the changes of an event have it."""
+    if share is None:
+        return "–"
+    low, high = (share.min, share.max) if isinstance(share, Share) else (share["min"], share["max"])
+    return f"{low} %" if low == high else f"{low}–{high} %"

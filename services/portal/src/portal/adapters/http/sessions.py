@@ -1,0 +1,133 @@
+"""Sessions: an encrypted cookie with the API key, which never reaches a page."""
+
+import base64
+import hmac
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import aiohttp_session
+from aiohttp import hdrs, web
+from aiohttp_session.cookie_storage import EncryptedCookieStorage
+from cryptography.fernet import Fernet, MultiFernet
+from pydantic import SecretStr
+
+_KEY, _NAME, _CSRF, _SEEN, _NOTES = "key", "name", "csrf", "seen", "notes"
+
+#: The form field of the token.
+CSRF_FIELD: Final = "csrf"
+
+#: Seconds after which a request renews the idle timeout.
+_RENEWAL: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPolicy:
+    #: As base64, separated by commas. The first encrypts; all of them decrypt.
+    keys: SecretStr
+    is_secure: bool
+    idle_timeout: timedelta
+    lifetime: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """The signed-in user."""
+
+    key: str
+    #: Shown on the pages: the key's owner, or its id.
+    name: str
+
+
+class _RotatedFernet(Fernet):
+    """Encrypts with the first of several keys."""
+
+    def __init__(self, keys: Sequence[bytes]) -> None:
+        encoded = [base64.urlsafe_b64encode(key) for key in keys]
+        super().__init__(encoded[0])
+        self._all = MultiFernet([Fernet(key) for key in encoded])
+
+    def decrypt(self, token: bytes | str, ttl: int | None = None) -> bytes:
+        return self._all.decrypt(token, ttl)
+
+
+def session_storage(policy: SessionPolicy) -> EncryptedCookieStorage:
+    """Encrypts sessions into a cookie that scripts cannot read and other sites cannot send."""
+    return EncryptedCookieStorage(
+        _RotatedFernet(list(map(base64.b64decode, policy.keys.get_secret_value().split(",")))),
+        # The prefix ties the cookie to this host and to HTTPS.
+        cookie_name="__Host-portal" if policy.is_secure else "portal",
+        max_age=int(policy.idle_timeout.total_seconds()),
+        secure=policy.is_secure,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | None:
+    """The session's key; None if there is none or it has timed out. Renews the idle timeout."""
+    session = await aiohttp_session.get_session(request)
+    if _KEY not in session:
+        return None
+    now = time.time()
+    if now - session.created > policy.lifetime.total_seconds():
+        session.invalidate()
+        return None
+    if now - session.get(_SEEN, 0) > _RENEWAL:
+        session[_SEEN] = int(now)
+    return SignedIn(session[_KEY], session[_NAME])
+
+
+async def sign_in(request: web.Request, key: str, name: str) -> None:
+    """Begins a session with a key that the API has accepted."""
+    session = await aiohttp_session.new_session(request)
+    session[_KEY], session[_NAME] = key, name
+    session[_SEEN] = int(time.time())
+
+
+async def sign_out(request: web.Request) -> None:
+    (await aiohttp_session.get_session(request)).invalidate()
+
+
+async def csrf_token(request: web.Request) -> str:
+    """The session's token, which every form carries."""
+    session = await aiohttp_session.get_session(request)
+    if _CSRF not in session:
+        session[_CSRF] = secrets.token_urlsafe(24)
+    token: str = session[_CSRF]
+    return token
+
+
+async def is_own_form(request: web.Request) -> bool:
+    """True if a POST comes from one of our pages, by its token and `Sec-Fetch-Site`."""
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        return False
+    session = await aiohttp_session.get_session(request)
+    given = (await request.post()).get(CSRF_FIELD, "")
+    expected = session.get(_CSRF, "")
+    return (
+        isinstance(given, str)
+        and bool(expected)
+        and hmac.compare_digest(given.encode(), expected.encode())
+    )
+
+
+async def add_note(request: web.Request, text: str, *, is_error: bool = False) -> None:
+    """A message for the next page."""
+    session = await aiohttp_session.get_session(request)
+    session[_NOTES] = [*session.get(_NOTES, []), [text, is_error]]
+
+
+async def take_notes(request: web.Request) -> list[tuple[str, bool]]:
+    """The messages for this page; each is shown once."""
+    session = await aiohttp_session.get_session(request)
+    return [(text, is_error) for text, is_error in session.pop(_NOTES, [])]
+
+
+def forwarded_for(request: web.Request) -> str:
+    """The addresses of the browser and its proxies."""
+    given = request.headers.getall(hdrs.X_FORWARDED_FOR, [])
+    return ", ".join([*given, request.remote or ""])

@@ -1,0 +1,100 @@
+"""The feed of events, as pages and live."""
+
+import asyncio
+import json
+import time
+from typing import Final
+
+from aiohttp import hdrs, web
+
+from company_registry import AsyncClient, CursorExpired, EventPage, NoResponse, ServiceUnavailable
+from company_registry.models import Country
+from portal.adapters.http.context import DEPENDENCIES, registry_of
+from portal.adapters.http.middleware import set_headers
+from portal.adapters.http.pages import fragment, page
+from portal.adapters.http.views.search import COUNTRIES
+from portal.domain.event_filter import EventFilter, read_filter
+
+_PAGE: Final = 25
+_LATEST: Final = "latest"
+_RECENT: Final = "recent"
+
+#: Seconds that the API holds a request of a live page.
+_WAIT: Final = 20
+#: Seconds after which a live page connects again, and its session is checked.
+_STREAM_LIFETIME: Final = 600.0
+#: Seconds after an outage of the API.
+_PAUSE: Final = 2.0
+
+
+async def listing(request: web.Request) -> web.Response:
+    """The events that follow a cursor, by default the most recent ones."""
+    chosen = read_filter(request.query)
+    registry = registry_of(request)
+    expired = False
+    try:
+        events = await _page(registry, chosen, request.query.get("after", _RECENT))
+    except CursorExpired as error:
+        events, expired = await _page(registry, chosen, error.oldest), True
+    return await page(
+        request,
+        "events.html",
+        events=events,
+        # Newest first, as live events are added.
+        shown=events.events[::-1],
+        filter=chosen,
+        expired=expired,
+        types=await registry.event_types(),
+        countries=COUNTRIES,
+    )
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    """The events that follow a cursor as server-sent events: each is a part of the page."""
+    after = request.headers.get("Last-Event-ID") or request.query.get("after", _LATEST)
+    response = web.StreamResponse(
+        headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: "no-store"}
+    )
+    set_headers(request, response)
+    with request.app[DEPENDENCIES].live.reading():
+        await response.prepare(request)
+        await response.write(b"retry: 2000\n\n")
+        await _follow(request, response, read_filter(request.query), after)
+    return response
+
+
+async def _follow(
+    request: web.Request, response: web.StreamResponse, chosen: EventFilter, after: str
+) -> None:
+    registry = registry_of(request)
+    ends = time.monotonic() + _STREAM_LIFETIME
+    while time.monotonic() < ends:
+        try:
+            found = await _page(registry, chosen, after, wait=_WAIT)
+        except CursorExpired as error:
+            after = error.oldest
+            continue
+        except (NoResponse, ServiceUnavailable):
+            await response.write(b": the API is unavailable\n\n")
+            await asyncio.sleep(_PAUSE)
+            continue
+        for event in found.events:
+            shown = fragment(request, "_event_item.html", event=event)
+            await response.write(f"data: {json.dumps(shown)}\n\n".encode())
+        after = found.cursor
+        await response.write(f"id: {after}\n\n".encode())
+
+
+async def _page(
+    registry: AsyncClient, chosen: EventFilter, after: str, *, wait: int = 0
+) -> EventPage:
+    """`oldest` is the time of the oldest stored event."""
+    countries: list[Country] = [each for each in ("dk", "no") if each in chosen.countries]
+    return await registry.event_page(
+        None if after == "oldest" else after,
+        types=chosen.types,
+        countries=countries,
+        companies=chosen.companies,
+        limit=_PAGE,
+        wait=wait,
+    )

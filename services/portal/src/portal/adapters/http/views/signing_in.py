@@ -1,0 +1,58 @@
+"""Signing in with an API key, and out, and the key in use."""
+
+from typing import Final
+
+from aiohttp import web
+
+from company_registry import AsyncClient, Unauthorized
+from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
+from portal.adapters.http.pages import page, redirect
+from portal.adapters.http.sessions import add_note, sign_in, sign_out
+
+_KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
+
+
+async def show(request: web.Request) -> web.Response:
+    if SIGNED_IN in request:
+        return redirect("/")
+    error = _KEY_ENDED if request.query.get("ended") == "key" else ""
+    return await _form(request, next_=request.query.get("next", "/"), error=error)
+
+
+async def enter(request: web.Request) -> web.Response:
+    """Begins a session when the API accepts the key."""
+    form = await request.post()
+    key, next_ = str(form.get("key", "")).strip(), str(form.get("next", "/"))
+    metrics = request.app[DEPENDENCIES].metrics
+    try:
+        name = await _owner(registry_with(request, key))
+    except (ValueError, Unauthorized):
+        metrics.signed_in(accepted=False)
+        error = "This key is not valid. Paste all of it, with the dot in the middle."
+        return await _form(request, next_=next_, error=error, status=401)
+    metrics.signed_in(accepted=True)
+    await sign_in(request, key, name)
+    # Only a path of this site: `//host` and `/\host` are other sites to a browser.
+    is_own = next_.startswith("/") and not next_.startswith(("//", "/\\"))
+    return redirect(next_ if is_own else "/")
+
+
+async def leave(request: web.Request) -> web.Response:
+    await sign_out(request)
+    await add_note(request, "You have signed out.")
+    return redirect("/sign-in")
+
+
+async def key(request: web.Request) -> web.Response:
+    """The session's key: its owner, scopes, rate and expiry."""
+    return await page(request, "key.html", key=await registry_of(request).me())
+
+
+async def _owner(registry: AsyncClient) -> str:
+    """The name to show; raises Unauthorized for a key that is not valid."""
+    key = await registry.me()
+    return f"{key.owner} · {key.name}"
+
+
+async def _form(request: web.Request, *, next_: str, error: str, status: int = 200) -> web.Response:
+    return await page(request, "sign_in.html", status=status, next=next_, error=error)

@@ -1,0 +1,51 @@
+"""The public API, called with the signed-in user's key."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import httpx
+
+from common.runtime import tracing
+from company_registry import AsyncClient, Retries
+
+#: A person waits: few retries, and none that take longer than a page may.
+_RETRIES = Retries(attempts=2, max_delay=0.5, max_retry_after=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """Clients of the API that share their connections."""
+
+    url: str
+    http: httpx.AsyncClient
+    #: Seconds.
+    timeout: float
+
+    def with_key(self, key: str, *, forwarded_for: str, request_id: str) -> AsyncClient:
+        """A client with a key; raises ValueError for a key of another form.
+
+        `forwarded_for` are the addresses of the browser and its proxies: the API counts by them
+        where it trusts the portal (TRUSTED_PROXIES of the gateway).
+        """
+        trace = tracing.CURRENT.get()
+        headers = {
+            "X-Forwarded-For": forwarded_for,
+            "X-Request-Id": request_id,
+            **({} if trace is None else trace.fields()),
+        }
+        return AsyncClient(
+            self.url, key, timeout=self.timeout, retries=_RETRIES, headers=headers, http=self.http
+        )
+
+
+def reachable(http: httpx.AsyncClient, url: str) -> Callable[[], Awaitable[str | None]]:
+    """A check that the API answers. OPTIONS is not counted by its rate limits."""
+
+    async def check() -> str | None:
+        try:
+            response = await http.options(f"{url}/api", timeout=1)
+        except httpx.HTTPError:
+            return "the API cannot be reached"
+        return None if response.status_code < 500 else f"the API answers {response.status_code}"
+
+    return check

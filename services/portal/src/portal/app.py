@@ -1,0 +1,56 @@
+"""Composition root of the portal, in start-up order."""
+
+import time
+from contextlib import AsyncExitStack
+from uuid import uuid4
+
+import httpx
+
+from common.runtime.health import Health, Required
+from portal.adapters.http.application import application
+from portal.adapters.http.context import Dependencies
+from portal.adapters.http.live import LiveReaders
+from portal.adapters.http.metrics import HttpMetrics
+from portal.adapters.http.server import public_port
+from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.registry import Registries, reachable
+from portal.settings import Settings
+
+#: Connections to the API: each page that follows events live holds one.
+_SPARE_CONNECTIONS = 100
+
+
+async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the portal onto `stack`. Its pages say so while the API is unavailable."""
+    connections = settings.max_live_readers + _SPARE_CONNECTIONS
+    http = await stack.enter_async_context(
+        httpx.AsyncClient(limits=httpx.Limits(max_connections=connections), trust_env=False)
+    )
+    health.add("registry", reachable(http, settings.registry_url), required=Required.FIRST)
+    await stack.enter_async_context(
+        public_port(
+            application(_dependencies(settings, http)),
+            host=settings.http_host,
+            port=settings.http_port,
+            shutdown_grace=settings.shutdown_grace,
+        )
+    )
+
+
+def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
+    metrics = HttpMetrics()
+    return Dependencies(
+        registries=Registries(
+            settings.registry_url, http, timeout=settings.registry_timeout.total_seconds()
+        ),
+        sessions=SessionPolicy(
+            keys=settings.session_key,
+            is_secure=settings.secure_cookies,
+            idle_timeout=settings.session_idle_timeout,
+            lifetime=settings.session_lifetime,
+        ),
+        live=LiveReaders(settings.max_live_readers, metrics),
+        metrics=metrics,
+        clock=time.monotonic,
+        new_id=lambda: uuid4().hex,
+    )

@@ -1,0 +1,18 @@
+"""The command line."""
+
+import argparse
+from collections.abc import Sequence
+
+from common.runtime.service import chosen_command, run
+from common.runtime.settings import load
+from portal.app import build
+from portal.settings import Settings
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serves; exits with 2 on misuse."""
+    parser = argparse.ArgumentParser(prog="python -m portal")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
+    chosen_command(parser, arguments)
+    run("portal", load(Settings), build)

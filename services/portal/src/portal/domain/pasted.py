@@ -1,0 +1,26 @@
+"""Recognition of the register that a pasted text belongs to."""
+
+import re
+from typing import Final, Literal
+
+Country = Literal["dk", "no"]
+
+#: The first match decides; a text without a match is looked up in both registers.
+_FORMS: Final[tuple[tuple[re.Pattern[str], Country], ...]] = (
+    (re.compile(r"(dk|(\+|00)45)[\d .()-]+", re.I), "dk"),
+    (re.compile(r"(no|(\+|00)47)[\d .()-]+(mva)?", re.I), "no"),
+    (re.compile(r"[\d .]+mva", re.I), "no"),
+    (re.compile(r"(iso6523-actorid-upis::)?(0096|0184|0198|9902|9904):.*", re.I), "dk"),
+    (re.compile(r"(iso6523-actorid-upis::)?(0192|9908):.*", re.I), "no"),
+    (re.compile(r"(\d[ .-]?){9}"), "no"),
+    (re.compile(r"(\d[ .-]?){10}"), "dk"),
+)
+
+
+def countries_of(text: str) -> tuple[Country, ...]:
+    """The registers in which the text may name a company."""
+    bare = text.strip()
+    for form, country in _FORMS:
+        if form.fullmatch(bare):
+            return (country,)
+    return ("dk", "no")

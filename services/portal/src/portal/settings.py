@@ -1,0 +1,65 @@
+"""Settings of the portal."""
+
+import base64
+import binascii
+import re
+from datetime import timedelta
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, Field, SecretStr
+
+from common.runtime.settings import Duration, Port, ProcessSettings
+
+_KEY_BYTES: Final = 32
+
+
+def _http_url(url: str) -> str:
+    if re.fullmatch(r"https?://[^\s/@]+(/[^\s?#]*)?", url) is None:
+        raise ValueError("write it as https://<host>")
+    return url.rstrip("/")
+
+
+def _session_key(keys: SecretStr) -> SecretStr:
+    if not all(map(_is_key, keys.get_secret_value().split(","))):
+        raise ValueError(f"give {_KEY_BYTES} random bytes as base64: openssl rand -base64 32")
+    return keys
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return len(base64.b64decode(text, validate=True)) == _KEY_BYTES
+    except (binascii.Error, ValueError):
+        return False
+
+
+class Settings(ProcessSettings):
+    """Settings of `serve`."""
+
+    registry_url: Annotated[str, AfterValidator(_http_url)] = Field(
+        description="URL of the public API, `http[s]://<host>[:port]`"
+    )
+    session_key: Annotated[SecretStr, AfterValidator(_session_key)] = Field(
+        description="32 random bytes as base64, which encrypt sessions; the same in every process. "
+        "Several, newest first, are separated by commas: the first encrypts, all decrypt"
+    )
+    http_host: str = Field(default="127.0.0.1", description="address of the public port")
+    http_port: Port = Field(default=8085, description="public port")
+    admin_port: Port = Field(default=9106, description="operational port")
+    secure_cookies: bool = Field(
+        default=True, description="whether sessions need HTTPS; off only on one's own machine"
+    )
+    session_idle_timeout: Duration = Field(
+        default=timedelta(minutes=30), description="a session ends after so long without a request"
+    )
+    session_lifetime: Duration = Field(
+        default=timedelta(hours=12), description="a session ends so long after the sign-in"
+    )
+    registry_timeout: Duration = Field(
+        default=timedelta(seconds=5), description="time for a response of the API"
+    )
+    max_live_readers: int = Field(
+        default=500, ge=1, description="open pages that follow events live, in this process"
+    )
+    shutdown_grace: Duration = Field(
+        default=timedelta(seconds=10), description="time that a shutdown waits for requests"
+    )

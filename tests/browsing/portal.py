@@ -1,0 +1,88 @@
+"""Actions of a portal's users, and properties of its pages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser, ConsoleMessage, Locator, Page, ViewportSize
+
+#: Rules of WCAG 2.2 at level AA.
+_WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+
+PHONE: Final = ViewportSize(width=390, height=844)
+DESKTOP: Final = ViewportSize(width=1280, height=900)
+
+
+@dataclass
+class Portal:
+    """An open page of the portal; `errors` has what its console said."""
+
+    page: Page
+    url: str
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    async def go(self, path: str) -> None:
+        await self.page.goto(f"{self.url}{path}")
+
+    async def sign_in(self, key: str) -> None:
+        await self.go("/sign-in")
+        await self.page.get_by_label("API key").fill(key)
+        await self.press("Sign in")
+
+    async def press(self, name: str) -> None:
+        """Presses a button of the page, or follows a link that looks like one."""
+        main = self.page.get_by_role("main")
+        button = main.get_by_role("button", name=name, exact=True)
+        await button.or_(main.get_by_role("link", name=name, exact=True)).first.click()
+
+    async def sign_out(self) -> None:
+        await self.page.get_by_role("button", name="Sign out").click()
+
+    async def create_webhook(self, url: str, *, description: str) -> str:
+        """Fills the form that is open; returns the secret."""
+        await self.page.get_by_label("URL", exact=True).fill(url)
+        await self.page.get_by_label("Description").fill(description)
+        await self.press("Create the webhook")
+        return await self.page.locator("#secret").inner_text()
+
+    @property
+    def search_box(self) -> Locator:
+        return self.page.locator("#q")
+
+    def heading(self, name: str) -> Locator:
+        return self.page.get_by_role("heading", name=name)
+
+    async def violations(self) -> list[str]:
+        """Violations of WCAG 2.2 AA, each with the elements that it is about."""
+        found = await Axe().run(self.page, options={"runOnly": {"type": "tag", "values": _WCAG}})
+        results: Mapping[str, Any] = found.response
+        return [
+            f"{rule['id']}: {[node['html'] for node in rule['nodes']]}"
+            for rule in results["violations"]
+        ]
+
+    async def overflow(self) -> int:
+        """Pixels that the page is wider than its window."""
+        width: int = await self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return width
+
+
+async def opened(browser: Browser, url: str, **options: Any) -> Portal:
+    """A browser's window of its own, with nothing of others in it."""
+    context = await browser.new_context(**{"viewport": DESKTOP, "locale": "en-GB", **options})
+    page = await context.new_page()
+    portal = Portal(page, url)
+
+    def hear(message: ConsoleMessage) -> None:
+        # The status of a page is no error of the page.
+        if message.type == "error" and "the server responded with a status" not in message.text:
+            portal.errors.append(message.text)
+
+    page.on("console", hear)
+    page.on("pageerror", lambda error: portal.errors.append(str(error)))
+    page.on("dialog", lambda dialog: portal.dialogs.append(dialog.message))
+    return portal

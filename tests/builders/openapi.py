@@ -1,0 +1,62 @@
+"""The OpenAPI document, its examples, and checks of values and responses against it."""
+
+from typing import Any, Final
+
+import jsonschema
+import orjson
+from aiohttp import ClientResponse
+
+from gateway.adapters.http.documentation import openapi_document
+
+Node = dict[str, Any]
+
+DOCUMENT: Final = openapi_document()
+
+_FORMATS = jsonschema.FormatChecker(formats=("date", "date-time", "uuid"))
+
+
+def resolved(node: Node) -> Node:
+    """The node that a reference leads to, or the node itself."""
+    while "$ref" in node:
+        found: Any = DOCUMENT
+        for step in node["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        node = found
+    return node
+
+
+def example(name: str) -> Any:
+    return DOCUMENT["components"]["examples"][name]["value"]
+
+
+def schema_of(name: str) -> Node:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def check(value: Any, schema: Node) -> None:
+    """Raises jsonschema.ValidationError unless the value matches the schema."""
+    whole = {**schema, "components": DOCUMENT["components"]}
+    jsonschema.validate(value, whole, format_checker=_FORMATS)
+
+
+def operations() -> list[tuple[str, str, Node]]:
+    """Path, method and description of every operation."""
+    return [
+        (path, method, operation)
+        for path, methods in DOCUMENT["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+async def assert_response(response: ClientResponse, path: str, status: int) -> None:
+    """Asserts that a response has the status, headers and JSON body that the document describes."""
+    body = await response.read()
+    assert response.status == status, body
+    operation = DOCUMENT["paths"][path][response.method.lower()]
+    described = resolved(operation["responses"][str(status)])
+    for name, header in described["headers"].items():
+        assert name in response.headers or not resolved(header).get("required", True), name
+    if "content" not in described:
+        assert body == b""
+        return
+    check(orjson.loads(body), described["content"][response.content_type]["schema"])

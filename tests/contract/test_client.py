@@ -1,0 +1,54 @@
+"""The Python client has every problem code and every field of the service's responses."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from company_registry import errors, models, webhook_models
+from gateway.domain.problems import KINDS
+from tests.builders.openapi import DOCUMENT
+
+SCHEMAS: Mapping[str, Any] = DOCUMENT["components"]["schemas"]
+
+#: The client's model of each object that the service answers.
+MODELS: Mapping[str, type[BaseModel]] = {
+    "Company": models.Company,
+    "Address": models.Address,
+    "Employees": models.Employees,
+    "Capital": models.Capital,
+    "Owner": models.Owner,
+    "Role": models.Role,
+    "ProductionUnit": models.ProductionUnit,
+    "EinvoicingEntry": models.EinvoicingEntry,
+    "Match": models.Match,
+    "Source": models.Source,
+    "Alternative": models.CompanySummary,
+    "Suggestion": models.CompanySummary,
+    "Event": models.Event,
+    "EventPage": models.EventPage,
+    "Webhook": webhook_models.Webhook,
+    "WebhookFilter": webhook_models.WebhookFilter,
+    "WebhookHealth": webhook_models.WebhookHealth,
+    "WebhookSources": webhook_models.WebhookSources,
+    "Key": webhook_models.Key,
+    "Attempt": webhook_models.Attempt,
+    "Delivery": webhook_models.Delivery,
+    "AcceptedDelivery": webhook_models.AcceptedDelivery,
+    "Recovered": webhook_models.Recovered,
+}
+
+
+def names(model: type[BaseModel]) -> Iterator[str]:
+    """The fields of a model as they are called in JSON."""
+    return (field.alias or name for name, field in model.model_fields.items())
+
+
+@pytest.mark.parametrize("schema", MODELS)
+def test_a_model_has_the_fields_that_the_service_answers(schema: str) -> None:
+    assert set(SCHEMAS[schema]["properties"]) - set(names(MODELS[schema])) == set()
+
+
+def test_each_problem_code_has_an_error_type() -> None:
+    assert {kind.code for kind in KINDS} - errors.ERRORS.keys() == set()

@@ -1,0 +1,155 @@
+"""Both clients send the same requests over real HTTP, and survive servers that misbehave."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from company_registry import AsyncClient, Client, NoResponse, Retries, Unauthorized, Webhook
+
+WEBHOOK = {
+    "id": "wh_1",
+    "url": "https://example.com/",
+    "events": ["*"],
+    "status": "enabled",
+    "created_at": "2026-03-02T12:00:00Z",
+    "updated_at": "2026-03-02T12:00:00Z",
+}
+UNAUTHORIZED = {"code": "unauthorized", "status": 401, "detail": "give a key"}
+
+Behaviour = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+#: Lists the webhooks with one of the clients.
+Lists = Callable[..., Awaitable[tuple[Webhook, ...]]]
+
+
+@dataclass
+class Server:
+    """Behaves as given, request by request, and records the requests."""
+
+    url: str = ""
+    behaviours: list[Behaviour] = field(default_factory=list)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append((request.path_qs, dict(request.headers)))
+        return await self.behaviours.pop(0)(request)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", server.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    yield server
+    await runner.cleanup()
+
+
+@pytest.fixture(params=["sync", "async"])
+def list_webhooks(request: pytest.FixtureRequest) -> Lists:
+    async def with_async(url: str, **options: Any) -> tuple[Webhook, ...]:
+        async with AsyncClient(url, **options) as client:
+            return await client.list_webhooks()
+
+    def blocking(url: str, **options: Any) -> tuple[Webhook, ...]:
+        with Client(url, **options) as client:
+            return client.list_webhooks()
+
+    async def with_sync(url: str, **options: Any) -> tuple[Webhook, ...]:
+        return await asyncio.to_thread(blocking, url, **options)
+
+    return with_sync if request.param == "sync" else with_async
+
+
+async def listing(_request: web.Request) -> web.Response:
+    return web.json_response({"webhooks": [WEBHOOK]})
+
+
+async def refusing(_request: web.Request) -> web.Response:
+    return web.json_response(UNAUTHORIZED, status=401)
+
+
+async def breaking(request: web.Request) -> web.Response:
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+async def hanging(_request: web.Request) -> web.Response:
+    await asyncio.Event().wait()
+    return web.Response()
+
+
+async def test_the_key_and_further_headers_go_with_every_request(
+    server: Server, list_webhooks: Lists
+) -> None:
+    server.behaviours = [listing]
+
+    [webhook] = await list_webhooks(
+        server.url, api_key="id.secret", headers={"X-Request-Id": "mine"}
+    )
+
+    [(path, headers)] = server.requests
+    assert webhook.id == "wh_1"
+    assert path == "/api/webhooks"
+    assert headers["Authorization"] == "Bearer id.secret"
+    assert headers["X-Request-ID"] == "mine"
+
+
+async def test_a_base_url_may_have_a_path(server: Server, list_webhooks: Lists) -> None:
+    server.behaviours = [listing]
+
+    await list_webhooks(f"{server.url}/registry/")
+
+    assert [path for path, _ in server.requests] == ["/registry/api/webhooks"]
+
+
+async def test_a_broken_connection_is_opened_again(server: Server, list_webhooks: Lists) -> None:
+    server.behaviours = [breaking, listing]
+
+    [webhook] = await list_webhooks(server.url, retries=Retries(first_delay=0.01))
+
+    assert webhook.id == "wh_1"
+
+
+async def test_a_server_that_does_not_respond_in_time_is_an_error(
+    server: Server, list_webhooks: Lists
+) -> None:
+    server.behaviours = [hanging]
+
+    with pytest.raises(NoResponse, match=r"did not respond within 0\.1 s"):
+        await list_webhooks(server.url, timeout=0.1, retries=Retries(attempts=1))
+
+
+async def test_a_closed_port_is_an_error(server: Server, list_webhooks: Lists) -> None:
+    with pytest.raises(NoResponse, match=r"could not connect to 127\.0\.0\.1:1"):
+        await list_webhooks("http://127.0.0.1:1", retries=Retries(attempts=1))
+
+
+async def test_a_problem_is_raised(server: Server, list_webhooks: Lists) -> None:
+    server.behaviours = [refusing]
+
+    with pytest.raises(Unauthorized, match="give a key"):
+        await list_webhooks(server.url)
+
+
+@pytest.mark.parametrize("url", ["", "example.com", "ftp://example.com", "https:///"])
+def test_a_url_of_another_form_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="must start with https"):
+        Client(url)
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\n", "nøgle"])
+def test_a_key_of_another_form_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(ValueError, match="visible ASCII") as raised:
+        Client("https://registry.example.com", key)
+
+    assert not key or key not in str(raised.value)

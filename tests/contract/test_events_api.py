@@ -1,0 +1,415 @@
+"""The event feed as clients see it, over a fake `Events`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import ClientResponse
+
+from common.contracts.company import Country
+from common.contracts.events import EventType
+from common.contracts.feed import (
+    MAX_EVENTS,
+    FeedFilter,
+    FeedNotice,
+    FeedRequest,
+    PublishedEvent,
+)
+from gateway.domain.events import DEFAULT_LIMIT, MAX_WAIT
+from gateway.domain.keys import Scope
+from gateway.domain.problems import (
+    EventNotFound,
+    InternalError,
+    LookupTimeout,
+    ServiceUnavailable,
+)
+from gateway.domain.rates import Rate
+from gateway.usecases import events as usecase
+from tests.builders.keys import NOON
+from tests.builders.openapi import DOCUMENT, assert_response, example
+from tests.delivery.waiting import SOON
+from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import gateway as a_gateway
+
+FIRST, SECOND = "000000000001", "000000000002"
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Gateway]:
+    async with a_gateway() as running:
+        yield running
+
+
+@pytest.fixture
+def key(gateway: Gateway) -> dict[str, str]:
+    return gateway.issue(scopes=frozenset({Scope.EVENTS}))
+
+
+def publish(gateway: Gateway, *bodies: bytes, **fields: Any) -> None:
+    """Stores events and notifies the gateway."""
+    gateway.events.add(*bodies)
+    event = PublishedEvent(type=EventType.COMPANY_UPDATED, company="dk:12345674")
+    notice = FeedNotice(
+        position=len(gateway.events.stored),
+        events=tuple(event.model_copy(update=fields) for _ in bodies),
+    )
+    gateway.notices.receive(notice.model_dump_json().encode())
+
+
+async def json_of(answer: ClientResponse) -> dict[str, Any]:
+    document: dict[str, Any] = orjson.loads(await answer.read())
+    return document
+
+
+async def until_reading(gateway: Gateway) -> None:
+    async with asyncio.timeout(SOON):
+        await gateway.events.reached.wait()
+    gateway.events.reached.clear()
+
+
+async def test_events_are_passed_on_byte_by_byte(gateway: Gateway, key: dict[str, str]) -> None:
+    gateway.events.add(b'{"id" : 1}', b'{"id" : 2}')
+
+    answer = await gateway.get("/api/events?limit=1", headers=key)
+
+    assert answer.status == 200
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert await answer.read() == (
+        b'{"events":[{"id" : 1}],"cursor":"000000000001","has_more":true}'
+    )
+
+
+async def test_the_cursor_of_a_page_reads_on(gateway: Gateway, key: dict[str, str]) -> None:
+    gateway.events.add(b"1", b"2", b"3")
+    first = await json_of(await gateway.get("/api/events?limit=2", headers=key))
+
+    rest = await json_of(await gateway.get(f"/api/events?after={first['cursor']}", headers=key))
+
+    assert rest == {"events": [3], "cursor": "000000000003", "has_more": False}
+
+
+async def test_the_lookup_service_receives_the_owner_and_the_filters(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    query = (
+        f"after={SECOND}&types=owners.*,company.created&countries=no"
+        "&companies=no:923609016,dk:12345674&limit=5"
+    )
+
+    await gateway.get(f"/api/events?{query}", headers={**key, "X-Request-Id": "mine"})
+
+    assert gateway.events.request_ids == ["mine"]
+    assert gateway.events.asked == [
+        FeedRequest(
+            owner="acme",
+            after=2,
+            filter=FeedFilter(
+                types=(EventType.OWNERS_CHANGED, EventType.COMPANY_CREATED),
+                countries=(Country.NO,),
+                companies=("no:923609016", "dk:12345674"),
+            ),
+            limit=5,
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    "query, parameter",
+    [
+        ("after=1", "after"),
+        ("after=", "after"),
+        (f"after={FIRST}&after={FIRST}", "after"),
+        ("types=company", "types"),
+        ("types=company.updated,", "types"),
+        ("countries=se", "countries"),
+        ("companies=12345674", "companies"),
+        ("companies=dk:123456789", "companies"),
+        ("companies=" + ",".join(["dk:12345674"] * 101), "companies"),
+        ("limit=0", "limit"),
+        ("limit=501", "limit"),
+        ("wait=31", "wait"),
+        ("wait=0.5", "wait"),
+    ],
+)
+async def test_an_invalid_parameter_is_named(
+    gateway: Gateway, key: dict[str, str], query: str, parameter: str
+) -> None:
+    answer = await gateway.get(f"/api/events?{query}", headers=key)
+
+    problem = await json_of(answer)
+    assert (answer.status, problem["code"]) == (400, "invalid_parameter")
+    assert [error["parameter"] for error in problem["errors"]] == [parameter]
+
+
+async def test_a_waiting_request_is_answered_when_an_event_arrives(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
+    await until_reading(gateway)
+
+    publish(gateway, b"1")
+
+    async with asyncio.timeout(SOON):
+        answer = await waiting
+    assert await json_of(answer) == {"events": [1], "cursor": FIRST, "has_more": False}
+
+
+async def test_a_request_for_recent_events_has_the_newest(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    gateway.events.add(b"1", b"2", b"3")
+
+    answer = await gateway.get("/api/events?after=recent&limit=2", headers=key)
+    stream = await gateway.get("/api/events/stream?after=recent", headers=key)
+
+    assert await json_of(answer) == {"events": [2, 3], "cursor": "000000000003", "has_more": False}
+    assert stream.status == 400
+
+
+async def test_a_waiting_request_is_not_woken_by_events_that_it_leaves_out(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    query = "/api/events?wait=30&after=latest&countries=no&types=company.*"
+    waiting = asyncio.create_task(gateway.get(query, headers=key))
+    await until_reading(gateway)
+    publish(gateway, b"1")  # wakes all: it is the first notice
+    await until_reading(gateway)
+    reads = len(gateway.events.asked)
+
+    publish(gateway, b"2")
+    publish(gateway, b"3", type=EventType.OWNERS_CHANGED, company="no:923609016")
+    publish(gateway, b"4", company="no:923609016", owner="other")
+    assert len(gateway.events.asked) == reads
+    publish(gateway, b"5", company="no:923609016")
+
+    async with asyncio.timeout(SOON):
+        await waiting
+    assert len(gateway.events.asked) <= reads + 1
+
+
+async def test_a_lost_notice_wakes_every_reader(gateway: Gateway, key: dict[str, str]) -> None:
+    publish(gateway, b"1")
+    query = "/api/events?wait=30&after=latest&countries=no"
+    waiting = asyncio.create_task(gateway.get(query, headers=key))
+    await until_reading(gateway)
+
+    gateway.events.add(b"2")
+    gateway.notices.receive(FeedNotice(position=2).model_dump_json().encode())
+
+    async with asyncio.timeout(SOON):
+        assert (await json_of(await waiting))["events"] == [2]
+
+
+async def test_a_request_without_events_is_answered_after_its_wait(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    async with asyncio.timeout(SOON):
+        answer = await gateway.get("/api/events?wait=1", headers=key)
+
+    assert await json_of(answer) == {"events": [], "cursor": "000000000000", "has_more": False}
+    assert len(gateway.events.asked) == 1
+
+
+async def test_waiting_requests_are_answered_at_shutdown(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
+    await until_reading(gateway)
+
+    gateway.notices.close()
+
+    async with asyncio.timeout(SOON):
+        assert (await waiting).status == 200
+
+
+async def test_a_waiting_request_ends_when_its_key_is_revoked(
+    gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usecase, "INTERVAL", 0.01)
+    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
+    await until_reading(gateway)
+
+    for key_id in list(gateway.keys.keys):
+        await gateway.keys.revoke(key_id, at=NOON)
+
+    async with asyncio.timeout(SOON):
+        assert (await waiting).status == 401
+
+
+async def test_a_key_has_a_maximum_number_of_readers() -> None:
+    async with a_gateway(max_event_readers=1) as gateway:
+        key = gateway.issue()
+        waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
+        await until_reading(gateway)
+
+        second = await gateway.get("/api/events/stream", headers=key)
+        publish(gateway, b"1")
+        await waiting
+        third = await gateway.get("/api/events?wait=1&after=000000000000", headers=key)
+
+    assert (second.status, second.headers["Retry-After"]) == (429, "1")
+    assert third.status == 200
+
+
+async def test_an_expired_cursor_names_the_oldest(gateway: Gateway, key: dict[str, str]) -> None:
+    gateway.events.add(b"1", b"2")
+    gateway.events.expired = 2
+
+    for path in (f"/api/events?after={FIRST}", f"/api/events/stream?after={FIRST}"):
+        answer = await gateway.get(path, headers=key)
+
+        problem = await json_of(answer)
+        assert (answer.status, problem["code"], problem["oldest"]) == (
+            410,
+            "cursor_expired",
+            SECOND,
+        )
+
+
+async def test_one_event_is_found_by_its_id(gateway: Gateway, key: dict[str, str]) -> None:
+    answer = await gateway.get("/api/events/some-id", headers=key)
+
+    assert await json_of(answer) == {"id": "some-id"}
+
+
+async def frame(answer: ClientResponse) -> bytes:
+    async with asyncio.timeout(SOON):
+        return await answer.content.readuntil(b"\n\n")
+
+
+async def test_a_stream_sends_events_as_they_arrive(gateway: Gateway, key: dict[str, str]) -> None:
+    gateway.events.add(b'"before"')
+    answer = await gateway.get("/api/events/stream", headers=key)
+    opened = [await frame(answer), await frame(answer)]
+
+    publish(gateway, b'"now"')
+
+    assert answer.headers["Content-Type"] == "text/event-stream"
+    assert "X-Request-Id" in answer.headers
+    assert "RateLimit" in answer.headers
+    assert opened == [b"retry: 1000\n\n", b": heartbeat\n\n"]
+    assert await frame(answer) == b'id: 000000000002\nevent: company.updated\ndata: "now"\n\n'
+
+
+async def test_a_stream_resumes_behind_the_last_event_id(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    gateway.events.add(b"1", b"2", b"3")
+    headers = {**key, "Last-Event-ID": FIRST}
+
+    answer = await gateway.get(f"/api/events/stream?after={SECOND}", headers=headers)
+
+    assert await frame(answer) == b"retry: 1000\n\n"
+    assert [(await frame(answer))[:16], (await frame(answer))[:16]] == [
+        b"id: 000000000002",
+        b"id: 000000000003",
+    ]
+
+
+async def test_a_stream_ends_cleanly_at_shutdown(gateway: Gateway, key: dict[str, str]) -> None:
+    answer = await gateway.get("/api/events/stream", headers=key)
+    await frame(answer)
+
+    gateway.notices.close()
+
+    async with asyncio.timeout(SOON):
+        assert (await answer.read()).endswith(b"\n\n")
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(
+    gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usecase, "INTERVAL", 0.01)
+    answer = await gateway.get("/api/events/stream", headers=key)
+
+    for key_id in list(gateway.keys.keys):
+        await gateway.keys.revoke(key_id, at=NOON)
+
+    async with asyncio.timeout(SOON):
+        await answer.read()
+
+
+async def test_a_stream_outlives_an_outage(
+    gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usecase, "AFTER_FAILURE", 0.01)
+    answer = await gateway.get("/api/events/stream", headers=key)
+    await frame(answer)
+    gateway.events.reached.clear()
+
+    gateway.events.fault = ServiceUnavailable("away")
+    publish(gateway, b"1")
+    await until_reading(gateway)
+    gateway.events.fault = None
+
+    seen = b""
+    while not seen.startswith(b"id: "):
+        seen = await frame(answer)
+    assert seen.startswith(b"id: 000000000001")
+
+
+@dataclass(frozen=True)
+class Cause:
+    status: int
+    query: str = ""
+    key: dict[str, Any] | None = None
+    fault: Exception | None = None
+    times: int = 1
+    paths: tuple[str, ...] = ("/api/events", "/api/events/stream", "/api/events/{id}")
+
+
+LISTS = ("/api/events", "/api/events/stream")
+ONE = ("/api/events/{id}",)
+CAUSES = (
+    Cause(200, paths=("/api/events",)),
+    Cause(400, query="?after=x", paths=LISTS),
+    Cause(401, key={"revoked_at": NOON}),
+    Cause(403, key={"scopes": frozenset({Scope.LOOKUP, Scope.WEBHOOKS})}),
+    Cause(404, fault=EventNotFound("none"), paths=ONE),
+    Cause(410, query=f"?after={FIRST}", paths=LISTS),
+    Cause(429, times=3),
+    Cause(500, fault=InternalError("an internal error")),
+    Cause(503, fault=ServiceUnavailable("away")),
+    Cause(504, fault=LookupTimeout("late")),
+)
+CASES = [(path, cause) for cause in CAUSES for path in cause.paths]
+
+
+@pytest.mark.parametrize(
+    "path, cause", CASES, ids=[f"{path}-{cause.status}" for path, cause in CASES]
+)
+async def test_a_response_is_as_described(path: str, cause: Cause) -> None:
+    async with a_gateway(key_rate=Rate(2, 60)) as gateway:
+        page = example("EventPage")
+        gateway.events.add(*map(orjson.dumps, page["events"] * 3))
+        gateway.events.expired = 2
+        gateway.events.fault = cause.fault
+        headers = gateway.issue(**(cause.key or {}))
+        for _ in range(cause.times - 1):
+            (await gateway.get("/api/events/x", headers=headers)).close()
+
+        response = await gateway.get(path.replace("{id}", "x") + cause.query, headers=headers)
+
+        await assert_response(response, path, cause.status)
+
+
+def test_every_described_status_has_a_cause_above() -> None:
+    for path in (*LISTS, *ONE):
+        described = {int(status) for status in DOCUMENT["paths"][path]["get"]["responses"]}
+        assert described == {200, *(cause.status for cause in CAUSES if path in cause.paths)}
+
+
+def test_limits_are_those_of_the_code() -> None:
+    parameters = {
+        parameter["name"]: parameter["schema"]
+        for parameter in DOCUMENT["paths"]["/api/events"]["get"]["parameters"]
+        if "name" in parameter
+    }
+
+    assert parameters["limit"]["maximum"] == MAX_EVENTS
+    assert parameters["limit"]["default"] == DEFAULT_LIMIT
+    assert parameters["wait"]["maximum"] == MAX_WAIT

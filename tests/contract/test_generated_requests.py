@@ -1,0 +1,100 @@
+"""Generated requests are answered as the OpenAPI document describes."""
+
+import asyncio
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+import schemathesis
+from hypothesis import assume
+from schemathesis.checks import positive_data_acceptance
+from schemathesis.specs.openapi.checks import content_type_conformance
+
+from common.contracts.lookup import LookupReply, LookupRequest
+from gateway.domain.problems import CompanyNotFound
+from gateway.domain.rates import Rate
+from tests.builders.openapi import DOCUMENT
+from tests.fakes.gateway import FakeLookups
+from tests.fakes.gateway import gateway as a_gateway
+from tests.fakes.webhook_registry import World
+from tests.fakes.webhooks import Registrar
+
+#: A little less than the request line that aiohttp accepts.
+MAX_QUERY_LENGTH = 8_000
+UNLIMITED = Rate(10**8, 60)
+Served = tuple[str, dict[str, str]]
+
+
+class FoundOrNot(FakeLookups):
+    """Finds a company for every other length of the term."""
+
+    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        if len(request.questions[0].term) % 2:
+            raise CompanyNotFound("no company matches")
+        return await super().find(request, request_id=request_id)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """URL and key of a gateway in a separate thread, since schemathesis blocks."""
+    loop, stop = asyncio.new_event_loop(), asyncio.Event()
+    found: list[Served] = []
+    started = asyncio.Event()
+
+    async def serve() -> None:
+        async with a_gateway(
+            lookups=FoundOrNot(),
+            registrar=Registrar(World(limit=1_000_000)),
+            anonymous_rate=UNLIMITED,
+            key_rate=UNLIMITED,
+        ) as gateway:
+            found.append((str(gateway.client.make_url("/")), gateway.issue()))
+            started.set()
+            await stop.wait()
+
+    thread = Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    asyncio.run_coroutine_threadsafe(started.wait(), loop).result(timeout=60)
+    yield found[0]
+    loop.call_soon_threadsafe(stop.set)
+    thread.join()
+    loop.close()
+
+
+document = schemathesis.openapi.from_dict(DOCUMENT)
+lookups = document.exclude(tag=["Webhooks", "Events", "Keys"]).exclude(
+    path=["/api/batch", "/api/suggest"]
+)
+batches_and_suggestions = document.include(path=["/api/batch", "/api/suggest"])
+webhooks = document.include(tag="Webhooks")
+
+# An OpenAPI document cannot express every rule: that exactly one search is given, a number's length
+# by country, public hosts, past times, a text that is blank once it is trimmed. A request that fits
+# the schemas may rightly be rejected, hence `positive_data_acceptance` is excluded.
+
+
+@lookups.parametrize()
+def test_lookups_match_the_document(case: Any, served: Served) -> None:
+    excluded = [positive_data_acceptance]
+    if case.query.get("format") == "xml":
+        excluded.append(content_type_conformance)  # XML is described in words
+
+    case.call_and_validate(base_url=served[0], excluded_checks=excluded)
+
+
+@batches_and_suggestions.parametrize()
+def test_batches_and_suggestions_match_the_document(case: Any, served: Served) -> None:
+    url, key = served
+    # Longer request lines never reach the handler.
+    assume(len(urlencode(case.query or {}, doseq=True)) < MAX_QUERY_LENGTH)
+
+    case.call_and_validate(base_url=url, headers=key, excluded_checks=[positive_data_acceptance])
+
+
+@webhooks.parametrize()
+def test_webhooks_match_the_document(case: Any, served: Served) -> None:
+    url, key = served
+
+    case.call_and_validate(base_url=url, headers=key, excluded_checks=[positive_data_acceptance])

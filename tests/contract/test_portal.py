@@ -1,0 +1,246 @@
+"""Every page of the portal: sessions, forms, headers and errors."""
+
+import base64
+import json
+import time
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+import pytest
+from cryptography.fernet import Fernet
+
+from tests.fakes.portal import KEY, SESSION_KEY, Portal
+from tests.fakes.portal import portal as a_portal
+
+EVENT = {
+    "id": "e1",
+    "type": "company.updated",
+    "occurred_at": "2026-03-02T12:00:00Z",
+    "country": "dk",
+    "vat": "12345674",
+    "revision": 2,
+    "data": {"company": None, "changes": [{"field": "name", "old": "<b>", "new": "New"}]},
+}
+
+
+@pytest.fixture
+async def portal() -> AsyncIterator[Portal]:
+    async with a_portal() as portal:
+        yield portal
+
+
+@pytest.fixture
+async def signed_in(portal: Portal) -> Portal:
+    await portal.sign_in()
+    return portal
+
+
+@pytest.mark.parametrize("path", ["/", "/sign-in", "/nothing", "/static/portal.css", "/webhooks"])
+async def test_every_answer_has_the_headers_that_protect_it(portal: Portal, path: str) -> None:
+    response = await portal.get(path)
+
+    policy = response.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["X-Request-Id"] == "request-1"
+    assert "aiohttp" not in response.headers["Server"]
+
+
+@pytest.mark.parametrize("path", ["/", "/webhooks", "/events", "/companies/dk/12345674"])
+async def test_a_page_needs_a_key_and_leads_back_after_the_sign_in(
+    portal: Portal, path: str
+) -> None:
+    response = await portal.get(path)
+
+    assert response.status == 303
+    assert response.headers["Location"].startswith("/sign-in")
+    signed_in = await portal.sign_in(next=path)
+    assert signed_in.headers["Location"] == path
+
+
+async def test_a_script_without_a_session_gets_401(portal: Portal) -> None:
+    response = await portal.get("/suggest?q=a", headers={"Accept": "application/json"})
+
+    assert response.status == 401
+
+
+@pytest.mark.parametrize("key", ["another.key", "", "nøgle", "two words"])
+async def test_a_bad_key_is_refused(portal: Portal, key: str) -> None:
+    response = await portal.sign_in(key)
+
+    assert response.status == 401
+    assert "not valid" in await response.text()
+    assert (await portal.get("/webhooks")).status == 303
+
+
+async def test_the_key_is_neither_in_a_page_nor_readable_in_the_cookie(signed_in: Portal) -> None:
+    page = await signed_in.get("/")
+    cookies = [morsel.value for morsel in signed_in.client.session.cookie_jar]
+
+    assert KEY not in await page.text()
+    assert cookies
+    assert all("secret" not in str(base64.urlsafe_b64decode(cookie)) for cookie in cookies)
+    assert page.headers["Cache-Control"] == "no-store"
+
+
+async def test_the_cookie_is_for_this_site_and_not_for_scripts() -> None:
+    async with a_portal(is_secure=True) as portal:
+        response = await portal.get("/sign-in")
+
+    cookie = response.headers["Set-Cookie"]
+    assert cookie.startswith("__Host-portal=")
+    assert {"HttpOnly", "Secure", "SameSite=Lax", "Path=/"} <= set(cookie.split("; "))
+    assert "Strict-Transport-Security" in response.headers
+
+
+@pytest.mark.parametrize("next_", ["https://evil.example", "//evil.example", "/\\evil.example", ""])
+async def test_a_sign_in_leads_to_no_other_site(portal: Portal, next_: str) -> None:
+    response = await portal.sign_in(next=next_)
+
+    assert response.headers["Location"] == "/"
+
+
+async def test_signing_out_ends_the_session(signed_in: Portal) -> None:
+    await signed_in.post("/sign-out")
+
+    assert (await signed_in.get("/webhooks")).status == 303
+
+
+async def test_a_session_ends_with_its_lifetime() -> None:
+    async with a_portal(lifetime=timedelta(seconds=-1)) as portal:
+        await portal.sign_in()
+
+        assert (await portal.get("/")).headers["Location"] == "/sign-in"
+
+
+async def test_an_older_session_key_still_reads_and_the_newest_writes() -> None:
+    newest = base64.b64encode(b"n" * 32).decode()
+    content = {"created": int(time.time()), "session": {"key": KEY, "name": "acme", "seen": 0}}
+    old = Fernet(base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY)))
+    cookie = old.encrypt(json.dumps(content).encode()).decode()
+
+    async with a_portal(session_keys=f"{newest},{SESSION_KEY}") as portal:
+        response = await portal.get("/", headers={"Cookie": f"portal={cookie}"})
+
+    assert response.status == 200
+    renewed = response.cookies["portal"].value
+    assert Fernet(base64.urlsafe_b64encode(b"n" * 32)).decrypt(renewed.encode())
+
+
+async def test_the_key_in_use_is_shown_with_its_rate_and_expiry(signed_in: Portal) -> None:
+    text = await (await signed_in.get("/key")).text()
+
+    assert "1,200 requests in 60 s" in text
+    assert "1,199" in text
+    assert "never" in text
+    assert KEY not in text
+
+
+async def test_events_begin_with_the_most_recent(signed_in: Portal) -> None:
+    page = {"events": [], "cursor": "000000000000", "has_more": False}
+    signed_in.api.answers["/api/events"] = (200, page)
+
+    response = await signed_in.get("/events")
+
+    assert response.status == 200
+    assert "after=recent" in signed_in.api.queries
+
+
+async def test_an_idle_session_ends(portal: Portal) -> None:
+    content = {"created": int(time.time()), "session": {"key": KEY, "name": "acme", "seen": 0}}
+    fernet = Fernet(base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY)))
+    old = int(time.time() - timedelta(minutes=31).total_seconds())
+    cookie = fernet.encrypt_at_time(json.dumps(content).encode(), old).decode()
+
+    response = await portal.get("/", headers={"Cookie": f"portal={cookie}"})
+
+    assert response.headers["Location"] == "/sign-in"
+
+
+@pytest.mark.parametrize(
+    "fields, headers",
+    [
+        ({"csrf": "made up"}, {}),
+        ({"csrf": ""}, {}),
+        ({}, {"Sec-Fetch-Site": "cross-site"}),
+        ({}, {"Sec-Fetch-Site": "same-site"}),
+    ],
+    ids=["another token", "no token", "another site", "a neighbour"],
+)
+async def test_a_form_of_another_page_does_nothing(
+    signed_in: Portal, fields: dict[str, str], headers: dict[str, str]
+) -> None:
+    await signed_in.post("/webhooks/wh_1/delete", fields, headers=headers)
+
+    assert not [method for method, _, _ in signed_in.api.requests if method == "DELETE"]
+
+
+@pytest.mark.parametrize(
+    "status, code, shown",
+    [
+        (403, "forbidden", "Your key may not do this"),
+        (404, "webhook_not_found", "Not found"),
+        (429, "rate_limited", "Too many requests"),
+        (500, "internal_error", "Not possible"),
+        (503, "service_unavailable", "Unavailable for the moment"),
+    ],
+)
+async def test_a_problem_of_the_api_is_a_page(
+    signed_in: Portal, status: int, code: str, shown: str
+) -> None:
+    signed_in.api.fail("/api/webhooks", status, code)
+
+    response = await signed_in.get("/webhooks")
+
+    assert shown in await response.text()
+    assert response.status == (502 if status == 500 else status)
+
+
+async def test_a_key_that_is_revoked_ends_the_session(signed_in: Portal) -> None:
+    signed_in.api.fail("/api/webhooks", 401, "unauthorized")
+
+    response = await signed_in.get("/webhooks")
+
+    assert response.headers["Location"] == "/sign-in?ended=key"
+    assert (await signed_in.get("/")).status == 303
+
+
+async def test_an_answer_that_is_not_the_apis_is_a_page(signed_in: Portal) -> None:
+    signed_in.api.answers["/api/webhooks"] = (200, {"unexpected": True})
+
+    response = await signed_in.get("/webhooks")
+
+    assert response.status == 502
+    assert "does not understand" in await response.text()
+
+
+async def test_the_api_gets_the_address_of_the_browser(signed_in: Portal) -> None:
+    await signed_in.get("/webhooks", headers={"X-Forwarded-For": "198.51.100.7"})
+
+    _, _, headers = signed_in.api.requests[-1]
+    assert headers["X-Forwarded-For"] == "198.51.100.7, 127.0.0.1"
+
+
+async def test_live_events_are_parts_of_the_page_and_each_page_has_its_cursor(
+    signed_in: Portal,
+) -> None:
+    page = {"events": [EVENT], "cursor": "c2", "has_more": False}
+    signed_in.api.answers["/api/events"] = (200, page)
+
+    async with signed_in.client.get("/events/live?after=c1") as stream:
+        retry = await stream.content.readuntil(b"\n\n")
+        data = await stream.content.readuntil(b"\n\n")
+        cursor = await stream.content.readuntil(b"\n\n")
+
+    assert stream.headers["Content-Type"] == "text/event-stream"
+    assert retry.startswith(b"retry:")
+    assert "&lt;b&gt;" in json.loads(data.removeprefix(b"data: "))
+    assert cursor == b"id: c2\n\n"
+
+
+async def test_live_pages_beyond_the_limit_are_refused() -> None:
+    async with a_portal(live_readers=0) as portal:
+        await portal.sign_in()
+
+        assert (await portal.get("/events/live")).status == 503

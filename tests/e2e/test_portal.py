@@ -1,0 +1,313 @@
+"""The portal in a browser, against the whole system."""
+
+import os
+from collections.abc import AsyncIterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, ViewportSize, expect
+
+from company_registry import verify
+from tests.browsing import chromium
+from tests.browsing.portal import DESKTOP, PHONE, Portal, opened
+from tests.delivery.receiver import Receiver
+from tests.e2e.conftest import Running
+from tests.e2e.register import Register, an_entity
+
+pytestmark = pytest.mark.e2e
+
+#: Folder for the guide's pictures, if they are to be made: docs/portal.
+PICTURES = os.environ.get("PICTURES")
+GUIDE = (Path(__file__).parents[2] / "docs" / "portal.md").read_text()
+
+#: A name and a description that would act on a page that is not careful.
+HOSTILE = """<script>alert(1)</script>"'><img src=x onerror=alert(1)>{{7*7}}</title>"""
+
+_NUMBERS = count(1)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def key(running: Running) -> str:
+    """The key of an owner of its own."""
+    return running.issue_key(f"portal-{next(_NUMBERS)}")
+
+
+@pytest.fixture
+async def portal(browser: Browser, portal_url: str, key: str) -> AsyncIterator[Portal]:
+    """A browser that is signed in; at the end nothing of it was injected or went wrong."""
+    portal = await opened(browser, portal_url)
+    await portal.sign_in(key)
+    await expect(portal.heading("Find a company")).to_be_visible()
+    yield portal
+    assert portal.errors == []
+    assert portal.dialogs == []
+
+
+async def test_a_company_is_found_by_keyboard_in_the_suggestions(portal: Portal) -> None:
+    box = portal.page.get_by_role("combobox", name="Name, number")
+    await box.press_sequentially("prøvefabrikken n")
+
+    option = portal.page.get_by_role("option").first
+    await expect(option).to_contain_text("PRØVEFABRIKKEN NORGE AS")
+    await box.press("ArrowDown")
+    await expect(option).to_have_attribute("aria-selected", "true")
+    await box.press("Enter")
+
+    await expect(portal.heading("PRØVEFABRIKKEN NORGE AS")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "pasted, name",
+    [
+        ("DK 12 34 56 74", "Prøvefabrikken ApS"),
+        ("+45 12 34 56 78", "Prøvefabrikken ApS"),
+        ("0184:12345674", "Prøvefabrikken ApS"),
+        ("NO 310 345 679 MVA", "PRØVEFABRIKKEN NORGE AS"),
+    ],
+)
+async def test_a_pasted_identifier_leads_to_its_company(
+    portal: Portal, pasted: str, name: str
+) -> None:
+    await portal.search_box.fill(pasted)
+    await portal.press("Search")
+
+    await expect(portal.heading(name)).to_be_visible()
+
+
+async def test_a_name_shows_the_best_company_of_each_register_and_others(portal: Portal) -> None:
+    await portal.go("/?q=prøvefabrikken")
+
+    results = portal.page.locator(".result h3")
+    await expect(results).to_have_count(2)
+    await expect(portal.page.get_by_text("Others that match").first).to_be_visible()
+    await portal.go("/?q=qqqqqqqqzzzz&country=dk")
+    await expect(portal.heading("No company matches")).to_be_visible()
+
+
+async def test_a_company_has_its_facts_owners_units_and_documents(portal: Portal) -> None:
+    await portal.go("/companies/dk/12345674")
+
+    page = portal.page
+    await expect(page.get_by_text("Prøvevej 43, 3., 1112 København K").first).to_be_visible()
+    await expect(page.get_by_role("link", name="Prøvefabrikken Holding ApS").first).to_be_visible()
+    await expect(page.locator("svg.chain .box")).not_to_have_count(0)
+    await expect(page.get_by_text("0088:5790000000005")).to_be_visible()
+    document = await page.request.get(f"{portal.url}/companies/dk/12345674.json")
+    assert (await document.json())["name"] == "Prøvefabrikken ApS"
+    document = await page.request.get(f"{portal.url}/companies/dk/12345674.xml")
+    assert "<name>Prøvefabrikken ApS</name>" in await document.text()
+
+
+async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
+    portal: Portal, register: Register, receiver: Receiver
+) -> None:
+    number = "310987001"
+    await register.load("no-enheter", an_entity(number, "PRØVEPORTALEN AS"))
+    await portal.go(f"/companies/no/{number}")
+    await portal.press("Subscribe to changes")
+    secret = await portal.create_webhook(receiver.url("/portal"), description="My company")
+    await portal.press("Go to the webhook")
+    webhook = portal.page.url.removeprefix(portal.url)
+    await portal.go(f"/events?companies=no:{number}")
+    await expect(portal.page.get_by_text("Live", exact=True)).to_be_visible()
+
+    await register.load("no-enheter", an_entity(number, "NYE PRØVEPORTALEN AS"))
+
+    event = portal.page.locator("#events .event").first
+    await expect(event).to_contain_text("company.updated")
+    await expect(event.locator(".old").first).to_have_text("PRØVEPORTALEN AS")
+    await expect(event.locator(".new").first).to_have_text("NYE PRØVEPORTALEN AS")
+    delivery = await receiver.next("/portal")
+    verify(delivery.headers, delivery.body, secret)
+    await portal.go(f"{webhook}/deliveries")
+    await portal.page.locator("tbody td a").first.click()
+    await expect(portal.page.locator("#body-text")).to_contain_text('"NYE PRØVEPORTALEN AS"')
+    await portal.press("Retry now")
+    await receiver.next("/portal", number=2)
+    await portal.go(f"/companies/no/{number}")
+    await expect(portal.page.locator("#history ~ .events .event")).not_to_have_count(0)
+
+
+async def test_a_webhook_is_edited_tested_rotated_disabled_enabled_recovered_and_deleted(
+    portal: Portal, receiver: Receiver
+) -> None:
+    page = portal.page
+    await portal.go("/webhooks/new")
+    secret = await portal.create_webhook(receiver.url("/managed"), description="Managed")
+    await portal.press("Go to the webhook")
+    await portal.press("Send")
+    await expect(page.get_by_role("status").first).to_contain_text("A test is on its way")
+    delivery = await receiver.next("/managed")
+    verify(delivery.headers, delivery.body, secret)
+
+    await portal.press("Edit")
+    await page.get_by_label("Description").fill("Renamed")
+    await page.get_by_label("Denmark").check()
+    await portal.press("Save")
+    await expect(portal.heading("Renamed")).to_be_visible()
+    await portal.press("Rotate the secret")
+    assert await page.locator("#secret").inner_text() != secret
+    await portal.press("Go to the webhook")
+    await portal.press("Disable")
+    await expect(page.get_by_text("Disabled", exact=True).first).to_be_visible()
+    await portal.press("Enable")
+    await page.get_by_label("Recover from (UTC)").fill("2026-11-01T00:00")
+    await portal.press("Recover")
+    await portal.press("Delete …")
+    await portal.press("Delete")
+
+    await expect(portal.heading("No webhooks yet")).to_be_visible()
+
+
+async def test_an_invalid_webhook_is_refused_beside_its_fields(portal: Portal) -> None:
+    await portal.go("/webhooks/new")
+    url = portal.page.get_by_label("URL", exact=True)
+    await url.fill("http://example.com/")
+    await portal.page.get_by_label("Companies").fill("se:1")
+    await portal.press("Create the webhook")
+
+    await expect(portal.page.locator("#url-fault")).to_contain_text("https://")
+    await expect(portal.page.locator("#companies-fault")).to_be_visible()
+    await expect(url).to_have_attribute("aria-invalid", "true")
+    await expect(url).to_have_value("http://example.com/")
+
+
+async def test_nothing_of_a_hostile_name_or_url_acts(
+    portal: Portal, register: Register, receiver: Receiver
+) -> None:
+    number, page = "310987002", portal.page
+    await register.load("no-enheter", an_entity(number, f"PRØVEONDSKAB {HOSTILE}"))
+    await portal.go(f"/companies/no/{number}")
+    await expect(page.locator("h1")).to_contain_text("<script>alert(1)</script>")
+    await portal.press("Subscribe to changes")
+    await portal.create_webhook(receiver.url("/%22%3E%3Cscript%3Ealert(1)"), description=HOSTILE)
+    await portal.press("Go to the webhook")
+    await expect(page.locator("h1")).to_contain_text("{{7*7}}")
+    await portal.go(f"/events?companies=no:{number}")
+    await expect(page.get_by_text("Live", exact=True)).to_be_visible()
+    await register.load("no-enheter", an_entity(number, f"PRØVEONDSKAP {HOSTILE}"))
+    await expect(page.locator("#events .event")).not_to_have_count(0)
+    for path in (
+        "/",
+        "/webhooks",
+        f"/?q={number}",
+        f"/?q=%22%3E{HOSTILE}",
+        "/events?type=%22%3E<b>",
+    ):
+        await portal.go(path)
+    await portal.go("/")
+    await portal.search_box.press_sequentially("prøveonds")
+    await expect(page.get_by_role("option").first).to_contain_text("<img src=x")
+
+    assert await page.locator("img[src='x']").count() == 0
+
+
+async def test_another_owner_sees_nothing_of_the_first(
+    portal: Portal, browser: Browser, running: Running, receiver: Receiver
+) -> None:
+    await portal.go("/webhooks/new")
+    await portal.create_webhook(receiver.url("/first"), description="Of the first")
+    await portal.press("Go to the webhook")
+    other = await opened(browser, portal.url)
+    await other.sign_in(running.issue_key(f"portal-{next(_NUMBERS)}"))
+
+    await other.go("/webhooks")
+    await expect(other.heading("No webhooks yet")).to_be_visible()
+    for path in ("", "/edit", "/delete", "/deliveries"):
+        await other.go(portal.page.url.removeprefix(portal.url) + path)
+        await expect(other.heading("Not found")).to_be_visible()
+
+
+async def test_all_pages_except_the_live_ones_work_without_scripts(
+    browser: Browser, portal_url: str, key: str, receiver: Receiver
+) -> None:
+    portal = await opened(browser, portal_url, java_script_enabled=False)
+    await portal.sign_in(key)
+    await portal.search_box.fill("prøvefabrikken")
+    await portal.press("Search")
+    await portal.page.locator(".result h3 a").first.click()
+    await portal.press("Subscribe to changes")
+    await portal.create_webhook(receiver.url("/plain"), description="Plain")
+    await portal.press("Go to the webhook")
+    await portal.press("Send")
+    await receiver.next("/plain")
+    await portal.go("/events?after=oldest")
+
+    await expect(portal.page.locator("#events .event")).not_to_have_count(0)
+    await portal.sign_out()
+    await expect(portal.heading("Sign in")).to_be_visible()
+
+
+async def test_a_signed_out_user_signs_in_and_returns_to_the_page(portal: Portal, key: str) -> None:
+    await portal.sign_out()
+    await portal.go("/webhooks")
+    await expect(portal.heading("Sign in")).to_be_visible()
+    await portal.page.get_by_label("API key").fill(key)
+    await portal.press("Sign in")
+
+    await expect(portal.heading("No webhooks yet")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+async def test_pages_are_accessible_and_fit_their_window(
+    browser: Browser,
+    portal_url: str,
+    key: str,
+    receiver: Receiver,
+    scheme: str,
+    viewport: ViewportSize,
+) -> None:
+    portal = await opened(
+        browser, portal_url, viewport=viewport, color_scheme=scheme, reduced_motion="reduce"
+    )
+    faults: dict[str, object] = {}
+
+    async def look(name: str) -> None:
+        found = await portal.violations()
+        overflow = await portal.overflow()
+        if found or overflow > 0:
+            faults[name] = (found, overflow)
+        file = f"{name}-{scheme}-{viewport['width']}.png"
+        if PICTURES and f"portal/{file}" in GUIDE:
+            await portal.page.screenshot(path=Path(PICTURES) / file)
+
+    await portal.go("/sign-in")
+    await look("sign-in")
+    await portal.sign_in(key)
+    await portal.search_box.press_sequentially("prøvefab")
+    await expect(portal.page.get_by_role("option")).not_to_have_count(0)
+    await look("search")
+    await portal.go("/?q=prøvefabrikken")
+    await look("results")
+    await portal.go("/companies/dk/12345674")
+    await look("company")
+    await portal.go("/webhooks/new?company=dk:12345674&name=Prøvefabrikken ApS")
+    await look("form")
+    await portal.create_webhook(receiver.url(f"/{scheme}"), description="Prøvefabrikken")
+    await look("secret")
+    await portal.press("Go to the webhook")
+    await portal.press("Send")
+    await receiver.next(f"/{scheme}")
+    await look("webhook")
+    webhook = portal.page.url.removeprefix(portal.url)
+    await portal.go("/webhooks")
+    await look("webhooks")
+    await portal.go(f"{webhook}/deliveries")
+    await expect(portal.page.locator("tbody td a")).not_to_have_count(0)
+    await look("deliveries")
+    await portal.page.locator("tbody td a").first.click()
+    await look("delivery")
+    await portal.go("/events?after=oldest")
+    await look("events")
+    await portal.go("/nothing")
+    await look("error")
+
+    assert faults == {}

@@ -1,0 +1,122 @@
+"""A portal over an API whose responses a test sets."""
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import httpx
+from aiohttp import ClientResponse, CookieJar, web
+from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client import CollectorRegistry
+from pydantic import SecretStr
+
+from portal.adapters.http.application import application
+from portal.adapters.http.context import Dependencies
+from portal.adapters.http.live import LiveReaders
+from portal.adapters.http.metrics import HttpMetrics
+from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.registry import Registries
+
+KEY: Final = "id.secret"
+SESSION_KEY: Final = "c2Vzc2lvbi1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q="
+
+_TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
+
+ME: Final = {
+    "key_id": "id",
+    "name": "tests",
+    "owner": "acme",
+    "scopes": ["lookup"],
+    "created_at": "2026-03-02T12:00:00Z",
+    "expires_at": None,
+    "rate": {"count": 1200, "window_seconds": 60, "remaining": 1199, "reset_seconds": 60},
+}
+
+
+@dataclass
+class Api:
+    """The public API: the answer to each path, and the requests that came."""
+
+    answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
+    #: Parts of the query strings of all of them.
+    queries: list[str] = field(default_factory=list)
+
+    async def handle(self, request: web.Request) -> web.Response:
+        self.queries += request.query_string.split("&")
+        self.requests.append((request.method, request.path, request.headers))
+        if request.headers.get("Authorization") != f"Bearer {KEY}":
+            return _problem(401, "unauthorized")
+        status, body = self.answers.get(request.path, (404, None))
+        return (
+            _problem(404, "not_found") if body is None else web.json_response(body, status=status)
+        )
+
+    def fail(self, path: str, status: int, code: str) -> None:
+        self.answers[path] = (status, {"code": code, "detail": f"it is {code}"})
+
+
+def _problem(status: int, code: str) -> web.Response:
+    return web.json_response({"code": code, "detail": f"it is {code}"}, status=status)
+
+
+@dataclass
+class Portal:
+    """A browser without scripts in front of the portal."""
+
+    client: TestClient[web.Request, web.Application]
+    api: Api
+
+    async def get(self, path: str, **options: Any) -> ClientResponse:
+        return await self.client.get(path, allow_redirects=False, **options)
+
+    async def post(
+        self, path: str, fields: Mapping[str, str] | None = None, **options: Any
+    ) -> ClientResponse:
+        """Sends a form as our pages do, with their token."""
+        form = {"csrf": await self.token(), **(fields or {})}
+        return await self.client.post(path, data=form, allow_redirects=False, **options)
+
+    async def token(self) -> str:
+        page = await self.client.get("/")
+        found = _TOKEN.search(await page.text())
+        assert found is not None
+        return found[1]
+
+    async def sign_in(self, key: str = KEY, **fields: str) -> ClientResponse:
+        return await self.post("/sign-in", {"key": key, **fields})
+
+
+@asynccontextmanager
+async def portal(
+    *,
+    lifetime: timedelta = timedelta(hours=1),
+    is_secure: bool = False,
+    live_readers: int = 5,
+    session_keys: str = SESSION_KEY,
+) -> AsyncIterator[Portal]:
+    api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
+    upstream = web.Application()
+    upstream.router.add_route("*", "/{path:.*}", api.handle)
+    metrics = HttpMetrics(CollectorRegistry())
+    async with TestServer(upstream) as server, httpx.AsyncClient() as http:
+        dependencies = Dependencies(
+            registries=Registries(str(server.make_url("")).rstrip("/"), http, timeout=5),
+            sessions=SessionPolicy(
+                keys=SecretStr(session_keys),
+                is_secure=is_secure,
+                idle_timeout=timedelta(minutes=30),
+                lifetime=lifetime,
+            ),
+            live=LiveReaders(live_readers, metrics),
+            metrics=metrics,
+            clock=lambda: 0.0,
+            new_id=lambda: "request-1",
+        )
+        # The jar takes cookies of an address, and sends none that need HTTPS.
+        jar = CookieJar(unsafe=True)
+        async with TestClient(TestServer(application(dependencies)), cookie_jar=jar) as client:
+            yield Portal(client, api)

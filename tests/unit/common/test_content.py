@@ -1,0 +1,192 @@
+"""Messages of RPC channels, from and to bytes on a socket."""
+
+import asyncio
+from collections.abc import Iterable
+
+import pamqp.frame
+import pytest
+from pamqp import commands
+from pamqp.body import ContentBody
+from pamqp.header import ContentHeader
+
+from common.messaging import frames
+from common.messaging.content import Content, ContentProtocol, MessageReader
+
+TAKEN, OTHER = 2, 3
+FRAME_MAX = 4096
+
+
+def a_delivery(body: bytes, *, channel: int = TAKEN, **properties: object) -> list[bytes]:
+    """The frames of a message as the broker sends it, made by pamqp."""
+    deliver = commands.Basic.Deliver(
+        "consumer", 7, redelivered=False, exchange="", routing_key="queue"
+    )
+    return _message(deliver, body, channel, properties)
+
+
+def a_return(body: bytes, **properties: object) -> list[bytes]:
+    returned = commands.Basic.Return(312, "NO_ROUTE", "rpc", "rpc.lookup.dk")
+    return _message(returned, body, TAKEN, properties)
+
+
+def _message(
+    method: pamqp.frame.FrameTypes, body: bytes, channel: int, properties: dict[str, object]
+) -> list[bytes]:
+    header = ContentHeader(0, len(body), commands.Basic.Properties(**properties))  # type: ignore[arg-type]
+    size = 1000
+    parts = [ContentBody(body[at : at + size]) for at in range(0, len(body), size)]
+    return [pamqp.frame.marshal(frame, channel) for frame in (method, header, *parts)]
+
+
+class Received:
+    """A protocol with one taken channel, and what came of the bytes it received."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.delivered: list[Content] = []
+        self.returned: list[Content] = []
+        self._reader = asyncio.StreamReader()
+        self._protocol = ContentProtocol(self._reader, lambda: self.now)
+        self._protocol.readers[TAKEN] = MessageReader(self.delivered.append, self.returned.append)
+
+    def feed(self, chunks: Iterable[bytes]) -> None:
+        for chunk in chunks:
+            self._protocol.data_received(chunk)
+
+    async def others(self) -> bytes:
+        """The bytes that aiormq got."""
+        self._reader.feed_eof()
+        return await self._reader.read()
+
+
+@pytest.fixture
+async def received() -> Received:
+    return Received()
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000, 2500])
+@pytest.mark.parametrize("chunk", [1, 7, 1000, 100_000])
+async def test_a_message_is_read_from_chunks_of_any_size(
+    received: Received, size: int, chunk: int
+) -> None:
+    body = bytes(index % 251 for index in range(size))
+    stream = b"".join(a_delivery(body, correlation_id="c", reply_to="amq.gen-1"))
+
+    received.feed(stream[at : at + chunk] for at in range(0, len(stream), chunk))
+
+    assert received.delivered == [Content("", "c", "amq.gen-1", body)]
+
+
+async def test_properties_of_other_clients_are_skipped(received: Received) -> None:
+    stream = a_delivery(
+        b"{}",
+        content_type="application/json",
+        content_encoding="identity",
+        headers={"x": 1, "y": "z"},
+        delivery_mode=2,
+        priority=4,
+        correlation_id="id",
+        reply_to="replies",
+        expiration="1800",
+        message_id="m",
+    )
+
+    received.feed(stream)
+
+    [delivered] = received.delivered
+    assert delivered[:4] == ("", "id", "replies", b"{}")
+
+
+async def test_headers_of_other_clients_are_read(received: Received) -> None:
+    received.feed(a_delivery(b"", headers={"a": "é", "b": "", "c": 1, "d": "after"}))
+
+    [delivered] = received.delivered
+    # Up to the first that is not a text.
+    assert frames.texts(delivered.headers) == {"a": "é", "b": ""}
+
+
+async def test_returned_and_delivered_messages_are_distinguished(received: Received) -> None:
+    received.feed([*a_return(b"request", correlation_id="sent"), *a_delivery(b"reply")])
+
+    assert received.returned == [Content("rpc.lookup.dk", "sent", None, b"request")]
+    assert [each.body for each in received.delivered] == [b"reply"]
+
+
+async def test_frames_of_other_channels_and_other_methods_are_left_as_they_are(
+    received: Received,
+) -> None:
+    method, header, body = a_delivery(b"taken")
+    elsewhere = a_delivery(b"elsewhere", channel=OTHER)
+    closed = pamqp.frame.marshal(commands.Channel.Close(404, "NOT_FOUND", 60, 20), TAKEN)
+
+    received.feed([method, elsewhere[0], header, *elsewhere[1:], body, closed])
+
+    assert [each.body for each in received.delivered] == [b"taken"]
+    assert await received.others() == b"".join([*elsewhere, closed])
+
+
+async def test_aiormq_gets_a_heartbeat_for_the_frames_that_it_does_not_see(
+    received: Received,
+) -> None:
+    received.feed(a_delivery(b"taken"))
+    received.now += 5
+    received.feed(a_delivery(b"taken"))
+
+    assert await received.others() == frames.HEARTBEAT
+
+
+@pytest.mark.parametrize("size", [0, 1, FRAME_MAX - 8, FRAME_MAX - 7, 3 * FRAME_MAX])
+def test_a_published_message_reads_as_amqp(size: int) -> None:
+    body = bytes(size)
+
+    stream = frames.publish(
+        TAKEN,
+        "rpc.lookup.dk",
+        body,
+        exchange="rpc",
+        correlation_id="c",
+        reply_to="r",
+        expiration=1800,
+        headers=frames.table({"name": "é", "empty": ""}),
+        mandatory=True,
+        frame_max=FRAME_MAX,
+    )
+    method, header, *parts = _read(stream)
+
+    assert isinstance(method, commands.Basic.Publish)
+    assert (method.exchange, method.routing_key) == ("rpc", "rpc.lookup.dk")
+    assert (method.mandatory, method.immediate) == (True, False)
+    assert isinstance(header, ContentHeader)
+    properties = header.properties
+    assert (properties.correlation_id, properties.reply_to) == ("c", "r")
+    assert (properties.expiration, properties.delivery_mode) == ("1800", 1)
+    assert properties.headers == {"name": "é", "empty": ""}
+    assert b"".join(part.value for part in parts if isinstance(part, ContentBody)) == body
+
+
+def test_headers_that_do_not_fit_into_a_frame_are_left_out() -> None:
+    stream = frames.publish(
+        TAKEN,
+        "rpc.lookup.dk",
+        b"{}",
+        correlation_id="c",
+        headers=frames.table({"long": "x" * FRAME_MAX}),
+        mandatory=True,
+        frame_max=FRAME_MAX,
+    )
+
+    _method, header, _body = _read(stream)
+
+    assert isinstance(header, ContentHeader)
+    assert (header.properties.correlation_id, header.properties.headers) == ("c", None)
+
+
+def _read(stream: bytes) -> list[pamqp.frame.FrameTypes]:
+    """The frames as pamqp reads them, each on the taken channel and no longer than allowed."""
+    found = []
+    while stream:
+        size, channel, frame = pamqp.frame.unmarshal(stream)
+        assert (channel, size <= FRAME_MAX) == (TAKEN, True)
+        found.append(frame)
+        stream = stream[size:]
+    return found

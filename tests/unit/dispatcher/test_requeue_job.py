@@ -1,0 +1,51 @@
+"""The job that requeues overdue deliveries waits after the end of a database outage."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import cast
+
+import pytest
+
+from common.contracts.failures import Unavailable
+from dispatcher.adapters.requeue_job import RequeueJob
+from dispatcher.usecases.overdue import OverdueRequeuer, Requeued
+
+INTERVAL, REST = timedelta(seconds=5), timedelta(seconds=10)
+
+
+@dataclass
+class Passes:
+    """The first pass finds the database unavailable, which its next two probes find, too."""
+
+    clock: float = 0.0
+    passes: list[float] = field(default_factory=list)
+    probes: list[float] = field(default_factory=list)
+
+    async def __call__(self) -> Requeued:
+        self.passes.append(self.clock)
+        if len(self.passes) == 1:
+            raise Unavailable("the database cannot be reached")
+        raise asyncio.CancelledError
+
+    async def probe(self) -> str | None:
+        self.probes.append(self.clock)
+        return "unavailable" if len(self.probes) <= 2 else None
+
+
+async def test_it_rests_from_the_end_of_an_outage_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = Passes()
+
+    async def sleep(seconds: float) -> None:
+        passes.clock += seconds
+
+    monkeypatch.setattr("dispatcher.adapters.requeue_job.asyncio.sleep", sleep)
+    job = RequeueJob(
+        cast(OverdueRequeuer, passes), interval=INTERVAL, rest=REST, database=passes.probe
+    )
+
+    with pytest.raises(asyncio.CancelledError):
+        await job.run()
+
+    assert passes.passes == [5.0, passes.probes[-1] + 10.0]
+    assert passes.probes == [5.0, 5.5, 6.0]
