@@ -1,10 +1,12 @@
 """The whole system with sample registers: real processes, started once for all of these tests."""
 
 import base64
+import secrets
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,10 @@ import aiohttp
 import pymongo
 import pytest
 
+from common.mongo import connected, database
+from gateway.adapters.keys import MongoKeys
+from gateway.domain.keys import PresentedKey, Scope, write_key
+from gateway.usecases.keys import IssueKey
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports
@@ -55,9 +61,11 @@ class Running:
     #: For receivers that the dispatcher trusts.
     certificates: Certificates
 
-    def issue_key(self, owner: str) -> str:
-        """Another key with every scope."""
-        return _issued_key(self.system, owner)
+    async def issue_key(self, owner: str) -> str:
+        """Another key with every scope; without a process of its own, which takes a second."""
+        async with connected(self.system.mongo_url, name="tests") as mongo:
+            issue = IssueKey(MongoKeys(database(mongo, self.names.access)), _new_key, _now)
+            return write_key(await issue(owner=owner, name="tests", scopes=Scope))
 
 
 @pytest.fixture(scope="session")
@@ -132,16 +140,20 @@ def prepared(system: System, registers: dict[str, Path]) -> str:
     for kind, path in registers.items():
         # Forced, because the tests load files of a few records afterwards.
         _demand(system, "lookup", "import", "--force", kind, str(path))
-    key = _issued_key(system, "e2e")
+    scopes = [part for scope in Scope for part in ("--scope", scope)]
+    issue = ("keys", "issue", "--owner", "e2e", "--name", "tests")
+    key = _demand(system, "gateway", *issue, *scopes).strip()
     for service in [system.start(service.module) for service in SERVICES]:
         service.wait_until_ready()
     return key
 
 
-def _issued_key(system: System, owner: str) -> str:
-    scopes = [part for scope in ("lookup", "webhooks", "events") for part in ("--scope", scope)]
-    issue = ("keys", "issue", "--owner", owner, "--name", "tests")
-    return _demand(system, "gateway", *issue, *scopes).strip()
+def _new_key() -> PresentedKey:
+    return PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _demand(system: System, module: str, *arguments: str) -> str:
@@ -184,8 +196,9 @@ async def client(running: Running) -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 async def owner(running: Running) -> AsyncIterator[Client]:
-    """A client that has no webhooks when the test begins, nor after it."""
-    async with client_with(running.key, running.system.base_url) as client:
+    """A client of an owner of its own, who hears nothing of another test's webhooks."""
+    key = await running.issue_key(f"owner-{uuid.uuid4().hex}")
+    async with client_with(key, running.system.base_url) as client:
         yield client
         for webhook in (await client.demand("GET"))["webhooks"]:
             await client.demand("DELETE", f"/{webhook['id']}")

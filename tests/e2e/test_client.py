@@ -45,7 +45,7 @@ COMMAND = str(Path(sys.executable).with_name("company-registry"))
 @pytest.fixture
 async def registry(running: Running) -> AsyncIterator[AsyncClient]:
     """A client of an owner of its own."""
-    async with AsyncClient(running.system.base_url, running.issue_key("client")) as registry:
+    async with AsyncClient(running.system.base_url, await running.issue_key("client")) as registry:
         yield registry
         for webhook in await registry.list_webhooks():
             await registry.delete_webhook(webhook.id)
@@ -254,7 +254,7 @@ class TestCommand:
     async def test_a_webhook_is_created_shown_tested_and_deleted(
         self, running: Running, receiver: Receiver
     ) -> None:
-        key = running.issue_key("command")
+        key = await running.issue_key("command")
 
         async def command(*arguments: str) -> subprocess.CompletedProcess[str]:
             return await asyncio.to_thread(self.run, running, *arguments, key=key)
@@ -272,10 +272,10 @@ class TestCommand:
         assert deleted.returncode == 0
         assert json.loads(left.stdout) == []
 
-    def test_a_webhook_has_every_filter_and_the_headers_that_were_given(
+    async def test_a_webhook_has_every_filter_and_the_headers_that_were_given(
         self, running: Running
     ) -> None:
-        key = running.issue_key("filters")
+        key = await running.issue_key("filters")
         create = ("--json", "webhooks", "create", "https://localhost:8443/")
         filters = "--country no --form AS --industry 62 --industry 41.2 --municipality Oslo"
         options = (*filters.split(), "--field", "address", "--header", "X-Tenant: 7")

@@ -34,9 +34,9 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture
-def key(running: Running) -> str:
+async def key(running: Running) -> str:
     """The key of an owner of its own."""
-    return running.issue_key(f"portal-{next(_NUMBERS)}")
+    return await running.issue_key(f"portal-{next(_NUMBERS)}")
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ async def test_another_owner_sees_nothing_of_the_first(
     await portal.create_webhook(receiver.url("/first"), description="Of the first")
     await portal.press("Go to the webhook")
     other = await opened(browser, portal.url)
-    await other.sign_in(running.issue_key(f"portal-{next(_NUMBERS)}"))
+    await other.sign_in(await running.issue_key(f"portal-{next(_NUMBERS)}"))
 
     await other.go("/webhooks")
     await expect(other.heading("No webhooks yet")).to_be_visible()
