@@ -77,7 +77,8 @@ def _plain_aio_pika(location: Location) -> Mapping[str, Sequence[str]]:
 
 def _one_message_each(_location: Location) -> Mapping[str, Sequence[str]]:
     run = [sys.executable, "-m", "bench.peers.one_message_each"]
-    return {"one each, lookup": [*run, "lookup"], "one each, gateway": [*run, "gateway"]}
+    services = ("lookup", "gateway")
+    return {f"one each, {service}": [*run, service, "serve"] for service in services}
 
 
 PEERS = (
