@@ -1,9 +1,18 @@
-"""The ports of ingest in memory: the register's writer, digests and load states."""
+"""The ports of ingest in memory: the register, load states, cursors and leases."""
 
 import pickle
-from collections.abc import Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
@@ -12,6 +21,7 @@ from lookup.ingest.apply import Conflict, Stored, identity
 from lookup.ingest.changes import removal
 from lookup.ingest.digests import Part
 from lookup.ingest.events import OutboxEvent, events_of_change
+from lookup.ingest.feeds import Cursor
 from lookup.ingest.load_states import FileOrigin
 from lookup.ingest.planning.states import (
     CompanyState,
@@ -21,8 +31,8 @@ from lookup.ingest.planning.states import (
     Plan,
     UnitState,
 )
-from lookup.ingest.records import RawDocument, Record, Rejected
-from lookup.ingest.register_source import Parser
+from lookup.ingest.records import RawDocument, Record, Rejected, SourceVersion
+from lookup.ingest.register_source import Parser, RegisterSource
 
 K = TypeVar("K", bound=Hashable)
 S = TypeVar("S", CompanyState, UnitState, ParticipantState)
@@ -198,6 +208,74 @@ class FakeLoadStates:
         self.loaded[source] = at
         if whole is not None:
             self.whole[source, whole] = counts["read"]
+
+
+@dataclass
+class FakeCursors:
+    """`Cursors`."""
+
+    cursors: dict[str, Cursor] = field(default_factory=dict)
+
+    async def read(self, source: str) -> Cursor | None:
+        return self.cursors.get(source)
+
+    async def move(self, source: str, cursor: Cursor) -> Cursor:
+        stored = self.cursors.get(source)
+        if cursor.revision != (0 if stored is None else stored.revision):
+            raise Conflict
+        self.cursors[source] = replace(cursor, revision=cursor.revision + 1)
+        return self.cursors[source]
+
+
+@dataclass
+class FakeLeases:
+    """`Leases`; several holders share one `held`."""
+
+    holder: str
+    now: Callable[[], datetime]
+    #: Holder and end of each lease, by job.
+    held: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+
+    async def take(self, job: str, *, span: timedelta) -> bool:
+        now = self.now()
+        holder, until = self.held.get(job, (self.holder, now))
+        if holder != self.holder and until >= now:
+            return False
+        self.held[job] = (self.holder, now + span)
+        return True
+
+    async def give_up(self, job: str) -> None:
+        if job in self.held and self.held[job][0] == self.holder:
+            del self.held[job]
+
+
+@dataclass
+class FakeKeys:
+    """`StoredKeys` of a fake writer's records."""
+
+    writer: FakeRegisterWriter
+
+    async def of(self, source: RegisterSource, *, until: datetime) -> AsyncIterator[Sequence[str]]:
+        versions: Mapping[str, SourceVersion | None]
+        match source.part:
+            case Part.COMPANY:
+                versions = {key: one.version for key, one in self.writer.companies.items()}
+            case Part.OWNERS:
+                versions = {
+                    key: one.owners_version
+                    for key, one in self.writer.companies.items()
+                    if one.owners not in {None, b"[]"}
+                }
+            case Part.UNIT:
+                versions = {key: one.version for key, one in self.writer.units.items()}
+            case Part.PARTICIPANT:
+                versions = {key: one.version for key, one in self.writer.participants.items()}
+        country = "" if source.country is None else f"{source.country}:"
+        yield [
+            key
+            for key, version in versions.items()
+            if version is not None and version.at <= until and key.startswith(country)
+        ]
 
 
 def a_document(record: Stored, digest: bytes | None = None) -> RawDocument:

@@ -21,10 +21,11 @@ from common.mongo import Database, connected
 from common.mongo import database as named_database
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.leases import Leases
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
 from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
 from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.ingest.sources import Leases
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
@@ -87,7 +88,7 @@ def publishing(register: Database, bus: object) -> PublishOutbox:
     return PublishOutbox(outbox, bus, FakeNotifier(), lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
 
 
-def working(register: Database, bus: object, leases: object, *, number: int = 1) -> OutboxWorker:
+def working(register: Database, bus: object, leases: Leases, *, number: int = 1) -> OutboxWorker:
     stored = StoredEvents(
         StoredOutbox(register, retention=RETENTION),
         StoredUnconfirmedEvents(register, receipt_timeout=TIMEOUT),
@@ -104,7 +105,7 @@ def working(register: Database, bus: object, leases: object, *, number: int = 1)
         publishing(register, bus),
         confirm,
         stored,
-        leases,  # type: ignore[arg-type]
+        leases,
         random=Random(number),
         now=lambda: NOON,
     )
@@ -200,7 +201,7 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
 async def test_of_two_processes_one_publishes_and_the_other_takes_over(register: Database) -> None:
     buses = [RecordingBus(), RecordingBus()]
     workers = [
-        working(register, bus, Leases(register, holder=f"process-{number}"), number=number)
+        working(register, bus, StoredLeases(register, holder=f"process-{number}"), number=number)
         for number, bus in enumerate(buses)
     ]
     async with beside(workers[1].run()):
@@ -231,7 +232,7 @@ class ShortLease:
             self.lost.set()
         return self.taken == 1
 
-    async def give_up(self, _: str) -> None: ...
+    async def give_up(self, *_: object) -> None: ...
 
 
 async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: Database) -> None:

@@ -8,7 +8,6 @@ from itertools import islice
 import orjson
 import pytest
 
-from lookup.ingest.apply import Conflict
 from lookup.ingest.passes import Outcome, follow
 from lookup.ingest.register_source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
@@ -41,27 +40,6 @@ async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
     result = await replace(world.wiring, holder="another").passes(NO_ENTITIES).once()
 
     assert result.outcome is Outcome.DONE
-
-
-async def test_a_cursor_moved_by_another_sync_is_not_moved_back(world: World) -> None:
-    await world.sync(NO_ENTITIES)
-    slow = await world.cursor(NO_ENTITIES)
-    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
-    await world.sync(NO_ENTITIES)
-
-    with pytest.raises(Conflict):
-        await world.wiring.cursors.move(NO_ENTITIES.name, slow)
-
-    update = world.registers.no.entities.updates[-1]["oppdateringsid"]
-    assert (await world.cursor(NO_ENTITIES)).position.sequence == update
-
-
-async def test_two_syncs_that_start_together_share_one_cursor(world: World) -> None:
-    await world.sync(NO_ENTITIES)
-    begun = replace(await world.cursor(NO_ENTITIES), revision=0)
-
-    with pytest.raises(Conflict):
-        await world.wiring.cursors.move(NO_ENTITIES.name, begun)
 
 
 @pytest.mark.parametrize("kind", NORWAY)

@@ -45,7 +45,9 @@ class Clock:
 
 
 @dataclass
-class World:
+class Synchronised:
+    """Registers over HTTP, and the sync that follows them into any stores."""
+
     served: Served
     wiring: SyncDependencies
     clock: Clock
@@ -54,25 +56,8 @@ class World:
     def registers(self) -> Registers:
         return self.served.registers
 
-    @property
-    def database(self) -> Database:
-        return self.wiring.register
-
     async def sync(self, *kinds: RegisterSource) -> list[Result]:
         return [await self.wiring.passes(kind).once() for kind in kinds]
-
-    async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
-        """The public record as stored."""
-        return await self._core("companies", f"{country}:{number}")
-
-    async def stored_unit(self, number: str, *, country: str = "no") -> dict[str, Any]:
-        return await self._core("production_units", f"{country}:{number}")
-
-    async def _core(self, collection: str, key: str) -> dict[str, Any]:
-        found = await self.database[collection].find_one({"_id": key})
-        assert found is not None
-        core: dict[str, Any] = orjson.loads(found["core"])
-        return core
 
     async def cursor(self, kind: RegisterSource) -> Cursor:
         found = await self.wiring.cursors.read(kind.name)
@@ -84,10 +69,6 @@ class World:
         cursor = await self.cursor(kind)
         start = Position(START - timedelta(days=1))
         await self.wiring.cursors.move(kind.name, replace(cursor, position=start))
-
-    async def rewind_to_the_file(self, kind: RegisterSource) -> None:
-        """Restarts the source: its whole file is read again."""
-        await self.database["cursors"].delete_one({"_id": kind.name})
 
     async def reconcile_next_time(self, *kinds: RegisterSource) -> None:
         for kind in kinds:
@@ -112,6 +93,31 @@ class World:
         for section in (self.registers.no.entities, self.registers.no.units):
             section.updates.clear()
         self.registers.no.role_events.clear()
+
+
+class World(Synchronised):
+    """Synchronised with a database."""
+
+    @property
+    def database(self) -> Database:
+        return self.wiring.register
+
+    async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
+        """The public record as stored."""
+        return await self._core("companies", f"{country}:{number}")
+
+    async def stored_unit(self, number: str, *, country: str = "no") -> dict[str, Any]:
+        return await self._core("production_units", f"{country}:{number}")
+
+    async def _core(self, collection: str, key: str) -> dict[str, Any]:
+        found = await self.database[collection].find_one({"_id": key})
+        assert found is not None
+        core: dict[str, Any] = orjson.loads(found["core"])
+        return core
+
+    async def rewind_to_the_file(self, kind: RegisterSource) -> None:
+        """Restarts the source: its whole file is read again."""
+        await self.database["cursors"].delete_one({"_id": kind.name})
 
     async def contents(self) -> dict[str, Any]:
         """All that is stored of the registers, for comparing."""

@@ -36,7 +36,7 @@ from common.mongo import (
 )
 from common.runtime.health import Health, Required
 from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.leases import Leases
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.outbox import (
     StoredOutbox,
     StoredOwnerEvents,
@@ -169,7 +169,7 @@ def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
         PublishOutbox(stored.outbox, bus, notifier, now, timeout),
         ConfirmEvents(stored.unconfirmed, receipts, bus, queue, now, timeout),
         stored,
-        Leases(register, holder=_new_id()),
+        StoredLeases(register, holder=_new_id()),
         random=random,
         now=now,
     )

@@ -21,9 +21,9 @@ from common.runtime import tracing
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.leases import Leases
 from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents
 from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
+from lookup.ingest.sources import Leases
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)

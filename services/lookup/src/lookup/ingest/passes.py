@@ -10,9 +10,8 @@ from enum import Enum
 from common.contracts.failures import Unavailable
 from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor
-from lookup.ingest.leases import Leases
 from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.sources import Cursors, RegisterFault, RegisterUnavailable
+from lookup.ingest.sources import Cursors, Leases, RegisterFault, RegisterUnavailable
 from lookup.ingest.tally import Tally
 
 #: Renewals per lease duration.

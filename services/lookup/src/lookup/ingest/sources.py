@@ -54,6 +54,16 @@ class Cursors(Protocol):
         """
 
 
+class Leases(Protocol):
+    """Leases of jobs for one of several processes. Every method may raise `Unavailable`."""
+
+    async def take(self, job: str, *, span: timedelta) -> bool:
+        """Takes or renews the lease for `span` from now; False while another process holds it."""
+
+    async def give_up(self, job: str) -> None:
+        """Releases the lease, so that another process can acquire it immediately."""
+
+
 class StoredKeys(Protocol):
     """The keys of stored records. Every method may raise `Unavailable`."""
 

@@ -18,7 +18,7 @@ from lookup.ingest.companies_first import CompaniesFirst, Records, no_preparatio
 from lookup.ingest.cursors import StoredCursors
 from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.http_client import RegisterClient, RetryPolicy
-from lookup.ingest.leases import Leases
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.load import LoadFile
 from lookup.ingest.load_states import FileOrigin, LoadStates, StoredLoadStates
 from lookup.ingest.pass_telemetry import PassTelemetry
@@ -26,7 +26,7 @@ from lookup.ingest.passes import FAILURES, Passes
 from lookup.ingest.read import ReadDocuments, Reader
 from lookup.ingest.register_settings import RegisterSettings
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors
+from lookup.ingest.sources import Cursors, Leases, StoredKeys
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.stored_keys import MongoKeys
 from lookup.ingest.tally import Tally
@@ -118,14 +118,14 @@ class SyncDependencies:
         return ApplyRecords(self.writer, self.now, waits)
 
     @property
-    def keys(self) -> MongoKeys:
+    def keys(self) -> StoredKeys:
         return MongoKeys(self.register)
 
-    # Stores that passes write to; tests wrap them.
+    # Stores that passes write to; tests wrap and replace them.
 
     @property
     def leases(self) -> Leases:
-        return Leases(self.register, holder=self.holder)
+        return StoredLeases(self.register, holder=self.holder)
 
     @property
     def writer(self) -> RegisterWriter:

@@ -1,0 +1,94 @@
+"""Syncs that are killed and run again: what has happened before each."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lookup.ingest.passes import Outcome
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
+from lookup.registers.table import sources
+from register_samples.server import Access
+from register_samples.server.norwegian import innehaver
+from tests.syncing.crashing import CrashingSync, Steps
+from tests.syncing.world import NORWAY, Synchronised
+
+#: Longer than the Peppol Directory is left alone after a download that came to nothing.
+LATER = timedelta(hours=9)
+#: Far more than there are; a story without an end would be a fault of the test.
+MAX_STEPS = 200
+#: Of the registers and the sync: small, and a download whenever a killed sync needs one again.
+SETTINGS: dict[str, Any] = {
+    "companies": 20,
+    "access": Access(downloads_a_day=MAX_STEPS),
+    "sync_page_size": 8,
+    "peppol_max_downloads_per_day": MAX_STEPS,
+}
+
+
+async def first_of_all(_world: Synchronised) -> None:
+    """Nothing is stored yet."""
+
+
+async def a_day_later(world: Synchronised) -> None:
+    """All was synced, and then the registers went on."""
+    await world.sync(*sources().values())
+    world.change_a_lot()
+    world.registers.publish()
+    world.clock.advance(timedelta(hours=25))
+
+
+async def a_day_later_with_companies(world: Synchronised) -> None:
+    """The companies are up to date already, so that nothing is done about them on the way."""
+    await a_day_later(world)
+    await world.sync(NO_ENTITIES, DK_COMPANIES)
+
+
+async def a_new_company_later(world: Synchronised) -> None:
+    """An entity that is stored before its units and its owners."""
+    await world.sync(*sources().values())
+    norwegian, _ = world.registers.add_companies()
+    world.registers.no.units.add(
+        {**world.registers.no.units.documents["310345687"], "overordnetEnhet": norwegian}
+    )
+    world.registers.no.set_roles(norwegian, innehaver("Kari", "Testesen", "1970-01-01"))
+
+
+async def a_missed_week_later(world: Synchronised) -> None:
+    """As before, but the feeds have no entry of the change."""
+    await a_day_later(world)
+    world.forget_feeds()
+    world.clock.advance(timedelta(days=7))
+
+
+@dataclass(frozen=True)
+class Story:
+    before: Callable[[Synchronised], Awaitable[None]]
+    kind: RegisterSource
+
+    def __str__(self) -> str:
+        return f"{self.before.__name__}-{self.kind}"
+
+
+async def a_missed_week_later_with_companies(world: Synchronised) -> None:
+    await a_missed_week_later(world)
+    await world.sync(NO_ENTITIES)
+
+
+COMPANIES = (NO_ENTITIES, DK_COMPANIES)
+OF_COMPANIES = (NO_UNITS, NO_ROLES, DK_UNITS)
+STORIES = [
+    *(Story(first_of_all, kind) for kind in sources().values()),
+    *(Story(a_day_later, kind) for kind in (*COMPANIES, PEPPOL)),
+    *(Story(a_day_later_with_companies, kind) for kind in OF_COMPANIES),
+    *(Story(a_new_company_later, kind) for kind in OF_COMPANIES),
+    Story(a_missed_week_later, NO_ENTITIES),
+    *(Story(a_missed_week_later_with_companies, kind) for kind in NORWAY[1:]),
+]
+
+
+async def run(world: Synchronised, kind: RegisterSource, steps: Steps) -> Outcome:
+    return (await CrashingSync.around(world.wiring, steps).passes(kind).once()).outcome
