@@ -255,6 +255,20 @@ async def test_a_key_has_a_maximum_number_of_readers() -> None:
     assert third.status == 200
 
 
+async def test_a_client_that_disconnects_leaves_room_for_its_next_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(usecase, "INTERVAL", 0.01)
+    async with a_gateway(max_event_readers=1) as gateway, asyncio.timeout(SOON):
+        key = gateway.issue()
+        waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
+        await until_reading(gateway)
+        waiting.cancel()
+
+        while (await gateway.get("/api/events?wait=1", headers=key)).status == 429:
+            pass
+
+
 async def test_an_expired_cursor_names_the_oldest(gateway: Gateway, key: dict[str, str]) -> None:
     gateway.events.add(b"1", b"2")
     gateway.events.expired = 2

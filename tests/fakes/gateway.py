@@ -196,12 +196,13 @@ class PublicServer(TestServer):
     """A server that reads HTTP as the public port does."""
 
     async def _make_runner(self, **options: Any) -> web.AppRunner:
+        # aiohttp's test server cancels the handler of a client that disconnects; ours does not.
         return PublicRunner(
             self.app,
             lambda: "unread",
             limits=ConnectionLimits(max_connections=100),
             metrics=ConnectionMetrics(CollectorRegistry()),
-            **options,
+            **{**options, "handler_cancellation": False},
         )
 
 

@@ -41,9 +41,18 @@ class ReadEvents:
     _readers: Counter[str] = field(default_factory=Counter)
 
     async def page(
-        self, request: FeedRequest, key: ApiKey, *, wait: float, request_id: str
+        self,
+        request: FeedRequest,
+        key: ApiKey,
+        *,
+        wait: float,
+        request_id: str,
+        is_abandoned: Callable[[], bool],
     ) -> FeedPage:
-        """The next page; one without events comes after `wait` seconds. Raises a Problem."""
+        """The next page; one without events comes after `wait` seconds. Raises a Problem.
+
+        The wait of a client that has disconnected ends, so that it leaves room for its next one.
+        """
         if not wait:
             return await self._read(request, request_id)
         deadline = asyncio.get_running_loop().time() + wait
@@ -54,7 +63,9 @@ class ReadEvents:
                 if page.events:
                     return page
                 request = _behind(request, page)
-                if not page.has_more and not await self._signalled(signal, key, deadline):
+                if page.has_more:
+                    continue
+                if not await self._signalled(signal, key, deadline, is_abandoned):
                     return page
 
     async def stream(
@@ -78,10 +89,16 @@ class ReadEvents:
                 else:
                     page = FeedPage(position=page.position)
 
-    async def _signalled(self, signal: FeedSubscription, key: ApiKey, deadline: float) -> bool:
+    async def _signalled(
+        self,
+        signal: FeedSubscription,
+        key: ApiKey,
+        deadline: float,
+        is_abandoned: Callable[[], bool],
+    ) -> bool:
         """Waits for the signal until the deadline; raises Unauthorized when the key is revoked."""
         clock = asyncio.get_running_loop().time
-        while not signal.closed and (left := deadline - clock()) > 0:
+        while not signal.closed and not is_abandoned() and (left := deadline - clock()) > 0:
             signalled = await signal.wait(min(left, INTERVAL))
             if not await self._is_valid(key):
                 raise Unauthorized("the API key is unknown, revoked or expired")

@@ -37,7 +37,13 @@ def events_handler(read: ReadEvents) -> Handler:
         context = request[REQUEST_CONTEXT]
         key = _key(context)
         query = parse_events(parameters_of(request), owner=key.owner)
-        page = await read.page(query.request, key, wait=query.wait, request_id=context.request_id)
+        page = await read.page(
+            query.request,
+            key,
+            wait=query.wait,
+            request_id=context.request_id,
+            is_abandoned=lambda: request.transport is None,
+        )
         return web.Response(body=_document(page), headers=_headers(JSON))
 
     return events
