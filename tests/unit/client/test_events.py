@@ -51,6 +51,15 @@ def test_reading_goes_on_through_an_outage() -> None:
     assert transport.slept[1] >= 5
 
 
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_reading_goes_on_through_the_errors_of_a_proxy(status: int) -> None:
+    error = Response(status, {"content-type": "text/html"}, b"<h1>no backend</h1>")
+
+    seen = take(FakeTransport([page("e1", cursor="c1"), error, page("e2", cursor="c2")]), 2)
+
+    assert [event.id for event in seen] == ["e1", "e2"]
+
+
 def test_a_reader_goes_on_at_its_stored_cursor(tmp_path: Path) -> None:
     cursor = FileCursor(tmp_path / "cursor")
     take(FakeTransport([page("e1", cursor="c1"), page("e2", cursor="c2")]), 2, cursor=cursor)

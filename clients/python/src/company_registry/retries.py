@@ -14,7 +14,7 @@ _RANDOM = SystemRandom()
 #: The request was not carried out, so any method may be repeated.
 _REFUSED = 429
 #: A dependency or a proxy failed, possibly after the request was carried out.
-_FAILED = (502, 503, 504)
+FAILED = (502, 503, 504)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def _may_repeat(request: Request, outcome: Outcome) -> bool:
         case Unanswered(sent=sent):
             return request.repeatable or not sent
         case Response(status=status):
-            return status == _REFUSED or (status in _FAILED and request.repeatable)
+            return status == _REFUSED or (status in FAILED and request.repeatable)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -12,17 +12,15 @@ from company_registry.errors import (
     ApiError,
     InternalError,
     InvalidResponse,
-    LookupTimeout,
     NoResponse,
     RateLimited,
-    ServiceUnavailable,
     error_of,
     problem_error,
 )
 from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
 from company_registry.models import Company, Country, Event, Include, SearchType
 from company_registry.operations import event_page, perform
-from company_registry.retries import Retries, exchange, retry_after
+from company_registry.retries import FAILED, Retries, exchange, retry_after
 
 #: Lookups in one request.
 MAX_LOOKUPS: Final = 100
@@ -133,7 +131,9 @@ def events(  # noqa: PLR0913 (named options)
         asked = event_page(place, types=types, countries=countries, companies=companies, wait=wait)
         try:
             page = yield from perform(asked, retries)
-        except (NoResponse, ServiceUnavailable, LookupTimeout, RateLimited, InternalError) as error:
+        except (NoResponse, ApiError) as error:
+            if isinstance(error, ApiError) and not _passes(error):
+                raise
             failures += 1
             yield Sleep(_pause(retries, failures, error))
             continue
@@ -144,6 +144,11 @@ def events(  # noqa: PLR0913 (named options)
             place = page.cursor
             if cursor is not None:
                 cursor.save(place)
+
+
+def _passes(error: ApiError) -> bool:
+    """True for an outage, also of a proxy in front of the service, and for a rate limit."""
+    return error.status in FAILED or isinstance(error, RateLimited | InternalError)
 
 
 def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> float:
