@@ -170,6 +170,7 @@ class FakeHealth:
     """`Health` of webhooks that were never called, except configured ones."""
 
     known: dict[WebhookId, WebhookHealth] = field(default_factory=dict)
+    fault: Exception | None = None
 
     async def of(
         self,
@@ -177,6 +178,8 @@ class FakeHealth:
         *,
         at: datetime,  # noqa: ARG002
     ) -> Mapping[WebhookId, WebhookHealth]:
+        if self.fault is not None:
+            raise self.fault
         return {webhook: self.known.get(webhook, WebhookHealth()) for webhook in webhooks}
 
 

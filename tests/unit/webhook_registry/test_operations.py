@@ -240,6 +240,18 @@ async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret() -> N
     assert await world.ask(request) == await world.ask(request)
 
 
+async def test_a_secret_that_could_not_be_shown_is_not_rotated() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+    secret = world.registrations.stored[webhook_id].secret
+    world.health.fault = Unavailable("the database did not answer in time")
+
+    with pytest.raises(Unavailable):
+        await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id)
+
+    assert world.registrations.stored[webhook_id].secret == secret
+
+
 async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook() -> None:
     world = World()
     request = a_request(Operation.CREATE, body=a_draft(), idempotency_key="k")

@@ -102,6 +102,8 @@ class RotateSecret:
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the new secret, which is shown once."""
+        # Read first: if it failed afterwards, the secret would be rotated and never shown.
+        before = await self.with_health.one(await owned(self.registrations, request))
         now = self.now()
         new = NewSecret(
             self.new_secret(), request.call_id, at=now, previous_until=now + self.overlap
@@ -109,7 +111,7 @@ class RotateSecret:
         registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
         if registered is None:
             raise webhook_not_found()
-        shown = await self.with_health.one(registered.webhook)
+        shown = registered.webhook.model_copy(update={"health": before.health})
         return reply(OK, with_secret(replace(registered, webhook=shown)))
 
 
