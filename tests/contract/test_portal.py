@@ -1,5 +1,6 @@
 """Every page of the portal: sessions, forms, headers and errors."""
 
+import asyncio
 import base64
 import json
 import time
@@ -9,6 +10,8 @@ from datetime import timedelta
 import pytest
 from cryptography.fernet import Fernet
 
+from portal.adapters.http.views import events
+from tests.delivery.waiting import SOON
 from tests.fakes.portal import KEY, SESSION_KEY, Portal
 from tests.fakes.portal import portal as a_portal
 
@@ -94,7 +97,10 @@ async def test_the_cookie_is_for_this_site_and_not_for_scripts() -> None:
     assert "Strict-Transport-Security" in response.headers
 
 
-@pytest.mark.parametrize("next_", ["https://evil.example", "//evil.example", "/\\evil.example", ""])
+@pytest.mark.parametrize(
+    "next_",
+    ["https://evil.example", "//evil.example", "/\\evil.example", "/\t/evil.example", "/ø", ""],
+)
 async def test_a_sign_in_leads_to_no_other_site(portal: Portal, next_: str) -> None:
     response = await portal.sign_in(next=next_)
 
@@ -237,6 +243,46 @@ async def test_live_events_are_parts_of_the_page_and_each_page_has_its_cursor(
     assert retry.startswith(b"retry:")
     assert "&lt;b&gt;" in json.loads(data.removeprefix(b"data: "))
     assert cursor == b"id: c2\n\n"
+
+
+@pytest.mark.parametrize(
+    "status, code",
+    [(429, "rate_limited"), (500, "internal_error"), (502, ""), (504, "lookup_timeout")],
+)
+async def test_a_live_page_outlives_a_fault_of_the_api(
+    signed_in: Portal, status: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "_PAUSE", 0.01)
+    signed_in.api.fail("/api/events", status, code)
+
+    async with (
+        asyncio.timeout(SOON),
+        signed_in.client.get("/events/live?after=c1") as stream,
+    ):
+        await stream.content.readuntil(b"\n\n")
+        comment = await stream.content.readuntil(b"\n\n")
+        page = {"events": [], "cursor": "c2", "has_more": False}
+        signed_in.api.answers["/api/events"] = (200, page)
+        while (line := await stream.content.readuntil(b"\n\n")) == comment:
+            pass
+
+    assert comment.startswith(b":")
+    assert line == b"id: c2\n\n"
+
+
+@pytest.mark.parametrize("status, code", [(401, "unauthorized"), (403, "forbidden")])
+async def test_a_live_page_is_told_that_it_has_ended(
+    signed_in: Portal, status: int, code: str
+) -> None:
+    signed_in.api.fail("/api/events", status, code)
+
+    async with (
+        asyncio.timeout(SOON),
+        signed_in.client.get("/events/live?after=c1") as stream,
+    ):
+        sent = await stream.content.read()
+
+    assert sent == b"retry: 2000\n\nevent: end\ndata:\n\n"
 
 
 async def test_live_pages_beyond_the_limit_are_refused() -> None:

@@ -41,6 +41,10 @@ function follow() {
       add(html);
     }
   });
+  source.addEventListener("end", () => {
+    source.close();
+    say("Not live: reload the page", true);
+  });
   source.addEventListener("error", () => {
     const isOver = source.readyState === EventSource.CLOSED;
     say(isOver ? "Not live: reload the page" : "Connecting …", true);

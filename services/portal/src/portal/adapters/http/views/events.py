@@ -3,11 +3,19 @@
 import asyncio
 import json
 import time
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import hdrs, web
 
-from company_registry import AsyncClient, CursorExpired, EventPage, NoResponse, ServiceUnavailable
+from company_registry import (
+    ApiError,
+    AsyncClient,
+    CursorExpired,
+    EventPage,
+    NoResponse,
+    RateLimited,
+)
 from company_registry.models import Country
 from portal.adapters.http.context import DEPENDENCIES, registry_of
 from portal.adapters.http.middleware import set_headers
@@ -74,7 +82,11 @@ async def _follow(
         except CursorExpired as error:
             after = error.oldest
             continue
-        except (NoResponse, ServiceUnavailable):
+        except (NoResponse, ApiError) as error:
+            if isinstance(error, ApiError) and not _passes(error):
+                # The response has begun, so no page can say it.
+                await response.write(b"event: end\ndata:\n\n")
+                return
             await response.write(b": the API is unavailable\n\n")
             await asyncio.sleep(_PAUSE)
             continue
@@ -83,6 +95,10 @@ async def _follow(
             await response.write(f"data: {json.dumps(shown)}\n\n".encode())
         after = found.cursor
         await response.write(f"id: {after}\n\n".encode())
+
+
+def _passes(error: ApiError) -> bool:
+    return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, RateLimited)
 
 
 async def _page(

@@ -1,5 +1,6 @@
 """Signing in with an API key, and out, and the key in use."""
 
+import re
 from typing import Final
 
 from aiohttp import web
@@ -8,6 +9,9 @@ from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
 from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, sign_in, sign_out
+
+#: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
+_OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 
 _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
 
@@ -32,9 +36,7 @@ async def enter(request: web.Request) -> web.Response:
         return await _form(request, next_=next_, error=error, status=401)
     metrics.signed_in(accepted=True)
     await sign_in(request, key, name)
-    # Only a path of this site: `//host` and `/\host` are other sites to a browser.
-    is_own = next_.startswith("/") and not next_.startswith(("//", "/\\"))
-    return redirect(next_ if is_own else "/")
+    return redirect(next_ if _OWN_PATH.fullmatch(next_) else "/")
 
 
 async def leave(request: web.Request) -> web.Response:
