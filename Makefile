@@ -33,8 +33,9 @@ run: install ## servers, sample registers and services; Ctrl-C ends them
 stop: install ## stop a `make run` in the background
 	@$(STACK) stop
 
-# A process for each core. Tests in files that share a running system stay in one process.
-PYTEST := $(BIN)/pytest -n auto
+# A process for each core. Tests in files that share a running system stay in one process. Bytecode is
+# kept even where the environment says not to: each process would compile the tests and plugins anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto
 WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile
 
 test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB

@@ -1,5 +1,6 @@
 """The alerts and the autoscalers use metrics and queues that exist."""
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.contract.manifests.reading import KUBERNETES
 COMPONENTS = KUBERNETES / "components"
 
 
+@cache
 def rules() -> list[dict[str, Any]]:
     file = yaml.safe_load((COMPONENTS / "monitoring" / "alerts.yaml").read_text())
     return [rule for group in file["spec"]["groups"] for rule in group["rules"]]

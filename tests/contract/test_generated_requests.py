@@ -64,6 +64,7 @@ def served() -> Iterator[Served]:
 
 
 document = schemathesis.openapi.from_dict(DOCUMENT)
+document.config.update(request_timeout=60)  # on a busy machine the default of 10 s is too short
 lookups = document.exclude(tag=["Webhooks", "Events", "Keys"]).exclude(
     path=["/api/batch", "/api/suggest"]
 )

@@ -180,11 +180,13 @@ def test_status_words_are_those_of_the_register_in_more_than_one_spelling(
     assert any("_" in word or "OE" in word for word in words)
 
 
-def test_employees_are_classes_with_the_open_one_ending_in_an_underscore() -> None:
+def test_employees_are_classes_with_the_open_one_ending_in_an_underscore(
+    companies: list[dict[str, Any]],
+) -> None:
     codes = {
         held["intervalKodeAntalAnsatte"]
-        for document in companies_dk(COUNT, seed=1)
-        for held in document["Vrvirksomhed"]["aarsbeskaeftigelse"]
+        for each in companies
+        for held in each["aarsbeskaeftigelse"]
     }
 
     assert {"ANTAL_0_0", "ANTAL_1_1", "ANTAL_2_4", "ANTAL_20_49", "ANTAL_1000_"} <= codes

@@ -1,10 +1,29 @@
+from functools import cache
+
 import pytest
 
 from register_samples import companies_no, roles_no, units_no
+from register_samples.facts import Document
 from tests.unit.register_samples.checks import is_orgnr
 from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
+
+
+@cache
+def companies() -> list[Document]:
+    return list(companies_no(COUNT, seed=1))
+
+
+@cache
+def units() -> list[Document]:
+    return list(units_no(COUNT, seed=1))
+
+
+@cache
+def roles() -> list[Document]:
+    return list(roles_no(COUNT, seed=1))
+
 
 _PLACE = {"adresse[]", "postnummer", "poststed", "kommune", "kommunenummer", "land", "landkode"}
 _CODED = {"kode", "beskrivelse"}
@@ -68,11 +87,11 @@ FIELDS = {
 
 
 def test_entities_have_the_fields_of_2026() -> None:
-    assert all_paths(companies_no(COUNT, seed=1)) == FIELDS
+    assert all_paths(companies()) == FIELDS
 
 
 def test_bulk_records_have_empty_links_in_two_places() -> None:
-    (entity,) = companies_no(1, seed=1)
+    entity = companies()[0]
 
     assert entity["links"] == []
     assert entity["organisasjonsform"]["links"] == []
@@ -81,9 +100,7 @@ def test_bulk_records_have_empty_links_in_two_places() -> None:
 
 def test_every_number_is_valid_and_no_two_are_alike() -> None:
     numbers = [
-        each["organisasjonsnummer"]
-        for records in (companies_no(COUNT, seed=1), units_no(COUNT, seed=1))
-        for each in records
+        each["organisasjonsnummer"] for records in (companies(), units()) for each in records
     ]
 
     assert all(map(is_orgnr, numbers))
@@ -91,7 +108,7 @@ def test_every_number_is_valid_and_no_two_are_alike() -> None:
 
 
 def test_phone_numbers_are_written_in_several_ways() -> None:
-    phones = [each["telefon"] for each in companies_no(COUNT, seed=1) if "telefon" in each]
+    phones = [each["telefon"] for each in companies() if "telefon" in each]
 
     shapes = {"".join("9" if c.isdigit() else c for c in phone) for phone in phones}
 
@@ -99,7 +116,7 @@ def test_phone_numbers_are_written_in_several_ways() -> None:
 
 
 def test_a_foreign_address_has_neither_postcode_nor_municipality() -> None:
-    addresses = [each.get("forretningsadresse", {}) for each in companies_no(COUNT, seed=1)]
+    addresses = [each.get("forretningsadresse", {}) for each in companies()]
     abroad = [at for at in addresses if at.get("landkode", "NO") != "NO"]
 
     assert {field for at in abroad for field in at} == {"adresse", "poststed", "land", "landkode"}
@@ -109,7 +126,7 @@ def test_a_foreign_address_has_neither_postcode_nor_municipality() -> None:
 def test_a_care_of_name_is_a_line_before_the_street() -> None:
     lines = [
         each["forretningsadresse"]["adresse"]
-        for each in companies_no(COUNT, seed=1)
+        for each in companies()
         if "forretningsadresse" in each
     ]
 
@@ -120,15 +137,14 @@ def test_a_care_of_name_is_a_line_before_the_street() -> None:
 
 
 def test_every_unit_belongs_to_an_entity() -> None:
-    numbers = {each["organisasjonsnummer"] for each in companies_no(COUNT, seed=1)}
-    units = list(units_no(COUNT, seed=1))
+    numbers = {each["organisasjonsnummer"] for each in companies()}
 
-    assert {each["overordnetEnhet"] for each in units} <= numbers
-    assert {each["organisasjonsform"]["kode"] for each in units} == {"BEDR", "AAFY"}
+    assert {each["overordnetEnhet"] for each in units()} <= numbers
+    assert {each["organisasjonsform"]["kode"] for each in units()} == {"BEDR", "AAFY"}
 
 
 def test_units_have_the_fields_of_their_own() -> None:
-    fields = all_paths(units_no(COUNT, seed=1))
+    fields = all_paths(units())
 
     assert {
         "oppstartsdato",
@@ -142,7 +158,7 @@ def test_units_have_the_fields_of_their_own() -> None:
 def test_roles_have_the_fields_of_the_file() -> None:
     role = "rollegrupper[].roller[]"
 
-    fields = all_paths(roles_no(COUNT, seed=1))
+    fields = all_paths(roles())
 
     assert fields == {
         "organisasjonsnummer",
@@ -165,12 +181,12 @@ def test_roles_have_the_fields_of_the_file() -> None:
 def test_the_owners_of_a_form_are_a_group_of_roles(form: str, group: str) -> None:
     wanted = {
         each["organisasjonsnummer"]
-        for each in companies_no(COUNT, seed=1)
+        for each in companies()
         if each["organisasjonsform"]["kode"] == form and "slettedato" not in each
     }
     found = {
         each["organisasjonsnummer"]
-        for each in roles_no(COUNT, seed=1)
+        for each in roles()
         if any(group == held["type"]["kode"] for held in each["rollegrupper"])
     }
 
@@ -178,14 +194,14 @@ def test_the_owners_of_a_form_are_a_group_of_roles(form: str, group: str) -> Non
 
 
 def test_some_roles_are_given_up() -> None:
-    roles = [
-        role
-        for each in roles_no(COUNT, seed=1)
+    states = {
+        (role["fratraadt"], role["avregistrert"])
+        for each in roles()
         for held in each["rollegrupper"]
         for role in held["roller"]
-    ]
+    }
 
-    assert {(role["fratraadt"], role["avregistrert"]) for role in roles} >= {
+    assert states >= {
         (False, False),
         (True, False),
         (False, True),
