@@ -26,7 +26,7 @@ from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient, rpc_client
 from common.messaging.rpc_routes import Route
-from common.messaging.rpc_server import MAX_HELD, RpcServer, serving
+from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer, serving
 from common.runtime import tracing
 from local_stack.management import Management
 from tests.delivery.waiting import SOON
@@ -34,6 +34,8 @@ from tests.delivery.waiting import SOON
 pytestmark = pytest.mark.integration
 
 ROUTE = Route(lookup_queue(Country.DK))
+#: Bytes of a long reply, with the few around them.
+LONG = 1_000_000
 
 
 def a_request(term: str) -> LookupRequest:
@@ -86,6 +88,8 @@ class Echo:
                 raise Unavailable("the database cannot be reached")
             case "broken":
                 raise ValueError("a fault of ours")
+            case "long":
+                return LookupReply(body=bytes(LONG), tag="t")
             case _:
                 return LookupReply(body=term.encode(), tag="t")
 
@@ -233,6 +237,29 @@ async def test_requests_and_long_replies_pass_through_tls(amqp_url: str, tmp_pat
         answers = await asyncio.gather(*(rpc.ask(f"{number}{term}") for number in range(4)))
 
     assert answers == [f"{number}{term}".encode() for number in range(4)]
+
+
+def connections_lost() -> float | None:
+    return REGISTRY.get_sample_value("broker_connections_lost_total", {"connection": "server"})
+
+
+async def test_a_reply_that_is_too_long_for_the_broker_holds_what_fits(
+    rpc: Rpc, amqp_url: str
+) -> None:
+    async with a_server(amqp_url, Echo()):
+        await rpc.ask("before")  # until a server is known, all calls wait together
+        lost = connections_lost()
+        outcomes = await asyncio.gather(
+            *(rpc.ask("long", request_id=f"request-{number}") for number in range(40)),
+            return_exceptions=True,
+        )
+        again = await rpc.ask("long")
+
+    refused = [code_of(outcome) for outcome in outcomes if not isinstance(outcome, bytes)]
+    assert len(refused) == 39 - MAX_REPLY // LONG
+    assert set(refused) == {FailureCode.UNAVAILABLE}
+    assert len(again) == LONG
+    assert connections_lost() == lost
 
 
 async def test_pending_requests_share_a_message(rpc: Rpc, amqp_url: str) -> None:

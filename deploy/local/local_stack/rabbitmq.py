@@ -23,10 +23,12 @@ START_TIMEOUT = 90.0
 #: Seconds for a command of rabbitmqctl.
 _CONTROL_TIMEOUT = 60.0
 
+#: The longest message is RabbitMQ 4's default, an eighth of that of 3.10.
 _CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{amqp}
 management.tcp.ip = 127.0.0.1
 management.tcp.port = {management}
+max_message_size = 16777216
 log.file = false
 log.console = true
 """

@@ -34,6 +34,9 @@ Report = Callable[[Sequence[Asked[C]], Sequence[Result], float], None]
 CONCURRENCY = 8
 #: Messages that one process handles or holds; requests in further ones fail immediately.
 MAX_HELD = 500
+#: Bytes of a reply. For a longer message than `max_message_size`, by default 16 MiB, RabbitMQ 4
+#: closes the channel, and each server that the requests are sent to again would lose its own.
+MAX_REPLY = 15 * 1024 * 1024
 
 _SECONDS = Histogram(
     "rpc_server_batch_duration_seconds",
@@ -128,11 +131,26 @@ class RpcServer(Generic[C]):
         with suppress(ConnectionError):
             channel.publish(
                 message.reply_to or "",  # not mandatory: a caller that has ended needs no reply
-                encode_results(results),
+                self._encoded(asked, results),
                 correlation_id=message.correlation_id,
                 reply_to=None if asked else self._own_queue,
             )
         self._seconds.observe(asyncio.get_running_loop().time() - started)
+
+    def _encoded(self, asked: Sequence[Asked[C]], results: Sequence[Result]) -> bytes:
+        """The reply; results that do not fit are failures, of requests to be sent again."""
+        body = encode_results(results)
+        if len(body) <= MAX_REPLY:
+            return body
+        log.warning("rpc.reply_too_long", size=len(body), **self._which(asked))
+        left, sent = MAX_REPLY, list(results)
+        for number, result in enumerate(results):
+            size = len(encode_results([result]))
+            if size <= left:
+                left -= size
+            else:
+                sent[number] = Failure(code=FailureCode.UNAVAILABLE)
+        return encode_results(sent)
 
     async def _results(self, asked: Sequence[Asked[C]], started: float) -> Sequence[Result]:
         results = await (self._attempt(asked) if self._together else self._each(asked))

@@ -16,8 +16,8 @@ from lookup.store.documents import EVENT_BATCHES, OUTBOX
 #: Positions that one read covers at most, so that it takes milliseconds with a filter that matches
 #: nothing.
 MAX_POSITIONS = 20_000
-#: Bytes of events in one page; it may exceed this by one event.
-MAX_BYTES = 2 * 1024 * 1024
+#: Bytes of events in one page; it may exceed this by one event. Several pages share a reply.
+MAX_BYTES = 1024 * 1024
 
 _EVENT = {"_id": 0, "position": 1, "type": 1, "body": 1}
 #: A failover must take back nothing that a reader has seen.
