@@ -214,6 +214,19 @@ async def test_a_request_without_events_is_answered_after_its_wait(
     assert len(gateway.events.asked) == 1
 
 
+async def test_a_request_ends_after_its_wait_where_a_filter_matches_nothing_for_long(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    gateway.events.unmatched = 1_000_000
+
+    async with asyncio.timeout(SOON):
+        answer = await gateway.get("/api/events?wait=1&types=company.removed", headers=key)
+
+    page = await json_of(answer)
+    assert (page["events"], page["has_more"]) == ([], True)
+    assert page["cursor"] > "000000000000"
+
+
 async def test_waiting_requests_are_answered_at_shutdown(
     gateway: Gateway, key: dict[str, str]
 ) -> None:

@@ -122,6 +122,8 @@ class FakeEvents:
     stored: list[FeedEvent] = field(default_factory=list)
     #: The position of the newest event that has expired.
     expired: int = 0
+    #: Positions without an event that matches, ahead of the events; a read covers one of them.
+    unmatched: int = 0
     fault: Exception | None = None
     asked: list[FeedRequest] = field(default_factory=list)
     request_ids: list[str] = field(default_factory=list)
@@ -139,6 +141,10 @@ class FakeEvents:
         self.reached.set()
         if self.fault is not None:
             raise self.fault
+        if self.unmatched:
+            await asyncio.sleep(0)  # as any real read, it lets others run
+            after = request.after or 0
+            return FeedPage(position=after + 1, has_more=after + 1 < self.unmatched)
         newest = len(self.stored)
         after = newest if request.latest else request.after or self.expired
         if request.recent:

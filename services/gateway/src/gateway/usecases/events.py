@@ -55,12 +55,15 @@ class ReadEvents:
         """
         if not wait:
             return await self._read(request, request_id)
-        deadline = asyncio.get_running_loop().time() + wait
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + wait
         # Subscribed before the first read: no event falls between the two.
         with self._reader(key), self.signals.subscribe(key.owner, request.filter) as signal:
             while True:
                 page = await self._read(request, request_id)
-                if page.events:
+                is_over = signal.closed or is_abandoned() or clock() >= deadline
+                # A filter that matches nothing may have more to read than fits the wait.
+                if page.events or (page.has_more and is_over):
                     return page
                 request = _behind(request, page)
                 if page.has_more:
