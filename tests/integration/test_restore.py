@@ -130,3 +130,25 @@ async def test_what_is_given_out_after_a_restore(
         assert founded_again["id"] == founded["id"]
         assert position == lost_position
         assert f"no:{REMOVED}" in {company["_id"] for company in stored["companies"]}
+
+
+async def test_a_register_loaded_anew_goes_on_further_than_the_lost_one(
+    world: World, database_names: DatabaseNames, mongo_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MONGO_URL", mongo_url)
+    monkeypatch.setenv("REGISTER_DB", database_names.register)
+    await world.sync(*NORWAY)
+    lost = await change(world, "LOST AS")
+    lost_position = await publish(world)
+    for name in await world.database.list_collection_names():
+        await world.database[name].delete_many({})
+
+    with pytest.raises(SystemExit, match="0"):
+        await asyncio.to_thread(main, ["restored"])
+    await world.sync(*NORWAY)
+    told = await change(world, "NEW AS")
+    position = await publish(world)
+
+    assert told["revision"] > lost["revision"]
+    assert told["id"] != lost["id"]
+    assert position > lost_position
