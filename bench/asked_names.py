@@ -34,9 +34,9 @@ from bench.search.pg_trgm import PgTrgm, pg_trgm
 from bench.search.scan import Scan, line_of
 from common.contracts.company import Country
 from lookup.search.folding import fold_name
+from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
-from lookup.search.matching import Hit
 
 #: Minimum score of `WRatio` to count as found; without one it answers every query.
 _WRATIO_LEAST = 86
@@ -132,7 +132,7 @@ class Searches:
         found = [best(question, self._all) for question in folded]
         yield [_key(one[0]) if one else None for one in found]
 
-    def _found(self, hit: Hit | None) -> str | None:
+    def _found(self, hit: SearchHit | None) -> str | None:
         if hit is None:
             return None
         return _key(self._register.texts[hit.key, hit.matched_name or self._current[hit.key]])

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from common.contracts.company import CompanyKey, Country
 from lookup.search.addresses import ParsedAddress, parsed_addresses, read_address
+from lookup.search.hits import SearchHit
 from lookup.search.index.documents import pack_address, read_address_record
 from lookup.search.indexed import IndexedAddress, IndexedCompany, order_of, rank_order
-from lookup.search.matching import AddressMatch, Hit
+from lookup.search.matching import AddressMatch
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, match_address
 
 #: The key of addresses without a house number, and of those abroad.
@@ -53,12 +54,12 @@ class AddressScan:
             start = end + 1
             self.addresses += 1
 
-    def search_address(self, term: str) -> Hit | None:
+    def search_address(self, term: str) -> SearchHit | None:
         found = [best for query in read_address(term) if (best := self._best(query)) is not None]
         match, key = max(found, default=(None, None))
         if match is None or key is None or match.score < ACCEPTED_ADDRESS:
             return None
-        return Hit(key, score=match.score, exact=match.exact)
+        return SearchHit(key, match.score)
 
     def _best(self, query: ParsedAddress) -> tuple[AddressMatch, CompanyKey] | None:
         starts_near = {

@@ -24,9 +24,9 @@ from bench.search.questions import Questions
 from bench.search.scan import line_of
 from common.contracts.company import Country
 from common.mongo import connected, database
+from lookup.search.hits import SearchHit
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed import indexed_core
-from lookup.search.matching import Hit
 from lookup.search.searcher import followed_indexes
 
 #: Maximum seconds for an index of any size.
@@ -115,7 +115,7 @@ def _asked(folder: Path, questions: Questions) -> dict[str, Any]:
     return found
 
 
-def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> dict[str, Any]:
+def _timed(search: Callable[[str], SearchHit | None], terms: Sequence[str]) -> dict[str, Any]:
     """Milliseconds of each search, and its answers."""
     elapsed, spent, answers = [], [], []
     for term in terms:
@@ -123,7 +123,7 @@ def _timed(search: Callable[[str], Hit | None], terms: Sequence[str]) -> dict[st
         hit = search(term)
         spent.append((time.thread_time() - used) * 1000)
         elapsed.append((time.perf_counter() - began) * 1000)
-        answers.append(None if hit is None else [hit.key, hit.score, hit.exact])
+        answers.append(None if hit is None else [hit.key, hit.score])
     return {
         "elapsed": {"median": statistics.median(elapsed), "p99": percentile(elapsed, 0.99)},
         "processor": {"median": statistics.median(spent), "p99": percentile(spent, 0.99)},

@@ -26,7 +26,7 @@ from bench.search.pg_trgm import pg_trgm
 from bench.search.questions import SEED, drawn
 from bench.search.scan import scanning
 from local_stack.system import System
-from lookup.search.matching import Hit
+from lookup.search.hits import SearchHit
 from register_samples import companies_no
 
 #: Timeout in seconds of building the largest index.
@@ -263,13 +263,13 @@ def _as_the_scan(kind: str, size: str, share: float) -> Figure:
 
 
 #: The best answer to a question.
-Best = Callable[[str], Hit | None]
+Best = Callable[[str], SearchHit | None]
 
 
 def _same(best: Best, asked: Sequence[str], answers: Sequence[Any]) -> float:
     """The share of answers equal to the scan's: the same company and score, or none."""
     same = 0
     for question, answer in zip(asked, answers, strict=False):
-        hit = None if answer is None else Hit(*answer)
-        same += best(question) == hit
+        hit = best(question)
+        same += answer == (None if hit is None else [hit.key, hit.score])
     return same / len(asked)

@@ -19,9 +19,9 @@ from rapidfuzz.distance import OSA
 from common.contracts.company import CompanyKey, Country
 from lookup.search.alignment import word_similarity
 from lookup.search.folding import collapsed, fold_name, one_line, refolded
+from lookup.search.hits import SearchHit
 from lookup.search.index.documents import place_words
 from lookup.search.indexed import IndexedCompany, NameKind, order_of, rank_order
-from lookup.search.matching import Hit
 from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
@@ -67,7 +67,7 @@ class Scan:
         self._similar_to = lru_cache(maxsize=10_000)(self._all_similar_to)
         self.names = len(self._lines)
 
-    def search_name(self, term: str) -> Hit | None:
+    def search_name(self, term: str) -> SearchHit | None:
         """The best of all names."""
         query = read_query(term, self._country)
         near = self._similar_whole(query.name.key) | self._with_words(query)
@@ -76,7 +76,7 @@ class Scan:
         if best is None or not best[0].accepted:
             return None
         match, key, matched = best
-        return Hit(key, match.score, match.exact, matched)
+        return SearchHit(key, match.score, matched)
 
     def plain(self, term: str) -> float:
         """Milliseconds of rapidfuzz alone to find the most similar of all names."""

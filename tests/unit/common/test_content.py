@@ -1,16 +1,19 @@
 """Messages of RPC channels, from and to bytes on a socket."""
 
 import asyncio
+import socket
 from collections.abc import Iterable
+from unittest.mock import AsyncMock
 
 import pamqp.frame
 import pytest
 from pamqp import commands
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
+from yarl import URL
 
 from common.messaging import frames
-from common.messaging.content import Content, ContentProtocol, MessageReader
+from common.messaging.content import Content, ContentProtocol, ContentTransport, MessageReader
 
 TAKEN, OTHER = 2, 3
 FRAME_MAX = 4096
@@ -190,3 +193,39 @@ def _read(stream: bytes) -> list[pamqp.frame.FrameTypes]:
         found.append(frame)
         stream = stream[size:]
     return found
+
+
+async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_end_of_a_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = asyncio.get_running_loop()
+
+    def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(frames.HEARTBEAT)
+        writer.close()
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    # A listener whose backlog is full answers no further connection, as a host that is gone.
+    with socket.socket() as dead, socket.socket() as first, socket.socket() as second:
+        dead.bind(("127.0.0.1", 0))
+        dead.listen(0)
+        for waiting in (first, second):
+            waiting.settimeout(0)
+            waiting.connect_ex(dead.getsockname())
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address)
+            for address in (dead.getsockname(), server.sockets[0].getsockname())
+        ]
+        monkeypatch.setattr(loop, "getaddrinfo", AsyncMock(return_value=found))
+
+        async with asyncio.timeout(10), server:
+            reader, writer = await ContentTransport().create(
+                URL("amqp://broker:5672"), ssl_context_provider=None
+            )
+            received = await reader.readexactly(len(frames.HEARTBEAT))
+            kept = writer.get_extra_info("socket")
+            timeout = kept.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            writer.close()
+
+    assert received == frames.HEARTBEAT
+    assert timeout == 5_000

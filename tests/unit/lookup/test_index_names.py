@@ -105,15 +105,14 @@ def test_an_exact_name_scores_100_whatever_its_kind(index: SearchIndex) -> None:
 
     hits = [index.search_name(name) for name, _ in NORDLYS.names]
 
-    assert [(hit.score, hit.exact) for hit in hits if hit] == [(100.0, True)] * 3
+    assert [hit.score for hit in hits if hit] == [100.0] * 3
 
 
-def test_a_fuzzy_name_scores_less_and_is_not_exact(index: SearchIndex) -> None:
+def test_a_fuzzy_name_scores_less(index: SearchIndex) -> None:
     hit = filled(index, NORDLYS).search_name("Nordlys Fiskeri og Handell")
 
     assert hit
     assert hit.score < 100
-    assert not hit.exact
 
 
 def test_an_empty_index_finds_nothing(index: SearchIndex) -> None:

@@ -6,10 +6,12 @@ socket to a callback and back; every other frame is aiormq's.
 """
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aiohappyeyeballs import start_connection
 from aiormq.connection import TransportFactory
 from yarl import URL
 
@@ -17,6 +19,18 @@ from common.messaging import frames
 
 #: Seconds without a frame for aiormq after which it gets a heartbeat for those that it missed.
 _QUIET = 1.0
+#: Seconds until the next address of a host is tried beside those that have not answered: one of a
+#: cluster's nodes may be dead and still be named.
+_NEXT_ADDRESS = 0.25
+#: A host that neither acknowledges what was sent nor a probe within 5 s is gone. AMQP's heartbeats
+#: would notice it after up to 30 s, and requests would wait for it until then.
+_NOTICE_SILENCE = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 5_000),
+)
 
 
 class Content(NamedTuple):
@@ -193,11 +207,15 @@ class ContentTransport(TransportFactory):
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         ssl = await context.get_context() if url.scheme == "amqps" else None
+        addresses = await loop.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
+        connected = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS)
+        for level, option, value in _NOTICE_SILENCE:
+            connected.setsockopt(level, option, value)
         transport, protocol = await loop.create_connection(
             lambda: ContentProtocol(reader, loop.time),
-            url.host or "",
-            url.port or 0,
+            sock=connected,
             ssl=ssl,
+            server_hostname=None if ssl is None else url.host,
             **kwargs,
         )
         self._transport, self._readers = transport, protocol.readers

@@ -9,12 +9,10 @@ The same words in another order, and texts of which one contains all words of th
 separate rules, since edits would make them dissimilar. `lookup.search.scoring` ranks names.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from common.contracts.company import CompanyKey
 from lookup.search.folding import Folded, same_spelling
 
 EXACT = 100.0
@@ -29,19 +27,6 @@ _WHOLE, _DIFFERING = 0.6, 0.4
 _MISSING_FLOOR, _MISSING_SHARE = 60.0, 40.0
 #: The query has additional words; it is likelier another company, so the share weighs more.
 _EXTRA_FLOOR, _EXTRA_SHARE = 25.0, 75.0
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """The company that a search finds."""
-
-    key: CompanyKey
-    #: 0 to 100; 100 exactly for an exact match.
-    score: float
-    #: True if the texts are equal after folding.
-    exact: bool
-    #: The trade or former name that matched, as in the register; None for the current name.
-    matched_name: str | None = None
 
 
 class AddressMatch(NamedTuple):

@@ -63,8 +63,7 @@ class IndexSearches:
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         index = self._answering(country)
         with _SECONDS.labels(country, "name").time():
-            hits = await _bounded(self.pool, "name", partial(index.search_names, name, limit))
-        return [SearchHit(hit.key, hit.score, hit.matched_name) for hit in hits]
+            return await _bounded(self.pool, "name", partial(index.search_names, name, limit))
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1
@@ -72,8 +71,7 @@ class IndexSearches:
         index = self._answering(country)
         with _SECONDS.labels(country, "address").time():
             search = partial(index.search_addresses, address, limit)
-            hits = await _bounded(self.pool, "address", search)
-        return [SearchHit(hit.key, hit.score) for hit in hits]
+            return await _bounded(self.pool, "address", search)
 
     async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
         index = self._answering(country)

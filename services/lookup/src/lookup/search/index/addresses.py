@@ -11,6 +11,7 @@ import tantivy
 
 from common.contracts.company import CompanyKey
 from lookup.search.addresses import ParsedAddress, read_address
+from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import (
     ABROAD,
@@ -21,7 +22,7 @@ from lookup.search.index.documents import (
     read_address_record,
 )
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.matching import AddressMatch, Hit
+from lookup.search.matching import AddressMatch
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, match_address
 from lookup.search.streets import proper_words
 
@@ -43,15 +44,15 @@ class Candidate:
     match: AddressMatch
 
 
-def search_addresses(view: View, term: str, limit: int) -> list[Hit]:
+def search_addresses(view: View, term: str, limit: int) -> list[SearchHit]:
     """At most `limit` companies at the address, best first, each once."""
     candidates = [one for query in read_address(term) for one in _Search(view, query).best()]
-    hits: dict[CompanyKey, Hit] = {}
+    hits: dict[CompanyKey, SearchHit] = {}
     for one in sorted(candidates, key=lambda one: one.match, reverse=True):
         if one.match.score < ACCEPTED_ADDRESS or len(hits) == limit:
             break
-        key, match = one.document.company, one.match
-        hits.setdefault(key, Hit(key, score=match.score, exact=match.exact))
+        key = one.document.company
+        hits.setdefault(key, SearchHit(key, one.match.score))
     return list(hits.values())
 
 

@@ -15,11 +15,11 @@ import tantivy
 from common.contracts.company import CompanyKey
 from lookup.search.alignment import PREFIX_FROM, edits_allowed
 from lookup.search.folding import Folded, collapsed
+from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import read_name
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import NameKind
-from lookup.search.matching import Hit
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,
@@ -56,12 +56,12 @@ class Candidate:
     match: NameMatch
 
     @property
-    def hit(self) -> Hit:
+    def hit(self) -> SearchHit:
         matched = None if self.kind is NameKind.CURRENT else self.text
-        return Hit(self.document.company, self.match.score, self.match.exact, matched)
+        return SearchHit(self.document.company, self.match.score, matched)
 
 
-def search_names(view: View, term: str, limit: int) -> list[Hit]:
+def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
     """At most `limit` companies with accepted names, best first, each once."""
     query = read_query(term, view.country)
     if not query.name.words:

@@ -9,6 +9,7 @@ from typing import IO, Self
 import structlog
 
 from common.contracts.company import CompanyKey, Country
+from lookup.search.hits import SearchHit
 from lookup.search.index import folders
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
@@ -18,7 +19,6 @@ from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import search_names
 from lookup.search.index.suggestions import suggest
 from lookup.search.indexed import IndexedCompany
-from lookup.search.matching import Hit
 from lookup.search.suggesting import Suggested
 
 log = structlog.get_logger()
@@ -53,22 +53,24 @@ class SearchIndex:
         root = path / country
         return cls(root, country, folders.lock(root))
 
-    def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
+    def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
         """At most `limit` companies with matching names, best first, each once.
 
         Like every search it raises TimeoutError when its budget is spent.
         """
         return search_names(self._generation.view(budget), term, limit)
 
-    def search_name(self, term: str, budget: Budget | None = None) -> Hit | None:
+    def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """The company with the best matching name, if any is accepted."""
         return next(iter(self.search_names(term, 1, budget)), None)
 
-    def search_addresses(self, term: str, limit: int, budget: Budget | None = None) -> list[Hit]:
+    def search_addresses(
+        self, term: str, limit: int, budget: Budget | None = None
+    ) -> list[SearchHit]:
         """At most `limit` companies at the address, best first, each once."""
         return search_addresses(self._generation.view(budget), term, limit)
 
-    def search_address(self, term: str, budget: Budget | None = None) -> Hit | None:
+    def search_address(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """The best company at the address, if any."""
         return next(iter(self.search_addresses(term, 1, budget)), None)
 
