@@ -1,5 +1,6 @@
 """Lookups: the matching company and its alternatives."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,8 @@ import orjson
 from common.contracts.company import Alternative, CompanyKey, Country, Include
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from lookup.query.lookups import AnswerLookups
+from common.runtime.tasks import beside
+from lookup.query.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.reads import CompanyRow
@@ -55,6 +57,44 @@ async def answered(
 
 def numbers(body: Mapping[str, Any]) -> list[str]:
     return [alternative["vat"] for alternative in body["alternatives"]]
+
+
+def long_rows(size: int) -> dict[CompanyKey, CompanyRow]:
+    """One company whose roles take so many bytes."""
+    [(company, row)] = rows(1).items()
+    return {company: row._replace(roles=b'["%b"]' % (b"x" * size))}
+
+
+async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_again() -> None:
+    request = asking((SearchType.VAT, "00000001"), include=[Include.ROLES])
+    lookups = AnswerLookups(FakeRegister(long_rows(1024 * 1024)), FakeSearches())
+
+    *replies, short = await lookups([request] * 100 + [asking((SearchType.VAT, "00000001"))])
+
+    bodies = [reply.body for reply in replies if isinstance(reply, LookupReply)]
+    others = {reply.code for reply in replies if isinstance(reply, Failure)}
+    assert isinstance(short, LookupReply)
+    assert MAX_SIZE < sum(map(len, bodies)) < MAX_SIZE + 2 * 1024 * 1024
+    assert others == {FailureCode.UNAVAILABLE}
+
+
+async def test_other_lookups_go_on_between_long_companies() -> None:
+    request = asking((SearchType.VAT, "00000001"), include=[Include.ROLES])
+    lookups = AnswerLookups(FakeRegister(long_rows(200_000)), FakeSearches())
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with beside(others()):
+        before = turns
+        await lookups([request] * 20)
+        during = turns - before
+
+    assert during >= 20
 
 
 async def test_alternatives_are_the_next_five_matches() -> None:

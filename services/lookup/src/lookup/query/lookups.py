@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
-from common.contracts.failures import Failure
+from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
@@ -64,6 +64,12 @@ class Searches(Protocol):
 #: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
 
+#: Bytes of a batch's companies. A company may have thousands of units, and a batch a hundred such
+#: companies; further ones are to be requested again.
+MAX_SIZE = 12 * 1024 * 1024
+#: Bytes of a company that takes a millisecond to write.
+_LONG = 100_000
+
 _EXACT = 100.0
 _NO_EXTRAS = Extras()
 
@@ -97,12 +103,21 @@ class AnswerLookups:
             for request, ranked in zip(requests, candidates, strict=True)
         ]
         extras = await self._extras(requests, found)
-        return [
-            not_found(request)
-            if one is None
-            else answer(one, request.include, extra._replace(alternatives=_alternatives(ranked)))
-            for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True)
-        ]
+        replies: list[LookupReply | Failure] = []
+        size = 0
+        for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True):
+            if one is None:
+                replies.append(not_found(request))
+            elif size > MAX_SIZE and request.include:
+                replies.append(Failure(code=FailureCode.UNAVAILABLE))
+            else:
+                others = _alternatives(ranked)
+                reply = answer(one, request.include, extra._replace(alternatives=others))
+                replies.append(reply)
+                size += len(reply.body)
+                if len(reply.body) > _LONG:
+                    await asyncio.sleep(0)  # the lookups of other messages do not wait for all
+        return replies
 
     async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
         """The companies that match each request, best first, each once."""
