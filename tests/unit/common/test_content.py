@@ -228,4 +228,4 @@ async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_
             writer.close()
 
     assert received == frames.HEARTBEAT
-    assert timeout == 5_000
+    assert timeout == 3_000

@@ -22,14 +22,14 @@ _QUIET = 1.0
 #: Seconds until the next address of a host is tried beside those that have not answered: one of a
 #: cluster's nodes may be dead and still be named.
 _NEXT_ADDRESS = 0.25
-#: A host that neither acknowledges what was sent nor a probe within 5 s is gone. AMQP's heartbeats
+#: A host that neither acknowledges what was sent nor a probe within 3 s is gone. AMQP's heartbeats
 #: would notice it after up to 30 s, and requests would wait for it until then.
 _NOTICE_SILENCE = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 2),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 5_000),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 3_000),
 )
 
 
