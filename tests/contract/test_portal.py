@@ -12,7 +12,7 @@ from cryptography.fernet import Fernet
 
 from portal.adapters.http.views import events
 from tests.delivery.waiting import SOON
-from tests.fakes.portal import KEY, SESSION_KEY, Portal
+from tests.fakes.portal import KEY, OTHER_KEY, SESSION_KEY, Portal
 from tests.fakes.portal import portal as a_portal
 
 EVENT = {
@@ -290,3 +290,19 @@ async def test_live_pages_beyond_the_limit_are_refused() -> None:
         await portal.sign_in()
 
         assert (await portal.get("/events/live")).status == 503
+
+
+async def test_a_key_has_a_share_of_the_live_pages() -> None:
+    async with a_portal(live_readers_per_key=1) as portal:
+        portal.api.answers["/api/events"] = (200, {"events": [], "cursor": "c1", "has_more": False})
+        await portal.sign_in()
+
+        async with portal.client.get("/events/live"):
+            second = await portal.get("/events/live")
+            shown = await second.text()
+            await portal.sign_in(OTHER_KEY)
+            async with portal.client.get("/events/live") as of_another:
+                pass
+
+    assert (second.status, of_another.status) == (429, 200)
+    assert "Close some of them" in shown

@@ -21,6 +21,7 @@ from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.registry import Registries
 
 KEY: Final = "id.secret"
+OTHER_KEY: Final = "other.secret"
 SESSION_KEY: Final = "c2Vzc2lvbi1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q="
 
 _TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
@@ -48,7 +49,7 @@ class Api:
     async def handle(self, request: web.Request) -> web.Response:
         self.queries += request.query_string.split("&")
         self.requests.append((request.method, request.path, request.headers))
-        if request.headers.get("Authorization") != f"Bearer {KEY}":
+        if request.headers.get("Authorization") not in (f"Bearer {KEY}", f"Bearer {OTHER_KEY}"):
             return _problem(401, "unauthorized")
         status, body = self.answers.get(request.path, (404, None))
         return (
@@ -96,6 +97,7 @@ async def portal(
     lifetime: timedelta = timedelta(hours=1),
     is_secure: bool = False,
     live_readers: int = 5,
+    live_readers_per_key: int = 5,
     session_keys: str = SESSION_KEY,
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
@@ -111,7 +113,7 @@ async def portal(
                 idle_timeout=timedelta(minutes=30),
                 lifetime=lifetime,
             ),
-            live=LiveReaders(live_readers, metrics),
+            live=LiveReaders(live_readers, live_readers_per_key, metrics),
             metrics=metrics,
             clock=lambda: 0.0,
             new_id=lambda: "request-1",

@@ -49,7 +49,7 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
             idle_timeout=settings.session_idle_timeout,
             lifetime=settings.session_lifetime,
         ),
-        live=LiveReaders(settings.max_live_readers, metrics),
+        live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
         metrics=metrics,
         clock=time.monotonic,
         new_id=lambda: uuid4().hex,

@@ -60,6 +60,9 @@ class Settings(ProcessSettings):
     max_live_readers: int = Field(
         default=500, ge=1, description="open pages that follow events live, in this process"
     )
+    max_live_readers_per_key: int = Field(
+        default=20, ge=1, description="those of them that one key may have open"
+    )
     shutdown_grace: Duration = Field(
         default=timedelta(seconds=10), description="time that a shutdown waits for requests"
     )

@@ -14,27 +14,35 @@ class TooManyReaders(Exception):
     """As many pages follow events as this process allows."""
 
 
+class TooManyOfKey(Exception):
+    """As many pages of this key follow events as this process allows."""
+
+
 class LiveReaders:
     """The tasks of the pages that follow events."""
 
-    def __init__(self, maximum: int, metrics: HttpMetrics) -> None:
+    def __init__(self, maximum: int, maximum_per_key: int, metrics: HttpMetrics) -> None:
         self._maximum = maximum
+        self._maximum_per_key = maximum_per_key
         self._metrics = metrics
-        self._tasks: set[asyncio.Task[Any]] = set()
+        #: The key of each task.
+        self._tasks: dict[asyncio.Task[Any], str] = {}
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """The current task follows events during the body; raises TooManyReaders."""
+    def reading(self, key: str) -> Iterator[None]:
+        """The current task follows events during the body; raises TooManyReaders, TooManyOfKey."""
         if len(self._tasks) >= self._maximum:
             raise TooManyReaders
+        if list(self._tasks.values()).count(key) >= self._maximum_per_key:
+            raise TooManyOfKey
         task = asyncio.current_task()
         assert task is not None, "handlers run in tasks"  # noqa: S101 (not an input)
-        self._tasks.add(task)
+        self._tasks[task] = key
         self._metrics.live_readers.set(len(self._tasks))
         try:
             yield
         finally:
-            self._tasks.discard(task)
+            del self._tasks[task]
             self._metrics.live_readers.set(len(self._tasks))
 
     async def end(self, _app: web.Application) -> None:

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 from common.runtime import tracing
 from company_registry import ApiError, CompanyRegistryError, NoResponse, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
-from portal.adapters.http.live import TooManyReaders
+from portal.adapters.http.live import TooManyOfKey, TooManyReaders
 from portal.adapters.http.pages import error_page, redirect
 from portal.adapters.http.sessions import add_note, is_own_form, sign_out, signed_in
 
@@ -116,6 +116,9 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         return await error_page(request, 503, _title(503), detail)
     except TooManyReaders:
         return await error_page(request, 503, _title(503), "Too many pages follow events live.")
+    except TooManyOfKey:
+        detail = "Too many pages follow events live with your key. Close some of them."
+        return await error_page(request, 429, "Too many live pages", detail)
     except CompanyRegistryError as error:
         log.error("registry.invalid_response", request_id=request[REQUEST_ID], exc_info=error)
         detail = "The company registry answered in a way that this portal does not understand."

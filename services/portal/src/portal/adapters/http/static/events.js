@@ -47,7 +47,7 @@ function follow() {
   });
   source.addEventListener("error", () => {
     const isOver = source.readyState === EventSource.CLOSED;
-    say(isOver ? "Not live: reload the page" : "Connecting …", true);
+    say(isOver ? "Not live: reload the page, or close other live pages" : "Connecting …", true);
   });
 }
 

@@ -17,7 +17,7 @@ from company_registry import (
     RateLimited,
 )
 from company_registry.models import Country
-from portal.adapters.http.context import DEPENDENCIES, registry_of
+from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
 from portal.adapters.http.middleware import set_headers
 from portal.adapters.http.pages import fragment, page
 from portal.adapters.http.views.search import COUNTRIES
@@ -64,7 +64,7 @@ async def live(request: web.Request) -> web.StreamResponse:
         headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: "no-store"}
     )
     set_headers(request, response)
-    with request.app[DEPENDENCIES].live.reading():
+    with request.app[DEPENDENCIES].live.reading(request[SIGNED_IN].key):
         await response.prepare(request)
         await response.write(b"retry: 2000\n\n")
         await _follow(request, response, read_filter(request.query), after)
