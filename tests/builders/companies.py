@@ -16,6 +16,7 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
+from lookup.ingest.planning.states import Known, Plan
 from lookup.ingest.records import (
     CompanyRecord,
     OwnersRecord,
@@ -101,3 +102,13 @@ def a_participant_record(
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
     return ParticipantRecord.of(entry, holder, version=version)
+
+
+def after(plan: Plan, before: Known | None = None) -> Known:
+    """The stored state after a plan."""
+    stored = before or Known()
+    return Known(
+        companies={**stored.companies, **{write.key: write.state for write in plan.companies}},
+        units={write.key: write.state for write in plan.units},
+        participants={write.identifier: write.state for write in plan.participants},
+    )

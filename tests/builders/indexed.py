@@ -3,6 +3,7 @@
 from datetime import date
 
 from common.contracts.company import CompanyKey, Country, Status
+from lookup.search.index import SearchIndex
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
 from lookup.store.ranking import Rank
 
@@ -31,3 +32,9 @@ def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -
     street, _, area = line.rpartition(", ")
     postal_code, _, city = area.partition(" ")
     return IndexedAddress(kind, street=street, postal_code=postal_code, city=city)
+
+
+def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
+    index.apply(companies)
+    index.commit(b"here")
+    return index

@@ -1,5 +1,6 @@
 """The OpenAPI document, its examples, and checks of values and responses against it."""
 
+from http import HTTPStatus
 from typing import Any, Final
 
 import jsonschema
@@ -7,6 +8,7 @@ import orjson
 from aiohttp import ClientResponse
 
 from gateway.adapters.http.documentation import openapi_document
+from gateway.domain.problems import PUBLIC_ERRORS
 
 Node = dict[str, Any]
 
@@ -49,7 +51,10 @@ def operations() -> list[tuple[str, str, Node]]:
 
 
 async def assert_response(response: ClientResponse, path: str, status: int) -> None:
-    """Asserts that a response has the status, headers and JSON body that the document describes."""
+    """Asserts that a response has the status, headers and JSON body that the document describes.
+
+    A problem has a code of the response's status.
+    """
     body = await response.read()
     assert response.status == status, body
     operation = DOCUMENT["paths"][path][response.method.lower()]
@@ -59,4 +64,7 @@ async def assert_response(response: ClientResponse, path: str, status: int) -> N
     if "content" not in described:
         assert body == b""
         return
-    check(orjson.loads(body), described["content"][response.content_type]["schema"])
+    content = orjson.loads(body)
+    check(content, described["content"][response.content_type]["schema"])
+    if status >= HTTPStatus.BAD_REQUEST:
+        assert PUBLIC_ERRORS[content["code"]].status == status

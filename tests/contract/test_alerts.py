@@ -1,26 +1,135 @@
-"""The alerts and the autoscalers use metrics and queues that exist."""
+"""Each alert fires when it should and not otherwise, as Prometheus' own promtool evaluates it.
 
+The alerts and the autoscalers use metrics and queues that exist.
+"""
+
+import shutil
+import subprocess
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
-from tests.contract.manifests.metrics import asked_for, exposed_metrics, unknown_in
-from tests.contract.manifests.reading import KUBERNETES
+from local_stack.packages import install
+from tests.contract.manifests.alert_cases import CASES, Case, Series
+from tests.contract.manifests.metrics import (
+    asked_for,
+    exposed_metrics,
+    unfiltered_in,
+    unknown_in,
+)
+from tests.contract.manifests.reading import KUBERNETES, ROOT
 
+#: The namespace of the base, which every rule is about.
+OURS = "company-registry"
 COMPONENTS = KUBERNETES / "components"
 
 
 @cache
+def rule_groups() -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = yaml.safe_load(
+        (COMPONENTS / "monitoring" / "alerts.yaml").read_text()
+    )["spec"]["groups"]
+    return groups
+
+
 def rules() -> list[dict[str, Any]]:
-    file = yaml.safe_load((COMPONENTS / "monitoring" / "alerts.yaml").read_text())
-    return [rule for group in file["spec"]["groups"] for rule in group["rules"]]
+    return [rule for group in rule_groups() for rule in group["rules"]]
 
 
-def alerts() -> list[dict[str, Any]]:
-    return [rule for rule in rules() if "alert" in rule]
+def alerts() -> dict[str, dict[str, Any]]:
+    return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+
+
+def inside(series: Series, namespace: str) -> Series:
+    """The series as Prometheus scrapes them in a namespace; a recorded one stays as it is."""
+    label = f'namespace="{namespace}"'
+    return {
+        key.replace("{", f"{{{label}, ", 1) if "{" in key else f"{key}{{{label}}}": values
+        for key, values in series.items()
+    }
+
+
+def scenario(name: str, series: Series, at: str, *, fires: bool) -> dict[str, Any]:
+    return {
+        "name": f"{name} {'fires' if fires else 'stays quiet'}",
+        "interval": "1m",
+        "input_series": [{"series": key, "values": values} for key, values in series.items()],
+        "promql_expr_test": [
+            {
+                "expr": f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) > bool 0',
+                "eval_time": at,
+                "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
+            }
+        ],
+    }
+
+
+def written(folder: Path, name: str, case: Case) -> Path:
+    """A test file of promtool for one alert, beside the only rules that it needs."""
+    needed = [rule for rule in rules() if rule.get("record", "-") in alerts()[name]["expr"]]
+    groups = {"groups": [{"name": name, "rules": [*needed, alerts()[name]]}]}
+    (folder / f"{name}.rules").write_text(yaml.safe_dump(groups))
+    suite = {
+        "rule_files": [f"{name}.rules"],
+        "evaluation_interval": "1m",
+        "tests": [
+            scenario(name, inside(case.fires, OURS), case.at, fires=True),
+            scenario(
+                name,
+                {**inside(case.fires, "another"), **inside(case.quiet, OURS)},
+                case.at,
+                fires=False,
+            ),
+        ],
+    }
+    file = folder / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(suite))
+    return file
+
+
+def test_every_rule_is_about_our_namespace() -> None:
+    expressions = [rule["expr"] for rule in rules()]
+    base = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())
+
+    assert base["namespace"] == OURS
+    assert [each for each in expressions if unfiltered_in(each, f'namespace="{OURS}"')] == []
+
+
+def test_every_alert_has_its_cases() -> None:
+    assert CASES.keys() == alerts().keys()
+
+
+@pytest.mark.timeout(900)  # installs promtool
+def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> None:
+    if shutil.which("promtool") is None:
+        install(["prometheus"], why="promtool is missing.")
+    files = [str(written(tmp_path, name, case)) for name, case in CASES.items()]
+
+    result = subprocess.run(
+        ["promtool", "test", "rules", *files],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+    )
+
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", alerts())
+def test_every_alert_has_a_severity_and_a_section_in_the_runbook(name: str) -> None:
+    headings = (ROOT / "docs" / "runbook.md").read_text().splitlines()
+    alert = alerts()[name]
+
+    assert alert["labels"]["severity"] in {"critical", "warning"}
+    assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
+    assert f"### {name}" in headings
+    assert alert["annotations"]["runbook_url"] == f"runbook.md#{name.lower()}"
 
 
 @pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
@@ -30,14 +139,8 @@ def test_a_rule_uses_metrics_and_labels_that_exist(rule: dict[str, Any]) -> None
     assert unknown_in(rule["expr"], exposed_metrics() | recorded) == []
 
 
-@pytest.mark.parametrize("alert", alerts(), ids=lambda alert: alert["alert"])
-def test_an_alert_has_a_severity_and_a_runbook_link(alert: dict[str, Any]) -> None:
-    assert alert["labels"]["severity"] in {"critical", "warning"}
-    assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
-
-
 def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -> None:
-    watched = {metric for alert in alerts() for metric in asked_for(alert["expr"])}
+    watched = {metric for alert in alerts().values() for metric in asked_for(alert["expr"])}
 
     assert watched >= {
         "sync_cursor_age_seconds",
@@ -48,16 +151,18 @@ def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -
     }
 
 
-def test_a_metric_that_nothing_exposes_is_found() -> None:
-    expression = 'sum by (le) (rate(http_request_second_bucket{route="x"}[5m])) > 1'
-
-    assert unknown_in(expression, exposed_metrics()) == ["no metric http_request_second_bucket"]
-
-
-def test_a_label_that_no_metric_has_is_found() -> None:
-    expression = 'sum by (path) (rate(http_requests_total{status=~"5.."}[5m])) > 1'
-
-    assert unknown_in(expression, exposed_metrics()) == ["no label path"]
+@pytest.mark.parametrize(
+    "expression,unknown",
+    [
+        (
+            'sum by (le) (rate(http_request_second_bucket{route="x"}[5m])) > 1',
+            "no metric http_request_second_bucket",
+        ),
+        ('sum by (path) (rate(http_requests_total{status=~"5.."}[5m])) > 1', "no label path"),
+    ],
+)
+def test_an_unknown_metric_or_label_is_found(expression: str, unknown: str) -> None:
+    assert unknown_in(expression, exposed_metrics()) == [unknown]
 
 
 def test_the_dispatcher_grows_with_its_queues_of_work_and_not_with_those_of_delays() -> None:

@@ -3,16 +3,14 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import orjson
 import pytest
 from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from gateway.domain.keys import Scope
 from gateway.domain.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
 from gateway.domain.rates import Rate
-from tests.fakes.gateway import FakeLookups, Gateway
+from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
 from tests.fakes.gateway import gateway as a_gateway
 
 GOOD = {"country": "dk", "vat": "12345674"}
@@ -50,13 +48,6 @@ async def post(gateway: Gateway, *lookups: Any, **options: Any) -> ClientRespons
 
 def named(name: str) -> dict[str, str]:
     return {"country": "no", "name": name}
-
-
-async def problem_of(answer: ClientResponse) -> dict[str, Any]:
-    assert answer.content_type == "application/problem+json"
-    body: dict[str, Any] = orjson.loads(await answer.read())
-    assert body["status"] == answer.status
-    return body
 
 
 async def test_companies_are_passed_on_byte_by_byte_in_the_order_asked(gateway: Gateway) -> None:
@@ -112,11 +103,8 @@ async def test_an_invalid_body_is_refused_with_every_error_named(gateway: Gatewa
 @pytest.mark.parametrize(
     "body, headers, status, code",
     [
-        (b"{", {"Content-Type": "application/json"}, 400, "invalid_body"),
         (b"", {}, 400, "invalid_body"),
-        (b"{}", {"Content-Type": "text/plain"}, 415, "unsupported_media_type"),
         (b"{}", {"Content-Type": "application/json; charset=utf-8"}, 400, "invalid_body"),
-        (b" " * 65_537, {"Content-Type": "application/json"}, 413, "body_too_large"),
         (
             b"{}",
             {"Content-Type": "application/json", "Content-Encoding": "gzip"},
@@ -125,14 +113,14 @@ async def test_an_invalid_body_is_refused_with_every_error_named(gateway: Gatewa
         ),
     ],
 )
-async def test_a_body_is_json_of_at_most_64_kib(
+async def test_another_kind_of_body_is_refused(
     gateway: Gateway, body: bytes, headers: dict[str, str], status: int, code: str
 ) -> None:
     answer = await gateway.client.post(
         "/api/batch", data=body, headers={**headers, **gateway.issue()}
     )
 
-    assert (answer.status, (await problem_of(answer))["code"]) == (status, code)
+    assert await code_of(answer) == (status, code)
 
 
 async def test_other_expectations_are_ignored(gateway: Gateway) -> None:
@@ -142,13 +130,10 @@ async def test_other_expectations_are_ignored(gateway: Gateway) -> None:
     assert (answer.status, asked.status) == (200, 200)
 
 
-async def test_a_batch_needs_a_key_with_the_scope_of_lookups(gateway: Gateway) -> None:
-    body = {"lookups": [GOOD]}
-    without = await gateway.client.post("/api/batch", json=body)
-    other = await post(gateway, GOOD, headers=gateway.issue(scopes=frozenset({Scope.WEBHOOKS})))
+async def test_a_batch_needs_a_key(gateway: Gateway) -> None:
+    answer = await gateway.client.post("/api/batch", json={"lookups": [GOOD]})
 
-    assert (without.status, (await problem_of(without))["code"]) == (401, "unauthorized")
-    assert (other.status, (await problem_of(other))["code"]) == (403, "forbidden")
+    assert await code_of(answer) == (401, "unauthorized")
     assert gateway.lookups.asked == []
 
 
@@ -156,7 +141,7 @@ async def test_a_batch_needs_a_key_with_the_scope_of_lookups(gateway: Gateway) -
 async def test_a_batch_requires_post(gateway: Gateway, method: str) -> None:
     answer = await gateway.client.request(method, "/api/batch", headers=gateway.issue())
 
-    assert (answer.status, (await problem_of(answer))["code"]) == (405, "method_not_allowed")
+    assert await code_of(answer) == (405, "method_not_allowed")
     assert answer.headers["Allow"] == "POST"
 
 
@@ -211,15 +196,6 @@ class TestRates:
 
             assert faulty.headers["RateLimit"] == '"key";r=35;t=60'
             assert no_batch.headers["RateLimit"] == '"key";r=34;t=60'
-
-    async def test_a_refused_batch_is_counted_as_limited(self) -> None:
-        async with a_gateway(key_rate=Rate(1, 60)) as gateway:
-            await post(gateway, GOOD, GOOD)
-
-            limited = gateway.registry.get_sample_value(
-                "http_requests_rate_limited_total", {"policy": "key"}
-            )
-            assert limited == 1
 
 
 async def test_a_batch_is_one_log_line_without_its_terms(gateway: Gateway) -> None:

@@ -224,11 +224,22 @@ def test_an_event_is_what_it_was(kind: EventType) -> None:
     assert orjson.loads(the_story()[kind]) == golden(kind)
 
 
-@pytest.mark.parametrize("kind", EventType)
-def test_an_event_is_as_its_schema_says(kind: EventType) -> None:
+def validator(kind: EventType) -> jsonschema.Draft202012Validator:
     [schema] = [one.body_schema for one in event_types().event_types if one.name == kind]
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
 
-    jsonschema.Draft202012Validator(schema).validate(golden(kind))
+
+@pytest.mark.parametrize("kind", EventType)
+def test_an_event_matches_the_schema_of_its_type_and_of_no_other(kind: EventType) -> None:
+    assert [other for other in EventType if validator(other).is_valid(golden(kind))] == [kind]
+
+
+def test_an_event_without_a_field_does_not_match_its_schema() -> None:
+    body = golden(EventType.COMPANY_UPDATED)
+    del body["data"]["company"]["status"]
+
+    assert not validator(EventType.COMPANY_UPDATED).is_valid(body)
 
 
 @pytest.mark.parametrize("kind", sorted(set(EventType) - {EventType.WEBHOOK_TEST}))

@@ -1,7 +1,6 @@
 """The event feed as clients see it, over a fake `Events`."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,12 +34,6 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 
 FIRST, SECOND = "000000000001", "000000000002"
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    async with a_gateway() as running:
-        yield running
 
 
 @pytest.fixture

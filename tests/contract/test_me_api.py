@@ -1,6 +1,5 @@
 """The API key of a request and the sources of deliveries, as clients see them."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 
@@ -16,12 +15,6 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 
 ME, SOURCES = "/api/me", "/api/webhook-sources"
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    async with a_gateway() as running:
-        yield running
 
 
 async def test_a_key_shows_its_owner_scopes_and_rate(gateway: Gateway) -> None:

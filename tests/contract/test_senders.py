@@ -129,13 +129,20 @@ def answering(*answers: bytes) -> Behaviour:
     return behave
 
 
-async def dripping(connection: Connection) -> None:
-    """A body that never ends and never hurries."""
-    await connection.request()
-    await connection.send(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-    while True:
-        await connection.send(b".")
-        await asyncio.sleep(0.1)
+def dripping(begin: bytes, drop: bytes) -> Behaviour:
+    """An answer that never ends and never hurries."""
+
+    async def drip(connection: Connection) -> None:
+        await connection.request()
+        await connection.send(begin)
+        while True:
+            await connection.send(drop)
+            await asyncio.sleep(0.1)
+
+    return drip
+
+
+DRIPPING_BODY = dripping(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b".")
 
 
 def pouring(begin: bytes, then: bytes) -> tuple[Behaviour, asyncio.Event]:
@@ -237,6 +244,16 @@ class HttpSenders(Senders):
             sender = await stack.enter_async_context(self.sender(lookup=lookup, limits=limits))
             yield sender, receiver
 
+    async def outcome(
+        self, behaviour: Behaviour, *, tls: bool = True, **limits: timedelta
+    ) -> Outcome:
+        """The outcome of one post to a receiver that behaves so."""
+        async with (
+            asyncio.timeout(SOON),
+            self.to(behaviour, limits=replace(PATIENT, **limits), tls=tls) as (sender, receiver),
+        ):
+            return await sender.send(a_post(receiver.url()))
+
     def sender(
         self,
         *,
@@ -326,11 +343,24 @@ class TestWhatIsSent:
             assert len(receiver.connections) == 1
 
 
+#: A large interim response, of which few are read.
+HINT = b"HTTP/1.1 103 Early Hints\r\nSupervisedConnection: %s\r\n\r\n" % (b"a" * 7000)
+
+
 class TestHostileReceivers:
-    async def test_one_that_never_answers_is_a_timeout(self, real: HttpSenders) -> None:
-        limits = replace(PATIENT, total=timedelta(seconds=0.5))
-        async with asyncio.timeout(SOON), real.to(answering(), limits=limits) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
+    @pytest.mark.parametrize(
+        "behaviour",
+        [
+            answering(),
+            dripping(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"),
+            dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        ],
+        ids=["no answer", "dripping status", "dripping interim responses"],
+    )
+    async def test_one_that_does_not_answer_in_time_is_a_timeout(
+        self, real: HttpSenders, behaviour: Behaviour
+    ) -> None:
+        outcome = await real.outcome(behaviour, total=timedelta(seconds=0.5))
 
         assert outcome == Unanswered(Cause.TIMEOUT)
 
@@ -340,35 +370,30 @@ class TestHostileReceivers:
         async def say_nothing(connection: Connection) -> None:
             await connection.reader.read()
 
-        limits = replace(PATIENT, connect=timedelta(seconds=0.5))
-        async with (
-            asyncio.timeout(SOON),
-            real.to(say_nothing, limits=limits, tls=False) as (sender, receiver),
-        ):
-            outcome = await sender.send(a_post(receiver.url()))
-
-        assert outcome == Unanswered(Cause.TIMEOUT)
-
-    async def test_one_whose_status_drips_is_a_timeout(self, real: HttpSenders) -> None:
-        async def drip(connection: Connection) -> None:
-            await connection.request()
-            await connection.send(b"HTTP/1.1 200 OK\r\nX-Long: ")
-            while True:
-                await connection.send(b"a")
-                await asyncio.sleep(0.1)
-
-        limits = replace(PATIENT, total=timedelta(seconds=0.5))
-        async with asyncio.timeout(SOON), real.to(drip, limits=limits) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
+        outcome = await real.outcome(say_nothing, tls=False, connect=timedelta(seconds=0.5))
 
         assert outcome == Unanswered(Cause.TIMEOUT)
 
     async def test_a_body_that_drips_is_not_waited_for(self, real: HttpSenders) -> None:
-        limits = replace(PATIENT, total=timedelta(hours=1), body=timedelta(seconds=0.3))
-        async with asyncio.timeout(SOON), real.to(dripping, limits=limits) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
+        outcome = await real.outcome(
+            DRIPPING_BODY, total=timedelta(hours=1), body=timedelta(seconds=0.3)
+        )
 
         assert outcome == Answered(200)
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            b"220 mail.example ESMTP\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000,
+            HINT * (MAX_RESPONSE_BYTES // len(HINT) + 1) + OK,
+        ],
+        ids=["not HTTP", "a header without end", "large interim responses"],
+    )
+    async def test_other_bytes_are_an_invalid_response(
+        self, real: HttpSenders, answer: bytes
+    ) -> None:
+        assert await real.outcome(answering(answer)) == Unanswered(Cause.INVALID_RESPONSE)
 
     async def test_a_status_counts_although_the_time_ends_while_the_body_comes(
         self, real: HttpSenders
@@ -376,7 +401,7 @@ class TestHostileReceivers:
         # Longer ones are for a machine that needs them for the head.
         for seconds in (1, 5, 25):
             limits = replace(PATIENT, total=timedelta(seconds=seconds), body=timedelta(hours=1))
-            async with real.to(dripping, limits=limits) as (sender, receiver):
+            async with real.to(DRIPPING_BODY, limits=limits) as (sender, receiver):
                 outcome = await sender.send(a_post(receiver.url()))
             if outcome == Answered(200):
                 break
@@ -415,19 +440,6 @@ class TestHostileReceivers:
             assert receiver.requests == 1
         assert outcome == Answered(302)
 
-    async def test_bytes_that_are_not_http_are_an_invalid_response(self, real: HttpSenders) -> None:
-        async with real.to(answering(b"220 mail.example ESMTP\r\n\r\n")) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
-
-        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
-
-    async def test_headers_without_end_are_an_invalid_response(self, real: HttpSenders) -> None:
-        endless = b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000
-        async with real.to(answering(endless)) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
-
-        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
-
     @pytest.mark.parametrize(
         "piece",
         [
@@ -447,18 +459,6 @@ class TestHostileReceivers:
 
         assert outcome == Unanswered(Cause.INVALID_RESPONSE)
 
-    async def test_large_interim_responses_are_an_invalid_response(self, real: HttpSenders) -> None:
-        hint = (
-            b"HTTP/1.1 103 Early Hints\r\n"
-            + b"SupervisedConnection: %s\r\n" % (b"a" * 7000)
-            + b"\r\n"
-        )
-        hints = hint * (MAX_RESPONSE_BYTES // len(hint) + 1)
-        async with real.to(answering(hints + OK)) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
-
-        assert outcome == Unanswered(Cause.INVALID_RESPONSE)
-
     async def test_a_few_interim_responses_precede_any_answer(self, real: HttpSenders) -> None:
         hint = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
         continued = b"HTTP/1.1 100 Continue\r\n\r\n" + hint * 90
@@ -466,19 +466,6 @@ class TestHostileReceivers:
             outcomes = [await sender.send(a_post(receiver.url())) for _ in range(3)]
 
         assert outcomes == [Answered(200)] * 3
-
-    async def test_interim_responses_that_drip_are_a_timeout(self, real: HttpSenders) -> None:
-        async def drip(connection: Connection) -> None:
-            await connection.request()
-            while True:
-                await connection.send(b"HTTP/1.1 100 Continue\r\n\r\n")
-                await asyncio.sleep(0.1)
-
-        limits = replace(PATIENT, total=timedelta(seconds=0.5))
-        async with asyncio.timeout(SOON), real.to(drip, limits=limits) as (sender, receiver):
-            outcome = await sender.send(a_post(receiver.url()))
-
-        assert outcome == Unanswered(Cause.TIMEOUT)
 
     @pytest.mark.parametrize(
         "piece", [b"Set-Cookie: a=b\r\n", b"X-Long: " + b"a" * 8000 + b"\r\n", b"a" * 8000]

@@ -1,33 +1,15 @@
 """Suggestions as clients see them: status, headers, body; over a fake `Suggestions`."""
 
-from collections.abc import AsyncIterator
-from typing import Any
-
-import orjson
 import pytest
-from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
 from common.contracts.lookup import SuggestReply, SuggestRequest
 from gateway.domain.keys import Scope
-from gateway.domain.problems import InternalError, LookupTimeout, ServiceUnavailable
 from gateway.domain.rates import Rate
-from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import Gateway, code_of
 from tests.fakes.gateway import gateway as a_gateway
 
 SUGGEST = "/api/suggest?country=dk&q=Pr%C3%B8v"
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    async with a_gateway() as running:
-        yield running
-
-
-async def code(answer: ClientResponse) -> tuple[int, str]:
-    assert answer.content_type == "application/problem+json"
-    body: dict[str, Any] = orjson.loads(await answer.read())
-    return answer.status, body["code"]
 
 
 async def test_the_list_is_passed_on_byte_by_byte(gateway: Gateway) -> None:
@@ -59,12 +41,8 @@ async def test_other_parameters_are_ignored(gateway: Gateway, parameter: str) ->
 @pytest.mark.parametrize(
     "query, expected",
     [
-        ("q=ab", "missing_parameter"),
         ("country=dk", "missing_parameter"),
-        ("country=dk&q=a", "invalid_parameter"),
-        ("country=dk&q=ab&q=cd", "invalid_parameter"),
         ("country=se&q=ab", "invalid_parameter"),
-        ("country=dk&q=ab&limit=21", "invalid_parameter"),
         ("country=dk&q=%ff%fe", "invalid_parameter"),
         ("country=dk&q=a&format=xml", "invalid_parameter"),
     ],
@@ -74,24 +52,8 @@ async def test_an_invalid_query_is_a_problem_in_json(
 ) -> None:
     answer = await gateway.get(f"/api/suggest?{query}")
 
-    assert await code(answer) == (400, expected)
+    assert await code_of(answer) == (400, expected)
     assert gateway.suggestions.asked == []
-
-
-@pytest.mark.parametrize(
-    "failure, expected",
-    [
-        (ServiceUnavailable("a dependency is unavailable"), (503, "service_unavailable")),
-        (LookupTimeout("no answer in time"), (504, "lookup_timeout")),
-        (InternalError("an internal error"), (500, "internal_error")),
-    ],
-)
-async def test_failures_of_the_lookup_service_are_problems(
-    gateway: Gateway, failure: Exception, expected: tuple[int, str]
-) -> None:
-    gateway.suggestions.answer = failure
-
-    assert await code(await gateway.get(SUGGEST)) == expected
 
 
 async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway) -> None:
@@ -128,8 +90,8 @@ async def test_suggestions_need_the_same_access_as_lookups() -> None:
         )
         good = await gateway.get(SUGGEST, headers=gateway.issue())
 
-        assert await code(without) == (401, "unauthorized")
-        assert await code(other) == (403, "forbidden")
+        assert await code_of(without) == (401, "unauthorized")
+        assert await code_of(other) == (403, "forbidden")
         assert good.status == 200
 
 

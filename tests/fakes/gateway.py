@@ -270,3 +270,21 @@ async def gateway(
         yield Gateway(
             client, lookups, suggestions, webhooks, events, notices, keys, clock, registry
         )
+
+
+async def problem_of(answer: ClientResponse) -> dict[str, Any]:
+    """The problem document of a response; asserts what all of them have in common."""
+    assert answer.content_type == "application/problem+json"
+    body: dict[str, Any] = orjson.loads(await answer.read())
+    assert body["status"] == answer.status
+    assert body["type"] == "urn:problem:" + body["code"].replace("_", "-")
+    assert body["request_id"] == answer.headers["X-Request-Id"]
+    assert body["title"]
+    assert body["detail"]
+    assert answer.headers["Cache-Control"] == "no-store"
+    return body
+
+
+async def code_of(answer: ClientResponse) -> tuple[int, str]:
+    """Status and code of a problem."""
+    return answer.status, (await problem_of(answer))["code"]

@@ -33,22 +33,6 @@ def test_a_malformed_key_is_rejected_without_a_read(text: str) -> None:
     assert parse_key(text) is None
 
 
-def test_the_secret_of_a_key_is_accepted() -> None:
-    key = a_presented_key()
-
-    assert an_api_key(key).accepts(key, at=NOON)
-
-
-def test_another_secret_is_rejected() -> None:
-    assert not an_api_key().accepts(a_presented_key(secret="t" * 43), at=NOON)
-
-
-def test_a_revoked_key_is_rejected() -> None:
-    key = a_presented_key()
-
-    assert not an_api_key(key, revoked_at=NOON).accepts(key, at=NOON)
-
-
 def test_neither_form_of_a_key_shows_its_secret() -> None:
     presented = PresentedKey(id="0" * 24, secret="secret-" * 6 + "s")
 

@@ -627,12 +627,14 @@ def test_roles_that_were_not_requested_are_unknown() -> None:
     assert company_record(deltagerRelation=None).role_list is None
 
 
-def test_home_addresses_and_personal_keys_of_officers_are_not_stored() -> None:
+def test_home_addresses_and_personal_keys_are_not_stored() -> None:
     officer = an_officer("REVISION", "Revision", "REVISION", forretningsnoegle=4000123456)
+    owner = a_relation(legal_ownership("0.5"), forretningsnoegle=4000123456)
 
-    record = company_record(deltagerRelation=[officer])
+    record = company_record(deltagerRelation=[officer, owner])
 
     assert roles_in(record)
+    assert record.owners
     assert "Hjemmevej" not in repr(record)
     assert "4000123456" not in repr(record)
 
@@ -671,30 +673,20 @@ def test_past_owners_and_other_participants_are_left_out(relation: Any) -> None:
     assert owners(relation) == ()
 
 
-def test_personal_keys_are_not_stored() -> None:
-    (owner,) = owners(a_relation(legal_ownership("0.5"), forretningsnoegle=12345674)) or ()
+@pytest.mark.parametrize(
+    "fields,kind",
+    [
+        ({"forretningsnoegle": 12345674}, "person"),
+        ({"enhedstype": "ANDEN_DELTAGER", "forretningsnoegle": "4000123456"}, "other"),
+        ({"enhedstype": "VIRKSOMHED", "forretningsnoegle": "SE5560000000"}, "company"),
+    ],
+)
+def test_only_a_danish_company_among_the_owners_has_a_number(
+    fields: dict[str, Any], kind: str
+) -> None:
+    (owner,) = owners(a_relation(legal_ownership("0.5"), **fields)) or ()
 
-    assert owner.vat is None
-
-
-def test_other_participants_are_neither_persons_nor_companies() -> None:
-    relation = a_relation(
-        legal_ownership("0.5"), enhedstype="ANDEN_DELTAGER", forretningsnoegle="4000123456"
-    )
-
-    (owner,) = owners(relation) or ()
-
-    assert (owner.type, owner.vat) == ("other", None)
-
-
-def test_a_company_abroad_has_no_danish_number() -> None:
-    relation = a_relation(
-        legal_ownership("0.5"), enhedstype="VIRKSOMHED", forretningsnoegle="SE5560000000"
-    )
-
-    (owner,) = owners(relation) or ()
-
-    assert (owner.type, owner.vat) == ("company", None)
+    assert (owner.type, owner.vat) == (kind, None)
 
 
 def test_the_order_of_owners_does_not_depend_on_the_document() -> None:
@@ -708,12 +700,6 @@ def test_the_order_of_owners_does_not_depend_on_the_document() -> None:
 def test_owners_that_were_not_requested_are_unknown() -> None:
     assert company_record(deltagerRelation=None).owners is None
     assert owners() == ()
-
-
-def test_home_addresses_are_not_stored() -> None:
-    record = company_record(deltagerRelation=[a_relation(legal_ownership("0.5"))])
-
-    assert "Hjemmevej" not in repr(record)
 
 
 def test_a_unit_belongs_to_the_company_it_has_now() -> None:

@@ -11,7 +11,7 @@ from lookup.ingest.apply import identity
 from lookup.ingest.digests import Part, digest_of, rules_of
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import ApplyContext, DigestUpdate, Known, Plan, Verdict
+from lookup.ingest.planning.states import ApplyContext, DigestUpdate, Known, Verdict
 from lookup.ingest.planning.units import plan_units
 from lookup.ingest.reading import documents, understood
 from lookup.ingest.records import OutOfScope, RawDocument, RegisteredInError, Rejected
@@ -27,6 +27,7 @@ from tests.builders.companies import (
     a_company_record,
     a_participant_record,
     a_unit_record,
+    after,
     an_owner,
     an_owners_record,
 )
@@ -42,16 +43,6 @@ COMPANY = a_company_record(
 OWNERS = an_owners_record(an_owner())
 UNIT = a_unit_record()
 PARTICIPANT = a_participant_record()
-
-
-def after(plan: Plan, before: Known | None = None) -> Known:
-    """The stored state after the plan."""
-    stored = before or Known()
-    return Known(
-        companies={**stored.companies, **{write.key: write.state for write in plan.companies}},
-        units={write.key: write.state for write in plan.units},
-        participants={write.identifier: write.state for write in plan.participants},
-    )
 
 
 def known_company() -> Known:

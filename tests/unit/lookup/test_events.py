@@ -81,12 +81,6 @@ def test_an_update_contains_old_and_new_values() -> None:
     ]
 
 
-def test_a_bankruptcy_has_only_a_status_event() -> None:
-    plan = changed_to(a_known_company(), status=Status.BANKRUPT, status_text="UNDER KONKURS")
-
-    assert types(plan) == [EventType.COMPANY_STATUS_CHANGED]
-
-
 def test_a_bankruptcy_with_another_change_has_both_events() -> None:
     plan = changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS")
 

@@ -1,21 +1,11 @@
 """The search for an address in a built index."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
-from tests.builders.indexed import an_indexed_address, an_indexed_company
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[SearchIndex]:
-    index = SearchIndex.open(tmp_path, Country.DK)
-    yield index
-    index.close()
+from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 
 def at(line: str, *, number: int, employees: int = 0) -> IndexedCompany:
@@ -25,12 +15,6 @@ def at(line: str, *, number: int, employees: int = 0) -> IndexedCompany:
         employees=employees,
         addresses=(an_indexed_address(line),),
     )
-
-
-def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
-    index.apply(companies)
-    index.commit(b"here")
-    return index
 
 
 def found(index: SearchIndex, address: str) -> CompanyKey | None:

@@ -1,28 +1,12 @@
 """The search for a name in a built index, against the rules and against a scan of every name."""
 
-from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 
-from common.contracts.company import CompanyKey, Country, Status
+from common.contracts.company import CompanyKey, Status
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import IndexedCompany
-from tests.builders.indexed import an_indexed_company
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[SearchIndex]:
-    index = SearchIndex.open(tmp_path, Country.DK)
-    yield index
-    index.close()
-
-
-def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
-    index.apply(companies)
-    index.commit(b"here")
-    return index
+from tests.builders.indexed import an_indexed_company, filled
 
 
 def found(index: SearchIndex, name: str) -> CompanyKey | None:

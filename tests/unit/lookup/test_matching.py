@@ -35,14 +35,6 @@ def a_rank(
     return Rank(status, employees, founded, number, is_foreign)
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["nordisk fiskeri", "NORDISK FISKERI A/S", "Nordisk-Fiskeri", "NordiskFiskeri ApS"],
-)
-def test_names_equal_after_folding_score_100(query: str) -> None:
-    assert score(query, "Nordisk Fiskeri ApS") == EXACT
-
-
 def test_a_name_that_only_sounds_the_same_is_not_exact() -> None:
     assert NEAR < score("Moe", "Mo") < EXACT
 
@@ -65,27 +57,8 @@ def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) 
     assert NEAR <= score(query, "Nordisk Fiskeri ApS") < EXACT
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Nordlys",
-        "Fiskeri og Handel i Vestfold",
-        "Sydisk Fiskeri",
-        "Qwzxv Fiskeri",
-        "Nordisk Fiskeri Transport og Logistik Danmark",
-    ],
-)
-def test_another_name_is_not_accepted(query: str) -> None:
-    assert score(query, "Nordisk Fiskeri ApS") < NEAR
-
-
 def test_one_word_of_a_long_name_is_not_that_name() -> None:
     assert score("Hansen", "Hansen Transport og Maskinudlejning") < NEAR
-
-
-def test_a_shared_word_does_not_make_the_others_similar() -> None:
-    assert score("Abel Transport", "Adam Transport") < NEAR
-    assert score("Hansem Transport", "Hansen Transport") > NEAR
 
 
 def test_words_in_order_score_more_than_reordered_ones() -> None:
@@ -96,15 +69,6 @@ def test_fewer_typos_score_more() -> None:
     scores = [score(name, "Nordisk Fiskeri") for name in ("Nordisk Fiskri", "Nordsk Fiskri")]
 
     assert scores == sorted(scores, reverse=True)
-
-
-@given(NAMES, NAMES)
-def test_only_equal_names_score_100(one: str, other: str) -> None:
-    query, name = fold_name(one), fold_name(other)
-
-    assert 0 <= similarity(query, name) <= EXACT
-    assert similarity(query, query) == EXACT
-    assert similarity(query, name) < EXACT or query.key == name.key
 
 
 def test_the_weight_of_a_kind_decides_between_exact_names() -> None:

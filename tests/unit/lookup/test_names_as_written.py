@@ -85,12 +85,3 @@ def test_a_name_that_two_companies_begin_with_finds_one_of_them_and_lists_both(
     hits = index.search_names("Nuvo", 6)
 
     assert {hit.key for hit in hits} == {"dk:6", "dk:7"}
-
-
-@pytest.mark.parametrize(
-    "asked", ["Danmark", "Holding", "Nordic", "Transport ApS", "Qarbu Holding", "Merkurot Danmark"]
-)
-def test_a_generic_word_and_what_nobody_is_called_find_no_company(
-    index: SearchIndex, asked: str
-) -> None:
-    assert index.search_names(asked, 6) == []

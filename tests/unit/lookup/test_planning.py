@@ -29,6 +29,7 @@ from tests.builders.companies import (
     a_participant_record,
     a_unit,
     a_unit_record,
+    after,
     an_owner,
     an_owners_record,
 )
@@ -39,15 +40,6 @@ NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 def as_of(version: SourceVersion, *, publish_events: bool = False) -> ApplyContext:
     return ApplyContext(version, NOON, publish_events)
-
-
-def after(plan: Plan) -> Known:
-    """The stored state after the plan."""
-    return Known(
-        companies={write.key: write.state for write in plan.companies},
-        units={write.key: write.state for write in plan.units},
-        participants={write.identifier: write.state for write in plan.participants},
-    )
 
 
 def test_an_unknown_company_is_new_with_revision_one() -> None:

@@ -17,7 +17,7 @@ from lookup.search.folding import MAX_FOLDED, fold_text
 from lookup.search.index import SearchIndex
 from lookup.search.index.budget import Budget
 from lookup.search.searcher import IndexSearches
-from tests.builders.indexed import an_indexed_company
+from tests.builders.indexed import an_indexed_company, filled
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
 _ASK_EVERYTHING = """
@@ -74,15 +74,6 @@ def test_a_text_that_unfolds_is_cut() -> None:
     assert len(fold_text("\ufdfa" * 200).words) <= MAX_FOLDED
 
 
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[SearchIndex]:
-    index = SearchIndex.open(tmp_path, Country.DK)
-    index.apply([an_indexed_company("Nordlys ApS")])
-    index.commit(b"here")
-    yield index
-    index.close()
-
-
 def abandoned() -> Budget:
     budget = Budget()
     budget.abandon()
@@ -91,6 +82,8 @@ def abandoned() -> Budget:
 
 @pytest.mark.parametrize("budget", [Budget(seconds=-1), abandoned()], ids=["spent", "abandoned"])
 def test_a_search_ends_with_its_budget(index: SearchIndex, budget: Budget) -> None:
+    filled(index, an_indexed_company("Nordlys ApS"))
+
     with pytest.raises(TimeoutError):
         index.search_name("nordlys", budget)
     with pytest.raises(TimeoutError):

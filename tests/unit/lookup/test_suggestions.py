@@ -1,31 +1,15 @@
 """Suggestions of a built index for a partly typed name."""
 
-from collections.abc import Iterator
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.contracts.company import Country, Status
+from common.contracts.company import Status
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import IndexedCompany
 from lookup.search.suggesting import Suggested, writings
-from tests.builders.indexed import an_indexed_company
-
-
-@pytest.fixture
-def index(tmp_path: Path) -> Iterator[SearchIndex]:
-    index = SearchIndex.open(tmp_path, Country.DK)
-    yield index
-    index.close()
-
-
-def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
-    index.apply(companies)
-    index.commit(b"here")
-    return index
+from tests.builders.indexed import an_indexed_company, filled
 
 
 def named(index: SearchIndex, *names: str) -> SearchIndex:

@@ -23,10 +23,6 @@ def _companies(register: Register) -> list[Company]:
     return [company(register, 1, index) for index in range(COUNT)]
 
 
-def test_a_company_is_a_function_of_seed_and_position(register: Register) -> None:
-    assert company(register, 5, 123_456) == company(register, 5, 123_456)
-
-
 def test_another_seed_gives_another_company_under_the_same_number(register: Register) -> None:
     one, other = company(register, 1, 500), company(register, 2, 500)
 

@@ -4,7 +4,6 @@ from typing import Any
 import pytest
 
 from register_samples import companies_dk, units_dk
-from tests.unit.register_samples.checks import is_cvr, is_p_number
 from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
@@ -106,13 +105,6 @@ def test_companies_have_every_field_an_importer_needs(companies: list[dict[str, 
 
 def test_units_have_every_field_an_importer_needs(units: list[dict[str, Any]]) -> None:
     assert not UNIT_FIELDS - all_paths(units)
-
-
-def test_numbers_are_integers_with_right_check_digits(
-    companies: list[dict[str, Any]], units: list[dict[str, Any]]
-) -> None:
-    assert all(is_cvr(f"{each['cvrNummer']:08}") for each in companies)
-    assert all(is_p_number(str(each["pNummer"])) for each in units)
 
 
 def test_a_postcode_is_an_integer_that_has_lost_its_leading_zero(

@@ -4,7 +4,6 @@ import pytest
 
 from register_samples import companies_no, roles_no, units_no
 from register_samples.facts import Document
-from tests.unit.register_samples.checks import is_orgnr
 from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
@@ -96,15 +95,6 @@ def test_bulk_records_have_empty_links_in_two_places() -> None:
     assert entity["links"] == []
     assert entity["organisasjonsform"]["links"] == []
     assert "_links" not in entity
-
-
-def test_every_number_is_valid_and_no_two_are_alike() -> None:
-    numbers = [
-        each["organisasjonsnummer"] for records in (companies(), units()) for each in records
-    ]
-
-    assert all(map(is_orgnr, numbers))
-    assert len(set(numbers)) == len(numbers)
 
 
 def test_phone_numbers_are_written_in_several_ways() -> None:

@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from register_samples import companies_dk, companies_no, participants, units_dk
-from tests.unit.register_samples.checks import is_gln
 from tests.unit.register_samples.paths import all_paths
 
 COUNT = 800
@@ -65,13 +64,6 @@ def test_unit_identifiers_are_numbers_of_units(cards: list[dict[str, Any]]) -> N
 
     assert len(values) > 5
     assert set(values) <= numbers
-
-
-def test_location_numbers_are_valid(cards: list[dict[str, Any]]) -> None:
-    values = _values(cards, "0088")
-
-    assert len(values) > 50
-    assert all(map(is_gln, values))
 
 
 def test_some_cards_are_of_other_countries_and_some_tell_no_holder(

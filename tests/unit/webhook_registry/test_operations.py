@@ -14,20 +14,16 @@ from common.contracts.webhooks import (
     Attempt,
     AttemptStatus,
     DeliveryQuery,
-    DisabledReason,
     Operation,
     WebhookReply,
-    WebhookStatus,
 )
 from tests.builders.webhooks import (
     NOON,
     OTHER_OWNER,
-    OWNER,
     URL,
     a_call,
     a_draft,
     a_request,
-    a_webhook,
 )
 from tests.fakes.webhook_registry import World
 from webhook_registry.domain.event_types import event_types
@@ -606,23 +602,3 @@ async def test_event_types_are_listed_for_every_owner() -> None:
     names = [kind["name"] for kind in read(reply)["event_types"]]
     assert names[0] == "company.created"
     assert names[-1] == "webhook.disabled"
-
-
-async def test_an_owner_sees_that_an_operator_disabled_a_webhook() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-    stopped = world.registrations.stored[webhook_id]
-    stopped.webhook = a_webhook(
-        id=webhook_id,
-        status=WebhookStatus.DISABLED,
-        disabled_at=NOON,
-        disabled_reason=DisabledReason.OPERATOR,
-    )
-
-    failure = await world.refused(
-        Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "enabled"}'
-    )
-
-    assert failure.code is FailureCode.WEBHOOK_DISABLED
-    shown = read(await world.do(Operation.GET, webhook_id=webhook_id, owner=OWNER))
-    assert shown["disabled_reason"] == "operator"

@@ -1,4 +1,4 @@
-"""Messages about webhooks between gateway, registry and dispatcher.
+"""Messages between services.
 
 Changing a golden file is changing the interface between services that run in different versions.
 """
@@ -9,9 +9,19 @@ from typing import Any
 import orjson
 import ormsgpack
 import pytest
+from pydantic import ValidationError
 
 from common.contracts.contract import Contract
+from common.contracts.deliveries import DeliveryTasks
 from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.feed import EventReply, EventRequest, FeedNotice, FeedPage, FeedRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SuggestionList,
+    SuggestReply,
+    SuggestRequest,
+)
 from common.contracts.webhooks import (
     Attempt,
     WebhookId,
@@ -24,11 +34,24 @@ from common.contracts.webhooks import (
 
 GOLDEN = Path(__file__).parent / "golden"
 
-MESSAGES: dict[str, type[Contract]] = {
-    "webhook_request": WebhookRequest,
-    "webhook_reply": WebhookReply,
+#: Bodies of replies.
+BODIES: dict[str, type[Contract]] = {
     "webhook_answer": WebhookWithSecret,
     "webhook_attempt": Attempt,
+}
+MESSAGES: dict[str, type[Contract]] = {
+    "lookup_request": LookupRequest,
+    "lookup_reply": LookupReply,
+    "suggest_request": SuggestRequest,
+    "suggest_reply": SuggestReply,
+    "feed_request": FeedRequest,
+    "feed_page": FeedPage,
+    "feed_notice": FeedNotice,
+    "event_request": EventRequest,
+    "event_reply": EventReply,
+    "webhook_request": WebhookRequest,
+    "webhook_reply": WebhookReply,
+    "delivery_tasks": DeliveryTasks,
 }
 
 #: Fields that are stored and not public.
@@ -41,26 +64,50 @@ def golden(name: str) -> dict[str, Any]:
 
 
 def read(name: str, **more: Any) -> Contract:
-    return MESSAGES[name].model_validate({**golden(name), **PRIVATE.get(name, {}), **more})
+    kind = {**MESSAGES, **BODIES}[name]
+    return kind.model_validate({**golden(name), **PRIVATE.get(name, {}), **more})
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.parametrize("name", [*MESSAGES, *BODIES])
 def test_a_message_is_read_and_written_back_the_same(name: str) -> None:
     assert read(name).model_dump(mode="json") == golden(name)
 
 
-@pytest.mark.parametrize("name", MESSAGES)
+@pytest.mark.parametrize("name", [*MESSAGES, *BODIES])
 def test_a_field_of_a_newer_version_is_ignored(name: str) -> None:
     assert read(name, added_later=1) == read(name)
 
 
-@pytest.mark.parametrize("name", ["webhook_request", "webhook_reply"])
+@pytest.mark.parametrize("name", MESSAGES)
 def test_a_message_crosses_the_broker_unchanged(name: str) -> None:
-    message = MESSAGES[name].model_validate(golden(name))
+    message = read(name)
 
     crossed = ormsgpack.unpackb(ormsgpack.packb(message.model_dump()))
 
     assert MESSAGES[name].model_validate(crossed) == message
+
+
+def test_the_body_of_suggestions_is_their_public_list() -> None:
+    body = orjson.loads(golden("suggest_reply")["body"])
+
+    assert SuggestionList.model_validate(body).model_dump(mode="json") == body
+
+
+@pytest.mark.parametrize("limit", [0, 21])
+def test_more_or_fewer_suggestions_than_there_can_be_are_no_request(limit: int) -> None:
+    with pytest.raises(ValidationError):
+        read("suggest_request", limit=limit)
+
+
+def test_another_version_of_delivery_tasks_is_not_understood() -> None:
+    with pytest.raises(ValidationError, match="v"):
+        read("delivery_tasks", v=2)
+
+
+def test_delivery_tasks_carry_ids_and_nothing_else() -> None:
+    [task] = golden("delivery_tasks")["tasks"]
+
+    assert set(task) == {"delivery_id", "webhook_id", "attempt"}
 
 
 def test_the_address_of_a_test_event_is_not_part_of_its_body() -> None:

@@ -1,15 +1,6 @@
-"""Wake-ups: what registry and dispatcher put into the queues of deliveries.
-
-Changing the golden file is changing the interface between processes of different versions.
-"""
+"""Tasks and queues of deliveries."""
 
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
-
-import orjson
-import pytest
-from pydantic import ValidationError
 
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTasks, encode_tasks
 from common.contracts.topology import (
@@ -22,37 +13,7 @@ from common.contracts.topology import (
 from common.messaging.delivery_topology import delivery_topology
 from tests.builders.deliveries import a_task
 
-GOLDEN = Path(__file__).parent / "golden" / "delivery_tasks.json"
-
 DELAYS = [timedelta(minutes=minutes) for minutes in (1, 5, 30, 120)]
-
-
-def golden() -> dict[str, Any]:
-    document: dict[str, Any] = orjson.loads(GOLDEN.read_bytes())
-    return document
-
-
-def test_a_message_is_read_and_written_back_the_same() -> None:
-    message = DeliveryTasks.model_validate(golden())
-
-    assert message.model_dump(mode="json") == golden()
-
-
-def test_a_field_of_a_newer_version_is_ignored() -> None:
-    newer = {**golden(), "added_later": 1}
-
-    assert DeliveryTasks.model_validate(newer) == DeliveryTasks.model_validate(golden())
-
-
-def test_another_version_is_not_understood() -> None:
-    with pytest.raises(ValidationError, match="v"):
-        DeliveryTasks.model_validate({**golden(), "v": 2})
-
-
-def test_a_message_carries_ids_and_nothing_else() -> None:
-    [task] = golden()["tasks"]
-
-    assert set(task) == {"delivery_id", "webhook_id", "attempt"}
 
 
 def test_long_lists_are_cut_into_messages() -> None:
