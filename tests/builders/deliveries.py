@@ -57,25 +57,6 @@ def a_task(number: int = 1, *, attempt: int = 1, webhook_id: WebhookId = WEBHOOK
     return DeliveryTask(delivery_id=a_delivery_id(number), webhook_id=webhook_id, attempt=attempt)
 
 
-def a_claimed(number: int = 1, **fields: Any) -> Claimed:
-    return Claimed(
-        **{
-            "id": a_delivery_id(number),
-            "webhook_id": WEBHOOK,
-            "generation": 1,
-            "event_id": f"event-{number}",
-            "event_type": EventType.COMPANY_UPDATED,
-            "occurred_at": NOON,
-            "attempts": 0,
-            "retries": 0,
-            "by_hand": False,
-            "claim": "claim-1",
-            "lease_until": NOON + timedelta(seconds=30),
-            **fields,
-        }
-    )
-
-
 def an_attempted(delivery: Claimed, **fields: Any) -> Attempted:
     """A success, unless the fields say otherwise."""
     return Attempted(

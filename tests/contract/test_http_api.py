@@ -593,8 +593,6 @@ class TestTraces:
     @pytest.mark.parametrize(
         "headers",
         [
-            [("traceparent", "")],
-            [("traceparent", "00-" + "0" * 32 + "-" + "0" * 16 + "-01")],
             [("traceparent", f"00-{TRACE}-01-more")],
             [("traceparent", f"00-{TRACE}-01"), ("traceparent", f"00-{TRACE}-01")],
             [("tracestate", "vendor=1")],

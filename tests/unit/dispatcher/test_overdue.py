@@ -39,13 +39,6 @@ class Overdue:
         self.time.pass_by(self.rows.grace)
 
 
-async def test_a_delivery_is_not_requeued_within_its_grace() -> None:
-    overdue = Overdue()
-    await overdue.rows.insert([a_new_delivery()])
-
-    assert await overdue.requeue() == Requeued()
-
-
 async def test_a_delivery_without_a_message_is_requeued_and_then_postponed() -> None:
     overdue = Overdue()
     await overdue.with_overdue(1)
@@ -56,17 +49,6 @@ async def test_a_delivery_without_a_message_is_requeued_and_then_postponed() -> 
 
     assert (first, again, later) == (Requeued(lost=1), Requeued(), Requeued(lost=1))
     assert overdue.delivery_queue.enqueued == [(a_task(0), False)] * 2
-
-
-async def test_a_delivery_of_a_crashed_process_is_requeued_after_its_lease() -> None:
-    overdue = Overdue()
-    await overdue.rows.insert([a_new_delivery()])
-    await overdue.rows.claim(a_task())
-    overdue.time.pass_by(overdue.rows.lease - timedelta(seconds=1))
-    before = await overdue.requeue()
-    overdue.time.pass_by(timedelta(seconds=1))
-
-    assert (before, await overdue.requeue()) == (Requeued(), Requeued(lost=1))
 
 
 async def test_a_delivery_that_waits_for_a_slot_is_left_to_its_backlog() -> None:

@@ -57,6 +57,20 @@ def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) 
     assert NEAR <= score(query, "Nordisk Fiskeri ApS") < EXACT
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "Nordlys",
+        "Fiskeri og Handel i Vestfold",
+        "Sydisk Fiskeri",
+        "Qwzxv Fiskeri",
+        "Nordisk Fiskeri Transport og Logistik Danmark",
+    ],
+)
+def test_another_name_is_not_accepted(query: str) -> None:
+    assert score(query, "Nordisk Fiskeri ApS") < NEAR
+
+
 def test_one_word_of_a_long_name_is_not_that_name() -> None:
     assert score("Hansen", "Hansen Transport og Maskinudlejning") < NEAR
 

@@ -507,13 +507,6 @@ def test_the_file_name_does_not_apply_to_a_list(file: Callable[..., Path]) -> No
     assert isinstance(refused, Rejected)
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=8,
-)
-
-
 @pytest.mark.parametrize(
     "unit",
     [b'{"n":{"a":1},', b'{"n":{"a":1}\n', b'"', b"}", b'"x" ', b'{"hits":{"hits":[', b"\n{"],
