@@ -102,7 +102,7 @@ def test_a_pattern_given_twice_counts_once() -> None:
     assert read_draft(a_draft(events=["*", "*"])).events == ("*",)
 
 
-@pytest.mark.parametrize("limits", [None, {}, {"countries": []}, {"companies": None}])
+@pytest.mark.parametrize("limits", [None, {}, {"countries": []}, {"forms": None}])
 def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
     assert read_draft(a_draft(filter=limits)).filter is None
 
@@ -246,4 +246,5 @@ def test_headers_are_read_with_their_values() -> None:
     draft = read_draft(a_draft(headers={"Authorization": "Bearer x", "X-Tenant": "a b"}))
 
     assert draft.headers == {"Authorization": "Bearer x", "X-Tenant": "a b"}
+    assert read_draft(a_draft(headers=None)).headers == {}
     assert "Bearer" not in repr(draft)
