@@ -33,13 +33,16 @@ run: install ## servers, sample registers and services; Ctrl-C ends them
 stop: install ## stop a `make run` in the background
 	@$(STACK) stop
 
-# A process for each core. Tests in files that share a running system stay in one process. Bytecode is
-# kept even where the environment says not to: each process would compile the tests and plugins anew.
-PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto
-WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile
+# Bytecode is kept even where the environment says not to: each process would compile the tests and
+# plugins anew.
+export PYTHONDONTWRITEBYTECODE :=
+# A process for each core. Tests in files that share a running system stay in one process. The
+# folders with the longest tests are named first, and the many short files of the last one fill both.
+PYTEST := $(BIN)/pytest -n auto
+WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
-	@$(WITH_SERVERS) tests/integration tests/e2e tests/chaos
+	@$(WITH_SERVERS) tests/chaos tests/e2e tests/integration
 
 unit-and-contract: install
 	@$(PYTEST) --dist worksteal tests/unit tests/contract

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import hypothesis
@@ -73,8 +72,8 @@ class OwnServers:
 @pytest.fixture(scope="session")
 def server_folder() -> Iterator[Path]:
     """Holds the servers' data, and is gone after the session."""
-    with TemporaryDirectory(prefix="servers-") as folder:
-        yield Path(folder)
+    with servers.folder_of_servers() as folder:
+        yield folder
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,8 @@ from tests.delivery.waiting import SOON
 
 #: Timeout of one request, in seconds, before its repeat.
 PATIENCE = 2.0
+#: Seconds before a repeat; a registry that starts needs the processor that repeats would take.
+PAUSE = 0.2
 #: Failures that the gateway makes a 503 of.
 RETRIED = (FailureCode.DEADLINE_EXCEEDED, FailureCode.UNAVAILABLE)
 
@@ -49,7 +51,7 @@ class Asking:
                 except RpcFailed as failed:
                     if failed.failure.code not in RETRIED:
                         raise
-                    await asyncio.sleep(0.01)
+                    await asyncio.sleep(PAUSE)
 
 
 @asynccontextmanager

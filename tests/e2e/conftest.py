@@ -25,6 +25,7 @@ from local_stack.servers import BrokerAddress
 from local_stack.services import SERVICES
 from local_stack.system import System
 from register_samples import write_registers
+from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.delivery.collector import Collector, collecting
 from tests.delivery.receiver import Receiver
@@ -157,7 +158,7 @@ def _now() -> datetime:
 
 
 def _demand(system: System, module: str, *arguments: str) -> str:
-    status, out, err = system.run(module, *arguments)
+    status, out, err = run_here(system, module, *arguments)
     assert status == 0, f"{module} {' '.join(arguments)} ended with {status}: {err}"
     return out
 

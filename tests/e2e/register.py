@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from local_stack.system import System
+from tests.commanding import run_here
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Register:
         await self._run("remove", country, number)
 
     async def _run(self, *arguments: str) -> None:
-        status, _, said = await asyncio.to_thread(self.system.run, "lookup", *arguments)
+        status, _, said = await asyncio.to_thread(run_here, self.system, "lookup", *arguments)
         assert status == 0, said
 
 

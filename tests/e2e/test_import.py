@@ -16,6 +16,7 @@ from pymongo.database import Database
 
 from local_stack.system import System
 from register_samples import companies_dk, companies_no, write_registers
+from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.e2e
@@ -27,7 +28,7 @@ NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
 def system(mongo_url: str, database_names: DatabaseNames, tmp_path: Path) -> Iterator[System]:
     """For its commands only: no service runs."""
     made = System(tmp_path, "amqp://127.0.0.1:1", mongo_url, database_names.environment)
-    status, _, _ = made.run("lookup", "indexes")
+    status, _, _ = run_here(made, "lookup", "indexes")
     assert status == 0
     yield made
     made.close()
@@ -81,9 +82,9 @@ def test_a_real_company_replaces_the_sample_of_its_number_however_old_it_is(
     lines = "\n".join(json.dumps(each) for each in [{"Vrvirksomhed": document}, *others])
     real = a_file(tmp_path, lines, "dk-virksomhed.jsonl")
 
-    system.run("lookup", "import", "dk-virksomhed", str(samples))
+    run_here(system, "lookup", "import", "dk-virksomhed", str(samples))
     sample = register["companies"].find_one({"_id": "dk:12345674"})
-    _, _, said = system.run("lookup", "import", "dk-virksomhed", str(real))
+    _, _, said = run_here(system, "lookup", "import", "dk-virksomhed", str(real))
     stored = register["companies"].find_one({"_id": "dk:12345674"})
 
     assert "1 changed" in said
@@ -98,9 +99,13 @@ def test_every_kind_of_sample_loads_and_loading_it_again_changes_nothing(
 ) -> None:
     files = write_registers(tmp_path / "registers", 120, 1)
 
-    first = {kind: system.run("lookup", "import", str(kind), str(files[kind])) for kind in files}
+    first = {
+        kind: run_here(system, "lookup", "import", str(kind), str(files[kind])) for kind in files
+    }
     before = list(register["companies"].find(sort=[("_id", 1)]))
-    second = {kind: system.run("lookup", "import", str(kind), str(files[kind])) for kind in files}
+    second = {
+        kind: run_here(system, "lookup", "import", str(kind), str(files[kind])) for kind in files
+    }
 
     assert {status for status, _, _ in (*first.values(), *second.values())} == {0}
     assert all(" 0 new, 0 changed" in said for _, _, said in second.values())
@@ -114,7 +119,9 @@ def test_broken_records_are_named_with_their_place_and_the_rest_is_loaded(
     nameless = {"navn": "UTEN NUMMER AS"}
     text = f"[{json.dumps(good)},\n{{broken}},\n{json.dumps(nameless)},\n{json.dumps(other)}]"
 
-    status, _, said = system.run("lookup", "import", "no-enheter", str(a_file(tmp_path, text)))
+    status, _, said = run_here(
+        system, "lookup", "import", "no-enheter", str(a_file(tmp_path, text))
+    )
 
     assert status == 1
     assert "4 read, 2 new" in said
@@ -131,7 +138,7 @@ def test_a_truncated_file_loads_whole_records_and_reports_the_break(
     packed = gzip.compress(json.dumps(entities(1000)).encode())
     file = a_file(tmp_path, packed[: int(len(packed) * cut)], "no-enheter.json.gz")
 
-    status, _, said = system.run("lookup", "import", "no-enheter", str(file))
+    status, _, said = run_here(system, "lookup", "import", "no-enheter", str(file))
 
     loaded = register["companies"].count_documents({})
     assert status == 3
@@ -146,11 +153,11 @@ def test_publishing_by_an_import_can_be_switched_on_and_off(
     file = a_file(tmp_path, json.dumps(entities(3)))
     renamed = [{**entity, "navn": f"{entity['navn']} II"} for entity in entities(3)]
 
-    published = system.run("lookup", "import", "--publish", "no-enheter", str(file))
+    published = run_here(system, "lookup", "import", "--publish", "no-enheter", str(file))
     told = [event["type"] for event in register["outbox"].find()]
     later = a_file(tmp_path, json.dumps(renamed), "later.json")
-    muted = system.run("lookup", "import", "--mute", "no-enheter", str(later))
-    both = system.run("lookup", "import", "--mute", "--publish", "no-enheter", str(later))
+    muted = run_here(system, "lookup", "import", "--mute", "no-enheter", str(later))
+    both = run_here(system, "lookup", "import", "--mute", "--publish", "no-enheter", str(later))
 
     assert (published[0], muted[0], both[0]) == (0, 0, 2)
     assert told == ["company.created"] * 3, "though it was the first load"
@@ -159,14 +166,16 @@ def test_publishing_by_an_import_can_be_switched_on_and_off(
 
 
 def test_a_file_that_is_not_there_is_wrong_use(system: System, tmp_path: Path) -> None:
-    status, _, said = system.run("lookup", "import", "no-enheter", str(tmp_path / "missing.json"))
+    status, _, said = run_here(
+        system, "lookup", "import", "no-enheter", str(tmp_path / "missing.json")
+    )
 
     assert status == 2
     assert "missing.json" in said
 
 
 def test_a_folder_in_place_of_a_file_is_wrong_use(system: System, tmp_path: Path) -> None:
-    status, _, said = system.run("lookup", "import", "no-enheter", str(tmp_path))
+    status, _, said = run_here(system, "lookup", "import", "no-enheter", str(tmp_path))
 
     assert status == 2
     assert said == f"{tmp_path}: Is a directory\n"
@@ -177,7 +186,7 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(
 ) -> None:
     file = a_file(tmp_path, json.dumps(entities(3)))
 
-    status, _, said = system.run("lookup", "import", "no-underenheter", str(file))
+    status, _, said = run_here(system, "lookup", "import", "no-underenheter", str(file))
 
     assert status == 2
     assert said.startswith("no-enheter.json: not a file of no-underenheter: none of its first 3")
@@ -198,7 +207,9 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(
 def test_a_file_that_is_none_of_a_register_is_refused_in_one_line(
     system: System, tmp_path: Path, content: bytes, what: str
 ) -> None:
-    status, _, said = system.run("lookup", "import", "no-enheter", str(a_file(tmp_path, content)))
+    status, _, said = run_here(
+        system, "lookup", "import", "no-enheter", str(a_file(tmp_path, content))
+    )
 
     assert status == 2
     assert what in said
@@ -215,15 +226,15 @@ def test_a_file_of_under_half_of_the_last_one_is_refused_unless_it_is_forced(
     empty = str(a_file(tmp_path, "[]", "empty.json"))
     half = str(a_file(tmp_path, json.dumps(entities(5)), "half.json"))
 
-    first = system.run("lookup", "import", "no-enheter", empty)
+    first = run_here(system, "lookup", "import", "no-enheter", empty)
     never_loaded = register["loads"].count_documents({})
-    system.run("lookup", "import", "no-enheter", str(whole))
-    refused = [system.run("lookup", "import", "no-enheter", file) for file in (small, empty)]
+    run_here(system, "lookup", "import", "no-enheter", str(whole))
+    refused = [run_here(system, "lookup", "import", "no-enheter", file) for file in (small, empty)]
     before = register["loads"].find_one()
     untouched = register["companies"].count_documents({"revision": 1})
-    forced = system.run("lookup", "import", "--force", "no-enheter", small)
-    again = system.run("lookup", "import", "no-enheter", small)
-    taken = system.run("lookup", "import", "no-enheter", half)
+    forced = run_here(system, "lookup", "import", "--force", "no-enheter", small)
+    again = run_here(system, "lookup", "import", "no-enheter", small)
+    taken = run_here(system, "lookup", "import", "no-enheter", half)
 
     assert again[0] == 3, "a forced file is not what later ones are compared with"
     assert (first[0], never_loaded) == (3, 0)
@@ -244,9 +255,9 @@ def test_refused_and_stale_records_are_named_the_first_of_them_or_all(
     second = str(a_file(tmp_path, json.dumps(older + broken), "older.json"))
     options = ("--last-modified", "2001-01-01T00:00:00Z", "no-enheter", second)
 
-    system.run("lookup", "import", "no-enheter", file)
-    _, _, short = system.run("lookup", "import", *options)
-    status, _, long = system.run("lookup", "import", "--verbose", *options)
+    run_here(system, "lookup", "import", "no-enheter", file)
+    _, _, short = run_here(system, "lookup", "import", *options)
+    status, _, long = run_here(system, "lookup", "import", "--verbose", *options)
 
     number = entities(1)[0]["organisasjonsnummer"]
     assert status == 1
@@ -263,7 +274,7 @@ def test_refused_and_stale_records_are_named_the_first_of_them_or_all(
 def test_an_invalid_registration_number_is_not_reported_as_removed(
     system: System, register: Database[dict[str, Any]], country: str, number: str
 ) -> None:
-    status, _, said = system.run("lookup", "remove", country, number)
+    status, _, said = run_here(system, "lookup", "remove", country, number)
 
     assert status == 2
     assert number in said
@@ -274,7 +285,7 @@ def test_an_import_without_a_database_ends_with_a_message(system: System, tmp_pa
     file = a_file(tmp_path, json.dumps(entities(1)))
     away = System(tmp_path, system.amqp_url, NOWHERE, system.environment)
 
-    status, _, said = away.run("lookup", "import", "no-enheter", str(file))
+    status, _, said = run_here(away, "lookup", "import", "no-enheter", str(file))
 
     assert status == 4
     assert "the database cannot be reached" in said
@@ -302,7 +313,7 @@ async def test_an_import_that_is_killed_and_started_again_loses_and_doubles_noth
     written = register["companies"].count_documents({})
 
     status, _, said = await asyncio.to_thread(
-        system.run, "lookup", "import", "no-enheter", str(file)
+        run_here, system, "lookup", "import", "no-enheter", str(file)
     )
 
     assert readers

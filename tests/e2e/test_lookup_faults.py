@@ -14,6 +14,7 @@ import pytest
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
+from tests.commanding import run_here
 from tests.conftest import OwnServers
 from tests.delivery import waiting
 from tests.e2e.conftest import Running, running_system
@@ -143,7 +144,7 @@ async def test_a_company_loaded_while_the_system_runs_is_found_by_name_and_addre
     file.write_text(json.dumps([entity]))
 
     status, _, _ = await asyncio.to_thread(
-        running.system.run, "lookup", "import", "no-enheter", str(file)
+        run_here, running.system, "lookup", "import", "no-enheter", str(file)
     )
 
     assert status == 0
@@ -161,7 +162,7 @@ async def test_a_removed_company_is_found_by_nothing_any_more(
     ]
     before = [await status_of(client, **query) for query in queries]
 
-    await asyncio.to_thread(running.system.run, "lookup", "remove", "no", "310345814")
+    await asyncio.to_thread(run_here, running.system, "lookup", "remove", "no", "310345814")
 
     assert before == [(200, None)] * 2
     for query in queries:

@@ -30,6 +30,7 @@ from local_stack.management import Management
 from local_stack.processes import wait_for
 from local_stack.servers import BrokerAddress
 from local_stack.system import System
+from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON
 from tests.e2e.client import client_with
@@ -162,7 +163,7 @@ def refused(system: System) -> list[str]:
 async def test_events_are_read_with_the_documented_rights(secured: Secured) -> None:
     system = secured.running.system
     issue = ("keys", "issue", "--owner", "e2e", "--name", "feed", "--scope", "events")
-    _, key, _ = await asyncio.to_thread(system.run, "gateway", *issue)
+    _, key, _ = await asyncio.to_thread(run_here, system, "gateway", *issue)
 
     async with (
         client_with(key.strip(), system.base_url) as client,

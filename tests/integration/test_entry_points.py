@@ -8,6 +8,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from tests.commanding import run_main
+
 pytestmark = pytest.mark.integration
 
 SERVICES = ("gateway", "lookup", "webhook_registry", "dispatcher")
@@ -21,9 +23,14 @@ SETTINGS = {
 TIMEOUT = 60
 
 
-def call(
+def called(module: str, *arguments: str, settings: Mapping[str, str]) -> tuple[int, str, str]:
+    return run_main(module, *arguments, environment={"PATH": os.environ["PATH"], **settings})
+
+
+def started(
     module: str, *arguments: str, settings: Mapping[str, str]
 ) -> subprocess.CompletedProcess[str]:
+    """The same as a process."""
     return subprocess.run(
         [sys.executable, "-m", module, *arguments],
         env={"PATH": os.environ["PATH"], **settings},
@@ -40,22 +47,22 @@ def call(
 def test_a_service_without_a_command_lists_its_commands(
     module: str, settings: Mapping[str, str]
 ) -> None:
-    called = call(module, settings=settings)
+    ended = started(module, settings=settings)
 
-    assert called.returncode == 2
-    assert called.stderr.startswith(f"usage: python -m {module} ")
-    assert "    serve " in called.stderr
+    assert ended.returncode == 2
+    assert ended.stderr.startswith(f"usage: python -m {module} ")
+    assert "    serve " in ended.stderr
 
 
 @pytest.mark.parametrize("module", SERVICES)
 def test_each_missing_setting_is_one_line(module: str) -> None:
-    called = call(module, "serve", settings={})
+    status, _, error = called(module, "serve", settings={})
 
-    assert called.returncode == 2
+    assert status == 2
     assert {"setting AMQP_URL: is not set", "setting MONGO_URL: is not set"} <= set(
-        called.stderr.splitlines()
+        error.splitlines()
     )
-    assert all(line.startswith("setting ") for line in called.stderr.splitlines())
+    assert all(line.startswith("setting ") for line in error.splitlines())
 
 
 def test_a_port_in_use_is_one_line() -> None:
@@ -64,10 +71,10 @@ def test_a_port_in_use_is_one_line() -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
 
-        called = call("gateway", "serve", settings={**SETTINGS, "ADMIN_PORT": port})
+        ended = started("gateway", "serve", settings={**SETTINGS, "ADMIN_PORT": port})
 
-    assert called.returncode == 1
-    [line] = called.stderr.splitlines()
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
     assert line.startswith("gateway cannot start: ")
     assert port in line
 
@@ -79,23 +86,33 @@ def test_a_port_in_use_is_one_line() -> None:
         ("gateway", "keys", "list"),
         ("lookup", "indexes"),
         ("webhook_registry", "indexes"),
-        ("dispatcher", "dead-letters", "list"),
     ],
     ids=" ".join,
 )
 def test_an_outage_is_one_line(arguments: tuple[str, ...]) -> None:
-    called = call(*arguments, settings=SETTINGS)
+    status, output, error = called(*arguments, settings=SETTINGS)
 
-    assert called.returncode in {1, 4}
-    assert called.stdout == ""
-    [line] = called.stderr.splitlines()
+    assert status in {1, 4}
+    assert output == ""
+    [line] = error.splitlines()
+    assert "cannot be reached" in line
+
+
+def test_an_outage_of_the_broker_is_one_line() -> None:
+    ended = started("dispatcher", "dead-letters", "list", settings=SETTINGS)
+
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    [line] = ended.stderr.splitlines()
     assert "cannot be reached" in line
 
 
 def test_an_invalid_url_is_one_line_without_the_url() -> None:
-    called = call("lookup", "indexes", settings={"MONGO_URL": "mongodb://user:pass/word@host/"})
+    settings = {"MONGO_URL": "mongodb://user:pass/word@host/"}
 
-    assert called.returncode == 2
-    [line] = called.stderr.splitlines()
+    status, _, error = called("lookup", "indexes", settings=settings)
+
+    assert status == 2
+    [line] = error.splitlines()
     assert line.startswith("setting MONGO_URL: write it as mongodb://<host>/")
     assert "word@" not in line

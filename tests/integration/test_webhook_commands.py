@@ -1,8 +1,6 @@
-"""The registry's commands, as processes against MongoDB."""
+"""The registry's commands against MongoDB."""
 
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from random import Random
@@ -19,6 +17,7 @@ from tests.builders.webhooks import (
     encoded_key,
     secret_keys,
 )
+from tests.commanding import run_main
 from tests.conftest import DatabaseNames
 from webhook_store.indexes import INDEXES
 from webhook_store.models import Registered, SigningSecrets
@@ -33,15 +32,9 @@ class Commands:
     environment: dict[str, str]
     database: Database
 
-    def run(self, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "webhook_registry", *arguments],
-            env={**os.environ, **self.environment, **settings},
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+    def run(self, *arguments: str, **settings: str) -> tuple[int, str, str]:
+        environment = {**os.environ, **self.environment, **settings}
+        return run_main("webhook_registry", *arguments, environment=environment)
 
     async def created(self, key_id: str = "k1") -> Registered:
         new = a_registered()
@@ -69,7 +62,7 @@ async def test_creating_indexes_is_repeatable(commands: Commands) -> None:
     first = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
     again = commands.run("indexes", WEBHOOK_SECRET_KEYS="")
 
-    assert (first.returncode, again.returncode) == (0, 0), first.stderr + again.stderr
+    assert (first, again) == ((0, "", ""),) * 2
     for name, models in INDEXES.items():
         made = await commands.database[name].index_information()
         assert {model.document["name"] for model in models} <= made.keys()
@@ -80,7 +73,7 @@ async def test_resealing_reports_its_count(commands: Commands) -> None:
 
     done = commands.run("reseal", WEBHOOK_SECRET_KEYS=keys("k2", "k1"))
 
-    assert (done.returncode, done.stdout) == (0, "1 sealed anew with key k2\n")
+    assert done[:2] == (0, "1 sealed anew with key k2\n")
     found = await Webhooks(commands.database, secret_keys("k2")).sendable([new.webhook.id], at=NOON)
     assert found[new.webhook.id].secrets == SigningSecrets(new.secret)
 
@@ -90,10 +83,10 @@ async def test_resealing_without_a_required_key_names_the_webhooks(
 ) -> None:
     new = await commands.created("k9")
 
-    done = commands.run("reseal")
+    status, _, error = commands.run("reseal")
 
-    assert done.returncode == 1
-    assert new.webhook.id in done.stderr
+    assert status == 1
+    assert new.webhook.id in error
 
 
 async def test_an_operator_disables_and_enables_a_webhook(commands: Commands) -> None:
@@ -105,7 +98,7 @@ async def test_an_operator_disables_and_enables_a_webhook(commands: Commands) ->
     started = commands.run("enable", new.webhook.id)
     after = await registrations.find(OWNER, new.webhook.id)
 
-    assert (stopped.returncode, started.returncode) == (0, 0), stopped.stderr + started.stderr
+    assert (stopped[0], started[0]) == (0, 0), stopped[2] + started[2]
     assert between is not None
     assert between.disabled_reason is DisabledReason.OPERATOR
     assert after is not None
@@ -116,14 +109,14 @@ async def test_an_operator_disables_and_enables_a_webhook(commands: Commands) ->
 def test_an_unknown_webhook_is_reported(commands: Commands, command: str) -> None:
     done = commands.run(command, "wh_unknown")
 
-    assert (done.returncode, done.stderr) == (1, "there is no webhook wh_unknown\n")
+    assert done == (1, "", "there is no webhook wh_unknown\n")
 
 
 def test_an_unavailable_database_is_reported(commands: Commands) -> None:
     done = commands.run("reseal", MONGO_URL="mongodb://127.0.0.1:9/?replicaSet=rs0")
 
-    assert (done.returncode, done.stderr) == (1, "the database cannot be reached\n")
+    assert done == (1, "", "the database cannot be reached\n")
 
 
 def test_an_unknown_command_is_wrong_usage(commands: Commands) -> None:
-    assert commands.run("explode").returncode == 2
+    assert commands.run("explode")[0] == 2

@@ -4,10 +4,8 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 
 from common.runtime.settings import load
 from local_stack import alone, mongodb, packages, ports, rabbitmq, servers
@@ -73,14 +71,14 @@ def _beside_servers(command: Sequence[str]) -> int:
     """Runs a command with the URLs of both servers in its environment; returns its exit status."""
     # Before several test processes want it at once.
     packages.chromium()
-    with tempfile.TemporaryDirectory(prefix="servers-") as folder, ExitStack() as stack:
+    with servers.folder_of_servers() as folder, ExitStack() as stack:
         urls: dict[str, str] = {}
         if servers.given_broker(os.environ) is None:
-            broker = servers.own_broker(Path(folder) / "rabbitmq")
+            broker = servers.own_broker(folder / "rabbitmq")
             stack.callback(broker.close)
             broker.begin()
         if servers.given_database(os.environ) is None:
-            database = servers.own_replica_set(Path(folder) / "mongodb")
+            database = servers.own_replica_set(folder / "mongodb")
             stack.callback(database.close)
             database.begin()
             database.ready()

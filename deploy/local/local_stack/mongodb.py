@@ -35,6 +35,8 @@ ROOMY = ("--wiredTigerCacheSizeGB", "1")
 SMALL = (
     *("--wiredTigerCacheSizeGB", "0.25"),
     *("--oplogSize", "100"),
+    # Milliseconds; dropping a database waits for the next one, of 100 by default.
+    *("--journalCommitInterval", "10"),
     *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=16MB)"),
     *("--setParameter", "ttlMonitorSleepSecs=1"),
     *("--setParameter", "ttlMonitorEnabled=false"),

@@ -69,7 +69,7 @@ class System:
             name or module,
             [sys.executable, "-m", module, *command],
             self.folder / f"{name or module}.log",
-            {**self._told(module), "ADMIN_PORT": str(admin_port), **given},
+            {**self.settings_of(module), "ADMIN_PORT": str(admin_port), **given},
         )
         service = Service(Process(program), admin_port)
         self.services[name or module] = service
@@ -79,7 +79,7 @@ class System:
         """Runs one of a service's commands to its end: exit status, standard output and error."""
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
-            env={**os.environ, **self._told(module)},
+            env={**os.environ, **self.settings_of(module)},
             capture_output=True,
             text=True,
             timeout=120,
@@ -100,7 +100,8 @@ class System:
         for service in reversed(self.services.values()):
             service.process.stop()
 
-    def _told(self, module: str) -> dict[str, str]:
+    def settings_of(self, module: str) -> dict[str, str]:
+        """Further environment of a service and of its commands."""
         return {**self._shared(), **self.own.get(module, {})}
 
     def _shared(self) -> dict[str, str]:
