@@ -10,6 +10,7 @@ from random import Random
 
 import aio_pika
 import pytest
+import structlog
 from prometheus_client import REGISTRY
 
 from common.contracts.failures import Unavailable
@@ -22,9 +23,14 @@ from common.mongo import database as named_database
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
-from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox import (
+    MAX_UNREADABLE,
+    StoredOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
 from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
-from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
 from lookup.ingest.sources import Leases
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from lookup.store.indexes import make_indexes
@@ -145,6 +151,50 @@ async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(
 
     assert count == 1
     assert await unpublished(register) == ["a", "b"]
+
+
+async def test_unreadable_events_wait_for_another_release_while_others_are_published(
+    register: Database,
+) -> None:
+    await stored(register, *((f"unreadable-{n}", "dk:1", n) for n in range(BATCH + 1)))
+    await register[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
+    await stored(
+        register, ("b", "dk:1", 9999), ("c", "dk:2", 1), ("a", "dk:0", 1), ("d", "se:1", 1)
+    )
+    await register[OUTBOX].update_one({"_id": "a"}, {"$unset": {"body": ""}})
+    bus = RecordingBus()
+    publish = publishing(register, bus)
+    before = REGISTRY.get_sample_value("outbox_events_unreadable_total") or 0
+
+    with structlog.testing.capture_logs() as logs:
+        counts = [await publish(), await publish()]
+
+    reported = [line["event_id"] for line in logs if line["event"] == "outbox.unreadable"]
+    left = {*await unpublished(register)}
+    positions = await register[OUTBOX].distinct("position")
+    assert counts == [2, 0]
+    assert bus.taken == ["b", "c"]
+    assert left == {"a", "d", *(f"unreadable-{n}" for n in range(BATCH + 1))}
+    assert positions == [1, 2]
+    assert sorted(reported) == sorted(left)
+    assert REGISTRY.get_sample_value("outbox_events_unreadable_total") == before + len(left)
+
+
+async def test_a_thousand_unreadable_events_and_more_do_not_block_the_others(
+    register: Database,
+) -> None:
+    await stored(register, *((f"{n}", "dk:1", n) for n in range(MAX_UNREADABLE + BATCH + 1)))
+    await register[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
+    await stored(register, ("a", "dk:2", 1))
+    bus = RecordingBus()
+    publish = publishing(register, bus)
+
+    counts = [await publish(), await publish()]
+    await stored(register, ("b", "dk:2", 2))
+    counts.append(await publish())
+
+    assert counts == [1, 0, 1]
+    assert bus.taken == ["a", "b"]
 
 
 async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(

@@ -11,11 +11,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+import structlog
+from prometheus_client import Counter
 from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import RECEIPTS, EventType, RegistryEvent, encode_event
 from common.contracts.traces import TRACEPARENT, TRACESTATE, read
 from common.mongo import Database, translated_errors
@@ -29,6 +31,14 @@ from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 _MAX_COUNTED = 100_000
 _EVENT = {"company": 1, "type": 1, "owner": 1, "body": 1, TRACEPARENT: 1, TRACESTATE: 1}
 _BY_COMPANY = [("company", 1), ("revision", 1)]
+#: Unreadable events that are left out of later reads; further ones are read and passed over.
+MAX_UNREADABLE = 1000
+
+_UNREADABLE = Counter(
+    "outbox_events_unreadable_total", "Events that this release cannot read and leaves unpublished"
+)
+
+log = structlog.get_logger()
 
 
 class Depth(NamedTuple):
@@ -38,6 +48,28 @@ class Depth(NamedTuple):
     since: datetime | None
 
 
+class _Reading:
+    """Reads events, and passes over those of another release that this one cannot read."""
+
+    def __init__(self) -> None:
+        self._unreadable: set[str] = set()
+
+    def others(self) -> dict[str, Any]:
+        """The condition of events that are not known to be unreadable."""
+        return {"_id": {"$nin": list(self._unreadable)}} if self._unreadable else {}
+
+    def event(self, document: Mapping[str, Any]) -> WaitingEvent | None:
+        """The event; None for an unreadable one, which is reported once."""
+        try:
+            return _event(document)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if document["_id"] not in self._unreadable and len(self._unreadable) < MAX_UNREADABLE:
+                self._unreadable.add(document["_id"])
+                _UNREADABLE.inc()
+                log.error("outbox.unreadable", event_id=document["_id"], reason=repr(error))
+            return None
+
+
 class StoredOutbox:
     """`Outbox`."""
 
@@ -45,15 +77,27 @@ class StoredOutbox:
         self._outbox = database[OUTBOX]
         self._log = EventLog(database)
         self._retention = retention
+        self._reading = _Reading()
         #: The last batch, complete; None while it may be another process' or incomplete.
         self._newest: Batch | None = None
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
         if self._newest is None:
             await self._resume()
+        waiting = {"published_at": None, **self._reading.others()}
+        events: list[WaitingEvent] = []
+        # Without a limit, which unreadable events could fill.
         with translated_errors():
-            found = self._outbox.find({"published_at": None}, _EVENT, sort=_BY_COMPANY, limit=limit)
-            return [_event(document) async for document in found]
+            async with self._outbox.find(
+                waiting, _EVENT, sort=_BY_COMPANY, batch_size=limit
+            ) as found:
+                async for document in found:
+                    event = self._reading.event(document)
+                    if event is not None:
+                        events.append(event)
+                        if len(events) == limit:
+                            break
+        return events
 
     async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
         if self._newest is None:
@@ -130,9 +174,10 @@ class StoredUnconfirmedEvents:
     def __init__(self, database: Database, *, receipt_timeout: timedelta) -> None:
         self._outbox = database[OUTBOX]
         self._receipt_timeout = receipt_timeout
+        self._reading = _Reading()
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
-        due = {**self._overdue(at), "again_at": {"$lte": at}}
+        due = {**self._overdue(at), "again_at": {"$lte": at}, **self._reading.others()}
         with translated_errors():
             found = self._outbox.find(
                 due, {"publications": 1}, sort=[("published_at", 1)], limit=limit
@@ -142,7 +187,8 @@ class StoredUnconfirmedEvents:
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
         with translated_errors():
             found = self._outbox.find({"_id": {"$in": list(ids)}}, _EVENT, sort=_BY_COMPANY)
-            return [_event(document) async for document in found]
+            events = [self._reading.event(document) async for document in found]
+        return [event for event in events if event is not None]
 
     async def confirm(self, ids: Collection[str]) -> None:
         with translated_errors():
@@ -225,9 +271,14 @@ def _event(document: Mapping[str, Any]) -> WaitingEvent:
     company = document["company"]
     return WaitingEvent(
         document["_id"],
-        None if company is None else CompanyKey.parse(company),
+        None if company is None else _checked(company),
         EventType(document["type"]),
-        document["body"],
+        bytes(document["body"]),
         document.get("owner"),
         read(document),
     )
+
+
+def _checked(company: str) -> CompanyKey:
+    country, _, number = company.partition(":")
+    return CompanyKey(Country(country), number)

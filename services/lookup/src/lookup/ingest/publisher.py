@@ -37,7 +37,10 @@ class Outbox(Protocol):
     """Unpublished events. Every method may raise `Unavailable`."""
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
-        """The first unpublished events, grouped by company and ordered by revision."""
+        """The first unpublished events, grouped by company and ordered by revision.
+
+        Events that this release cannot read are passed over and stay unpublished.
+        """
 
     async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
         """Notes that these were published, in this order, and are due again unless confirmed.
