@@ -171,13 +171,17 @@ class FakeHealth:
 
     known: dict[WebhookId, WebhookHealth] = field(default_factory=dict)
     fault: Exception | None = None
+    #: That of the last read.
+    max_age: timedelta | None = None
 
     async def of(
         self,
         webhooks: Sequence[WebhookId],
         *,
         at: datetime,  # noqa: ARG002
+        max_age: timedelta = timedelta(),
     ) -> Mapping[WebhookId, WebhookHealth]:
+        self.max_age = max_age
         if self.fault is not None:
             raise self.fault
         return {webhook: self.known.get(webhook, WebhookHealth()) for webhook in webhooks}

@@ -28,6 +28,7 @@ from tests.builders.webhooks import (
 from tests.fakes.webhook_registry import World
 from webhook_registry.domain.event_types import event_types
 from webhook_registry.ports import Retried
+from webhook_registry.usecases.manage import MAX_LISTED_AGE
 from webhook_store.addresses import networks
 from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import delivery_id
@@ -112,6 +113,17 @@ async def test_webhooks_are_listed_newest_first() -> None:
     listed = read(await world.do(Operation.LIST))["webhooks"]
 
     assert [webhook["id"] for webhook in listed] == [newer["id"], older["id"]]
+
+
+async def test_the_health_in_a_list_may_be_seconds_old_and_that_of_one_webhook_not() -> None:
+    world = World()
+    webhook_id = (await create(world))["id"]
+
+    await world.do(Operation.LIST)
+    of_list = world.health.max_age
+    await world.do(Operation.GET, webhook_id=webhook_id)
+
+    assert (of_list, world.health.max_age) == (MAX_LISTED_AGE, timedelta())
 
 
 async def test_an_owner_cannot_have_more_webhooks_than_the_limit() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from common.contracts.webhooks import WebhookId
@@ -15,8 +15,9 @@ NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
 @dataclass
 class Attempts:
-    """No attempts, and the highest number of queries at once."""
+    """No attempts; the number of queries, and the highest number at once."""
 
+    queries: int = 0
     running: int = 0
     most: int = 0
 
@@ -28,6 +29,7 @@ class Attempts:
         return 0
 
     async def _query(self) -> None:
+        self.queries += 1
         self.running += 1
         self.most = max(self.most, self.running)
         await asyncio.sleep(0)
@@ -43,3 +45,41 @@ async def test_a_long_list_leaves_connections_to_other_operations() -> None:
 
     assert list(found) == webhooks
     assert attempts.most == 4 * MAX_AT_ONCE
+
+
+async def test_a_list_is_read_again_after_its_greatest_age() -> None:
+    attempts = Attempts()
+    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    webhooks = [WebhookId(f"wh_{number}") for number in range(50)]
+    seconds = [0, 1, 4, 5, 6]
+
+    counts = []
+    for second in seconds:
+        at = NOON + timedelta(seconds=second)
+        await health.of(webhooks, at=at, max_age=timedelta(seconds=5))
+        counts.append(attempts.queries)
+
+    assert counts == [200, 200, 200, 400, 400]
+
+
+async def test_a_webhook_that_is_read_alone_is_read_as_it_is_now() -> None:
+    attempts = Attempts()
+    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    webhook = WebhookId("wh_1")
+
+    await health.of([webhook], at=NOON, max_age=timedelta(seconds=5))
+    await health.of([webhook], at=NOON)
+
+    assert attempts.queries == 8
+
+
+async def test_of_lists_that_are_read_at_once_the_first_reads_for_the_others() -> None:
+    attempts = Attempts()
+    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    webhooks = [WebhookId(f"wh_{number}") for number in range(50)]
+
+    await asyncio.gather(
+        *(health.of(webhooks, at=NOON, max_age=timedelta(seconds=5)) for _ in range(20))
+    )
+
+    assert attempts.queries <= 4 * (50 + MAX_AT_ONCE)

@@ -18,6 +18,8 @@ _DAY = timedelta(days=1)
 #: Webhooks read at once, four queries each, of the driver's hundred connections: a list of many
 #: webhooks leaves connections to other operations.
 MAX_AT_ONCE = 16
+#: Webhooks whose health is kept for reads that may be given an earlier one.
+MAX_KEPT = 10_000
 
 
 class Health:
@@ -26,17 +28,33 @@ class Health:
     def __init__(self, database: Database) -> None:
         self._attempts = database[ATTEMPTS]
         self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+        #: The last reads with their times, the latest last.
+        self._kept: dict[WebhookId, tuple[datetime, WebhookHealth]] = {}
 
     async def of(
-        self, webhooks: Sequence[WebhookId], *, at: datetime
+        self, webhooks: Sequence[WebhookId], *, at: datetime, max_age: timedelta = timedelta()
     ) -> Mapping[WebhookId, WebhookHealth]:
+        """Their health at `at`, or up to `max_age` earlier."""
         with translated_errors():
-            found = await asyncio.gather(*(self._in_turn(webhook, at) for webhook in webhooks))
+            found = await asyncio.gather(
+                *(self._in_turn(webhook, at, max_age) for webhook in webhooks)
+            )
         return dict(zip(webhooks, found, strict=True))
 
-    async def _in_turn(self, webhook_id: WebhookId, at: datetime) -> WebhookHealth:
+    async def _in_turn(
+        self, webhook_id: WebhookId, at: datetime, max_age: timedelta
+    ) -> WebhookHealth:
         async with self._turns:
-            return await self._of(webhook_id, at)
+            # Only now: of lists that are read at once, the first reads for all.
+            kept = self._kept.get(webhook_id)
+            if max_age and kept is not None and at - kept[0] < max_age:
+                return kept[1]
+            health = await self._of(webhook_id, at)
+        self._kept.pop(webhook_id, None)
+        self._kept[webhook_id] = at, health
+        if len(self._kept) > MAX_KEPT:
+            del self._kept[next(iter(self._kept))]
+        return health
 
     async def _of(self, webhook_id: WebhookId, at: datetime) -> WebhookHealth:
         of_webhook = {"webhook_id": webhook_id}

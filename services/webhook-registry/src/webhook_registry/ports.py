@@ -1,7 +1,7 @@
 """Ports of the use cases. Every method may raise `Unavailable`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
@@ -56,9 +56,9 @@ class Registrations(Protocol):
 
 class Health(Protocol):
     async def of(
-        self, webhooks: Sequence[WebhookId], *, at: datetime
+        self, webhooks: Sequence[WebhookId], *, at: datetime, max_age: timedelta = timedelta()
     ) -> Mapping[WebhookId, WebhookHealth]:
-        """Returns how the recent attempts of these webhooks ended."""
+        """Returns how the recent attempts of these webhooks ended, as of up to `max_age` ago."""
 
 
 class IdempotencyKeys(Protocol):

@@ -16,6 +16,9 @@ from webhook_registry.usecases.destinations import Destinations
 from webhook_registry.usecases.idempotent import Clock
 from webhook_store.models import NewSecret
 
+#: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
+MAX_LISTED_AGE = timedelta(seconds=5)
+
 
 @dataclass(frozen=True, slots=True)
 class WithHealth:
@@ -24,8 +27,11 @@ class WithHealth:
     health: Health
     now: Clock
 
-    async def __call__(self, webhooks: Sequence[Webhook]) -> list[Webhook]:
-        health = await self.health.of([webhook.id for webhook in webhooks], at=self.now())
+    async def __call__(
+        self, webhooks: Sequence[Webhook], *, max_age: timedelta = timedelta()
+    ) -> list[Webhook]:
+        ids = [webhook.id for webhook in webhooks]
+        health = await self.health.of(ids, at=self.now(), max_age=max_age)
         return [webhook.model_copy(update={"health": health[webhook.id]}) for webhook in webhooks]
 
     async def one(self, webhook: Webhook) -> Webhook:
@@ -39,8 +45,9 @@ class ListWebhooks:
     with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        webhooks = await self.with_health(await self.registrations.of_owner(request.owner))
-        return reply(OK, WebhookList(webhooks=tuple(webhooks)))
+        webhooks = await self.registrations.of_owner(request.owner)
+        shown = await self.with_health(webhooks, max_age=MAX_LISTED_AGE)
+        return reply(OK, WebhookList(webhooks=tuple(shown)))
 
 
 @dataclass(frozen=True, slots=True)
