@@ -12,7 +12,7 @@ from random import Random
 import aio_pika
 import pytest
 import trustme
-from aio_pika.abc import AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from prometheus_client import REGISTRY
 from prometheus_client.samples import Sample
 from yarl import URL
@@ -549,6 +549,45 @@ async def test_the_queue_of_a_server_is_its_own_and_waits_for_no_disk(
         queues = await asyncio.to_thread(management.queues, vhost)
 
     assert {(queue["exclusive"], queue["durable"]) for queue in queues} == {(True, False)}
+
+
+class OwnQueue:
+    """An attachment with a queue of its own, and the names that it has had."""
+
+    def __init__(self, link: SupervisedConnection) -> None:
+        self.names: list[str] = []
+        self._link = link
+        self._channel: AbstractChannel | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        self._channel = await self._link.open_channel(connection, confirms=False)
+        self.names.append((await self._link.declare_own_queue(self._channel)).name)
+
+    def detach(self) -> None:
+        self._channel = None
+
+    async def lose(self) -> None:
+        """Deletes the queue, of which nothing is told because it has no consumer."""
+        assert self._channel is not None
+        await self._channel.queue_delete(self.names[-1])
+
+
+async def test_a_connection_is_renewed_when_the_broker_has_lost_its_own_queue(
+    amqp_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.messaging.connection.QUEUES_INTERVAL", 0.05)
+    async with supervised(amqp_url, name="owner", random=Random(1)) as link:
+        await link.until_ready(SOON)
+        own = OwnQueue(link)
+        await link.add(own)
+        await own.lose()
+
+        async with asyncio.timeout(SOON):
+            while len(own.names) == 1:  # noqa: ASYNC110 (polled)
+                await asyncio.sleep(0.01)
+        await link.until_ready(SOON)
+
+    assert len(set(own.names)) == 2
 
 
 async def test_a_call_without_a_broker_fails_at_once() -> None:

@@ -69,11 +69,8 @@ class BroadcastReceiver:
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self._link.open_channel(connection, confirms=False)
         await declare(channel, Topology(topic_exchanges=(self._exchange,)))
-        queue = await channel.declare_queue(
-            exclusive=True,
-            auto_delete=True,
-            arguments={"x-max-length": MAX_WAITING, "x-overflow": "drop-head"},
-            timeout=CONNECT_TIMEOUT,
+        queue = await self._link.declare_own_queue(
+            channel, {"x-max-length": MAX_WAITING, "x-overflow": "drop-head"}
         )
         await queue.bind(self._exchange, "#", timeout=CONNECT_TIMEOUT)
 

@@ -7,15 +7,15 @@ attachment opens its channel and declares its queues and consumers anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 import aio_pika
 import aiormq.exceptions
 import structlog
-from aio_pika.abc import AbstractChannel, AbstractConnection
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractQueue
 from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge
 
@@ -29,8 +29,10 @@ CONNECT_TIMEOUT = 5.0
 #: Seconds between heartbeats: a silent loss of the broker is detected within three.
 HEARTBEAT = 10
 
-#: Seconds between checks whether the broker blocks a connection.
+#: Seconds between checks whether the broker blocks a connection, and whether it still has the
+#: connection's own queues.
 FLOW_INTERVAL = 0.1
+QUEUES_INTERVAL = 5.0
 
 #: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
@@ -106,6 +108,7 @@ class SupervisedConnection:
         self._attached = asyncio.Event()
         self._blocked = False
         self._transport = ContentTransport()
+        self._own_queues: dict[str, AbstractChannel] = {}
         self.name = name
         _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
 
@@ -162,6 +165,27 @@ class SupervisedConnection:
         )
         return channel
 
+    async def declare_own_queue(
+        self, channel: AbstractChannel, arguments: Mapping[str, Any] | None = None
+    ) -> AbstractQueue:
+        """Declares an exclusive queue; the connection is renewed when the broker has lost it.
+
+        RabbitMQ 4.0 may forget queues of a healthy node, with their bindings, after a partition of
+        another one, while their consumers remain and hear nothing.
+        """
+        queue = await channel.declare_queue(
+            exclusive=True,
+            auto_delete=True,
+            arguments=None if arguments is None else dict(arguments),
+            timeout=CONNECT_TIMEOUT,
+        )
+        self._own_queues[queue.name] = channel
+        return queue
+
+    def disown_queue(self, name: str) -> None:
+        """The queue may be deleted from now on."""
+        self._own_queues.pop(name, None)
+
     async def content_of(self, channel: AbstractChannel) -> ContentChannel:
         """The messages of a channel that `open_channel` opened, to be read and written directly."""
         return await self._transport.content_of(channel)
@@ -207,6 +231,7 @@ class SupervisedConnection:
             return await self._until_lost(connection, self._lost)
         finally:
             self._attached.clear()
+            self._own_queues.clear()
             _UP.labels(self.name).set(0)
             for attachment in self._attachments:
                 attachment.detach()
@@ -217,12 +242,23 @@ class SupervisedConnection:
 
         A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
+        clock = asyncio.get_running_loop().time
+        checked_at = clock()
         while not lost.done():
             if not await _is_unblocked(connection):
                 self._blocked = True
                 return "blocked by the broker"
+            if clock() - checked_at >= QUEUES_INTERVAL:
+                await self._check_own_queues()
+                checked_at = clock()
             await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
         return lost.result()
+
+    async def _check_own_queues(self) -> None:
+        """Raises ChannelNotFoundEntity, which is a broker error, if the broker has lost one."""
+        for name, channel in tuple(self._own_queues.items()):
+            if name in self._own_queues:
+                await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]

@@ -57,9 +57,7 @@ class Replies:
 
     async def attach(self, connection: AbstractConnection) -> None:
         channel = await self.link.open_channel(connection, confirms=False)
-        queue = await channel.declare_queue(
-            exclusive=True, auto_delete=True, timeout=CONNECT_TIMEOUT
-        )
+        queue = await self.link.declare_own_queue(channel)
         (await self.link.content_of(channel)).take(delivered=self._replied)
         await queue.consume(never, no_ack=True, timeout=CONNECT_TIMEOUT)
         self.queue = queue.name

@@ -89,12 +89,7 @@ class RpcServer(Generic[C]):
         exchange = await channel.declare_exchange(
             self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
         )
-        queue = await channel.declare_queue(
-            exclusive=True,
-            auto_delete=True,
-            arguments=REQUESTS_ARGUMENTS,
-            timeout=CONNECT_TIMEOUT,
-        )
+        queue = await self._link.declare_own_queue(channel, REQUESTS_ARGUMENTS)
         self._own_queue = queue.name
         content = await self._link.content_of(channel)
         content.take(delivered=lambda message: self._take(message, content))
@@ -106,6 +101,7 @@ class RpcServer(Generic[C]):
 
     async def drain(self, grace: float) -> None:
         """Stops consuming, then waits at most `grace` seconds for running handlers."""
+        self._link.disown_queue(self._own_queue)
         await self._in_flight.drain(grace)
 
     def _take(self, message: Content, channel: ContentChannel) -> None:
