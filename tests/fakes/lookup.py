@@ -15,6 +15,8 @@ class FakeRegister:
 
     rows: Mapping[CompanyKey, CompanyRow] = field(default_factory=dict)
     phones: Mapping[str, Sequence[CompanyKey]] = field(default_factory=dict)
+    #: Companies whose units are read at once.
+    max_companies_with_units: int | None = None
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
@@ -31,9 +33,9 @@ class FakeRegister:
         return {}
 
     async def units_of(
-        self, _companies: Collection[CompanyKey]
+        self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
-        return {}
+        return {company: () for company in sorted(companies)[: self.max_companies_with_units]}
 
     async def einvoicing_of(
         self, _holders: Collection[CompanyKey | UnitKey]

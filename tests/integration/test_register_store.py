@@ -29,6 +29,7 @@ from lookup.query.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
+from lookup.store import reads
 from lookup.store.indexes import make_indexes
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
@@ -192,6 +193,34 @@ async def test_a_batch_of_companies_with_many_units_has_all_units(store: Store) 
     found = await store.register.units_of(companies)
 
     assert [len(found[company]) for company in companies] == [6_700] * 3
+
+
+async def test_units_of_companies_are_complete_up_to_a_bound(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reads, "MAX_UNITS", 5)
+    counts = {CompanyKey.parse(f"dk:{number}"): number for number in (1, 3, 6)}
+    units = [
+        {"_id": f"{company}{number}", "company": company, "core": b"{}"}
+        for company, count in counts.items()
+        for number in range(count)
+    ]
+    await store.database["production_units"].insert_many(units)
+    one, three, six = counts
+    none, last = CompanyKey.parse("dk:0"), CompanyKey.parse("dk:9")
+
+    found = [
+        await store.register.units_of(some)
+        for some in (counts, [three, none], [six, none], [last, six], [six])
+    ]
+
+    assert [{company: len(units) for company, units in each.items()} for each in found] == [
+        {one: 1, three: 3},
+        {none: 0, three: 3},
+        {none: 0},
+        {six: 6},
+        {six: 6},
+    ]
 
 
 async def test_lookups_and_events_list_identifiers_in_the_same_order(

@@ -78,6 +78,21 @@ async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_again() 
     assert others == {FailureCode.UNAVAILABLE}
 
 
+async def test_companies_whose_units_are_too_many_for_a_batch_are_to_be_requested_again() -> None:
+    register = FakeRegister(rows(1, 2), max_companies_with_units=1)
+    requests = [
+        asking((SearchType.VAT, key(number).vat), include=include)
+        for include in ([Include.PRODUCTION_UNITS], [Include.EINVOICING], [])
+        for number in (1, 2)
+    ]
+
+    replies = await AnswerLookups(register, FakeSearches())(requests)
+
+    failed = [reply.code for reply in replies if isinstance(reply, Failure)]
+    assert [isinstance(reply, Failure) for reply in replies] == [False, True] * 2 + [False] * 2
+    assert failed == [FailureCode.UNAVAILABLE] * 2
+
+
 async def test_other_lookups_go_on_between_long_companies() -> None:
     request = asking((SearchType.VAT, "00000001"), include=[Include.ROLES])
     lookups = AnswerLookups(FakeRegister(long_rows(200_000)), FakeSearches())

@@ -41,7 +41,7 @@ class Register(Companies, Protocol):
     async def units_of(
         self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
-        """Each company's units; None for one that only the company's own record lists."""
+        """Each company's units, None if only listed; of too many companies, some are absent."""
 
     async def einvoicing_of(
         self, holders: Collection[CompanyKey | UnitKey]
@@ -71,7 +71,8 @@ MAX_SIZE = 12 * 1024 * 1024
 _LONG = 100_000
 
 _EXACT = 100.0
-_NO_EXTRAS = Extras()
+#: `_UNREAD`, told by identity, is of a company whose units were too many for one read.
+_NO_EXTRAS, _UNREAD = Extras(), Extras()
 
 
 class Candidate(NamedTuple):
@@ -108,7 +109,7 @@ class AnswerLookups:
         for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True):
             if one is None:
                 replies.append(not_found(request))
-            elif size > MAX_SIZE and request.include:
+            elif request.include and (extra is _UNREAD or size > MAX_SIZE):
                 replies.append(Failure(code=FailureCode.UNAVAILABLE))
             else:
                 others = _alternatives(ranked)
@@ -228,8 +229,12 @@ class AnswerLookups:
             unit for company in with_einvoicing for unit, core in units.get(company, ()) if core
         ]
         entries = await self.register.einvoicing_of(holders) if holders else {}
+        unread = with_units - units.keys()
         return [
-            _NO_EXTRAS if one is None else _extras_of(_key(one), units, entries) for one in found
+            _NO_EXTRAS
+            if one is None
+            else (_UNREAD if _key(one) in unread else _extras_of(_key(one), units, entries))
+            for one in found
         ]
 
 

@@ -25,6 +25,9 @@ class CompanyRow(NamedTuple):
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
 _MAX_UNITS_OF_A_PHONE = 200
 
+#: Units of one read, about as many bytes as a message of lookups may have.
+MAX_UNITS = 25_000
+
 _ROW = {"revision": 1, "core": 1, "owners": 1, "roles": 1, "updated_at": 1}
 
 
@@ -121,15 +124,25 @@ class StoredRegister:
     async def units_of(
         self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
-        keys = list(companies)
+        keys = sorted(companies)
         with translated_errors():
-            # A limit would apply to all companies together and cut off an arbitrary one.
             found, listing = await asyncio.gather(
-                self._units.find({"company": {"$in": keys}}, {"company": 1, "core": 1}).to_list(
-                    None
-                ),
+                self._units.find(
+                    {"company": {"$in": keys}},
+                    {"company": 1, "core": 1},
+                    sort=[("company", 1)],
+                    limit=MAX_UNITS if len(keys) > 1 else 0,
+                ).to_list(None),
                 self._companies.find({"_id": {"$in": keys}}, {"units": 1}).to_list(None),
             )
+            if len(keys) > 1 and len(found) == MAX_UNITS:
+                # The limit may have cut off the last company; the first of all is read alone.
+                cut = found[-1]["company"]
+                if cut == keys[0]:
+                    return await self.units_of(keys[:1])
+                keys = [key for key in keys if key < cut]
+                found = [document for document in found if document["company"] < cut]
+                listing = [company for company in listing if company["_id"] < cut]
             stored = {document["_id"] for document in found}
             listed = {
                 UnitKey.parse(unit): CompanyKey.parse(company["_id"])
@@ -138,7 +151,7 @@ class StoredRegister:
                 if unit not in stored
             }
             unloaded = await self._unloaded(listed)
-        units: defaultdict[CompanyKey, list[tuple[UnitKey, bytes | None]]] = defaultdict(list)
+        units: dict[CompanyKey, list[tuple[UnitKey, bytes | None]]] = {key: [] for key in keys}
         for document in found:
             company, unit = CompanyKey.parse(document["company"]), UnitKey.parse(document["_id"])
             units[company].append((unit, document["core"]))
