@@ -81,7 +81,7 @@ async def test_a_cancelled_call_does_not_cancel_its_batch() -> None:
     work.gate.clear()
     batcher = Batcher(work, max_batch_size=10)
     async with running(batcher):
-        impatient, patient = asyncio.create_task(batcher(1)), asyncio.create_task(batcher(2))
+        impatient, patient = batcher(1), batcher(2)
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         impatient.cancel()

@@ -134,7 +134,8 @@ class DatabaseClock:
     def __init__(self, client: Client, *, steady: Callable[[], float] = _since_boot) -> None:
         self._client = client
         self._steady = steady
-        self._epoch: datetime | None = None
+        #: Seconds since 1970 when the steady clock was 0.
+        self._epoch: float | None = None
         #: Set once the time is known.
         self.measured = asyncio.Event()
 
@@ -142,8 +143,8 @@ class DatabaseClock:
         """The time to the millisecond, the database's precision."""
         if self._epoch is None:
             raise RuntimeError("the database's clock has not been read")
-        now = self._epoch + timedelta(seconds=self._steady())
-        return now.replace(microsecond=now.microsecond // 1000 * 1000)
+        milliseconds = int((self._epoch + self._steady()) * 1000)
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
 
     async def measure(self) -> None:
         """Reads the database's clock. Raises `Unavailable`."""
@@ -156,7 +157,7 @@ class DatabaseClock:
         if took < _SLOW_ANSWER or self._epoch is None:
             # A command's reply has naive times, in UTC.
             at: datetime = hello["localTime"].replace(tzinfo=UTC)
-            self._epoch = at - timedelta(seconds=began + took / 2)
+            self._epoch = at.timestamp() - (began + took / 2)
             self.measured.set()
 
     async def run(self) -> None:

@@ -1,6 +1,6 @@
 """Ports of the use cases."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -42,7 +42,7 @@ class Matches(Protocol):
 
 
 class Webhooks(Protocol):
-    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
+    def sendable(self, webhook_id: WebhookId) -> Awaitable[Sendable | None]:
         """Returns a webhook's present state; None when deleted. May raise `Unavailable`."""
 
 
@@ -81,7 +81,7 @@ class Rows(Protocol):
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         """Stores deliveries; existing ones are left unchanged."""
 
-    async def claim(self, task: DeliveryTask) -> Claimed | None:
+    def claim(self, task: DeliveryTask) -> Awaitable[Claimed | None]:
         """Claims a delivery for the attempt; None when it is no longer available."""
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:

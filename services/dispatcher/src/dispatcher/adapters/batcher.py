@@ -28,12 +28,12 @@ class Batcher(Generic[Q, A]):
         self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
         self._some = asyncio.Event()
 
-    async def __call__(self, question: Q) -> A:
-        """Returns the answer; raises the question's own error or the batch's `Unavailable`."""
+    def __call__(self, question: Q) -> "asyncio.Future[A]":
+        """The answer to come; or the question's own error, or the batch's `Unavailable`."""
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         self._some.set()
-        return await answer
+        return answer
 
     async def run(self) -> None:
         """Processes batches until cancelled."""

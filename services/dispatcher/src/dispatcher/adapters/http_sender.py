@@ -117,6 +117,8 @@ class HttpSender:
 
 
 async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> None:
+    if response.content.at_eof():
+        return
     left = MAX_BODY_SIZE
     try:
         async with asyncio.timeout(seconds):

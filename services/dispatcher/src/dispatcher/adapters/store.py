@@ -99,8 +99,8 @@ class StoredWebhooks:
         self._dependencies = dependencies
         self._sendable = Batcher(self._sendable_all, max_batch_size=MAX_BATCH_SIZE)
 
-    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
-        return await self._sendable(webhook_id)
+    def sendable(self, webhook_id: WebhookId) -> Awaitable[Sendable | None]:
+        return self._sendable(webhook_id)
 
     async def _sendable_all(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
         found = await self._webhooks.sendable(set(ids), at=self._dependencies.now())
@@ -200,8 +200,8 @@ class StoredRows:
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         await self._new(new)
 
-    async def claim(self, task: DeliveryTask) -> Claimed | None:
-        return await self._claims(task)
+    def claim(self, task: DeliveryTask) -> Awaitable[Claimed | None]:
+        return self._claims(task)
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         return await self._dependencies.retry_while_unavailable(

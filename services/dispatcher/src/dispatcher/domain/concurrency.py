@@ -2,8 +2,11 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TypeVar
 
 from common.contracts.webhooks import WebhookId
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +58,31 @@ class PostsInFlight:
     def acquire(self, limit_key: LimitKey) -> bool:
         """Counts one more post; False when a limit is reached."""
         keys = _keys(limit_key)
-        full = any(
-            self._count[key] >= limit for key, limit in zip(keys, self._key_limits, strict=True)
-        )
-        if full or not self.has_share_left(limit_key.owner):
+        for key, limit in zip(keys, self._key_limits, strict=True):
+            if self._count[key] >= limit:
+                return False
+        if not self.has_share_left(limit_key.owner):
             return False
         self._posts += 1
         self._of_owners[limit_key.owner] += 1
-        self._count.update(keys)
+        for key in keys:
+            self._count[key] += 1
         return True
 
     def release(self, limit_key: LimitKey) -> None:
         """Counts one post less."""
         self._posts -= 1
-        self._of_owners[limit_key.owner] -= 1
-        self._count.subtract(_keys(limit_key))
-        # Drop zero counts: owners and hosts change over the life of the process.
-        if self._of_owners[limit_key.owner] == 0:
-            del self._of_owners[limit_key.owner]
+        _subtract(self._of_owners, limit_key.owner)
         for key in _keys(limit_key):
-            if self._count[key] == 0:
-                del self._count[key]
+            _subtract(self._count, key)
+
+
+def _subtract(count: Counter[K], key: K) -> None:
+    """Drops a count of zero: owners and hosts change over the life of the process."""
+    if count[key] == 1:
+        del count[key]
+    else:
+        count[key] -= 1
 
 
 def _keys(limit_key: LimitKey) -> tuple[tuple[str, ...], ...]:
