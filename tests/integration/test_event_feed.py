@@ -129,6 +129,22 @@ async def test_an_unpublished_event_is_not_in_the_feed(world: World) -> None:
     assert await world.feed.event("a", owner="acme") is None
 
 
+async def test_an_event_of_a_type_that_another_release_published_is_passed_over(
+    world: World,
+) -> None:
+    await world.published("a", "b", "c")
+    await world.register[OUTBOX].update_one({"_id": "b"}, {"$set": {"type": "company.teleported"}})
+
+    pages = [await world.read(), await world.read(1), await world.read(recent=True)]
+
+    assert [[event.body for event in page.events] for page in pages] == [
+        [b"a", b"c"],
+        [b"c"],
+        [b"a", b"c"],
+    ]
+    assert {page.position for page in pages} == {3}
+
+
 async def test_a_reader_may_start_at_the_end(world: World) -> None:
     await world.published("a", "b")
 

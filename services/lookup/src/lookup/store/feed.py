@@ -139,9 +139,9 @@ def _visible(owner: str) -> dict[str, Any]:
 
 
 def _matching(limits: FeedFilter) -> dict[str, Any]:
-    query: dict[str, Any] = {}
-    if limits.types:
-        query["type"] = {"$in": [kind.value for kind in limits.types]}
+    # Never all types: before a rollback, another release may have published further ones.
+    types = [kind.value for kind in limits.types or EventType]
+    query: dict[str, Any] = {"type": {"$in": types}}
     if limits.companies:
         chosen = [
             key for key in limits.companies if not limits.countries or key[:2] in limits.countries
