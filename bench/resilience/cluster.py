@@ -146,7 +146,7 @@ class Cluster:
 
     async def _missing(self) -> list[str]:
         """Nodes and members that the others do not see, and services that are not ready."""
-        nodes = [node for node in await self._ask_rabbitmq("nodes") if node["running"]]
+        nodes = [node for node in await self._read_management_api("nodes") if node["running"]]
         missing = ["a RabbitMQ node"] if len(nodes) < 3 else []
         if not await self._has_every_member():
             missing.append("a MongoDB member")
@@ -170,7 +170,7 @@ class Cluster:
                     pass
         return None
 
-    async def _ask_rabbitmq(self, what: Literal["nodes", "queues", "overview"]) -> Any:
+    async def _read_management_api(self, what: Literal["nodes", "queues", "overview"]) -> Any:
         """The response of the first reachable node; empty if there is none."""
         trial = aiohttp.BasicAuth("trial", "trial").encode()
         for container in await self._of_three("rabbitmq"):
@@ -184,7 +184,10 @@ class Cluster:
 
     async def rabbitmq_nodes(self) -> list[str]:
         """The containers of the nodes, the leaders of the most queues first."""
-        led = [queue.get("leader") or queue["node"] for queue in await self._ask_rabbitmq("queues")]
+        led = [
+            queue.get("leader") or queue["node"]
+            for queue in await self._read_management_api("queues")
+        ]
         counts = [led.count(f"rabbit@rabbitmq-{number}") for number in (1, 2, 3)]
         ranked = sorted(zip(counts, await self._of_three("rabbitmq"), strict=True), reverse=True)
         return [container for _, container in ranked]
@@ -212,7 +215,7 @@ class Cluster:
 
     async def versions(self) -> str:
         """The versions of RabbitMQ and MongoDB."""
-        overview = await self._ask_rabbitmq("overview")
+        overview = await self._read_management_api("overview")
         [first, *_] = await self._of_three("mongodb")
         host = f"{(await self.network(first, 'database')).address}:27017"
         built = await asyncio.to_thread(command, host, "buildInfo")

@@ -94,7 +94,7 @@ class FakeNotices:
     async def due(self, *, limit: int) -> Sequence[OwnerNotice]:
         return self.waiting[:limit]
 
-    async def handed_over(self, notice: OwnerNotice) -> None:
+    async def remove(self, notice: OwnerNotice) -> None:
         self.waiting.remove(notice)
 
 

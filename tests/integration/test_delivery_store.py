@@ -381,7 +381,7 @@ class TestNotices:
         notices = Notices(store.database)
 
         [notice] = await notices.due(limit=10)
-        await notices.handed_over(notice)
+        await notices.remove(notice)
 
         [event] = notice.events
         assert event.data is not None
@@ -400,7 +400,7 @@ class TestNotices:
                 await notices.failing(an_attempted(delivery, error="dns", at=at))
             for notice in await notices.due(limit=10):
                 ids += [event.id for event in notice.events]
-                await notices.handed_over(notice)
+                await notices.remove(notice)
 
         assert len(ids) == len(set(ids)) == 2
 
@@ -413,7 +413,7 @@ class TestNotices:
         failed = an_attempted(delivery, error="dns", disable=DisabledReason.GONE)
         await store.recorder.record([failed], at=NOON)
 
-        await notices.handed_over(notice)
+        await notices.remove(notice)
 
         [again] = await notices.due(limit=10)
         assert {event.type for event in again.events} == {

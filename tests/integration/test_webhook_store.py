@@ -320,7 +320,7 @@ async def test_every_secret_is_resealed_with_the_newest_key(store: Store) -> Non
 
     done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
 
-    assert done == Resealed(webhooks=2, unsealable=())
+    assert done == Resealed(webhooks=2, failed=())
     assert await store.secrets(old.webhook.id, "k2") == SigningSecrets(old.secret)
     assert await store.secrets(rotated.webhook.id, "k2") == SigningSecrets(
         a_secret("whsec_new"), rotated.secret
@@ -333,7 +333,7 @@ async def test_resealing_again_changes_nothing(store: Store) -> None:
 
     again = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
 
-    assert again == Resealed(webhooks=0, unsealable=())
+    assert again == Resealed(webhooks=0, failed=())
 
 
 async def test_resealing_drops_expired_replaced_secrets(
@@ -352,7 +352,7 @@ async def test_undecryptable_secrets_are_reported_and_left_unchanged(store: Stor
 
     done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
 
-    assert done == Resealed(webhooks=1, unsealable=(strange.webhook.id,))
+    assert done == Resealed(webhooks=1, failed=(strange.webhook.id,))
     assert await store.secrets(strange.webhook.id, "k9") == SigningSecrets(strange.secret)
     assert await store.secrets(known.webhook.id, "k2") == SigningSecrets(known.secret)
 

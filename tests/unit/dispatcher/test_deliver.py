@@ -177,7 +177,7 @@ async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.rows.rows[ROW].attempts == 0
-    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.UNSEALABLE)]
+    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.DECRYPTION_FAILED)]
 
 
 async def test_a_local_failure_charges_no_attempt() -> None:

@@ -39,6 +39,12 @@ def test_a_name_that_only_sounds_the_same_is_not_exact() -> None:
     assert NEAR < score("Moe", "Mo") < EXACT
 
 
+def test_a_typo_in_however_long_a_name_scores_less_than_the_same_sound() -> None:
+    long = "x" * 150
+
+    assert score(f"{long}y", f"{long}z") < score("Moe", "Mo")
+
+
 @pytest.mark.parametrize(
     "query",
     [

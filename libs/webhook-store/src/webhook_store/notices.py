@@ -73,7 +73,7 @@ class Notices:
             for one in found
         ]
 
-    async def handed_over(self, notice: OwnerNotice) -> None:
+    async def remove(self, notice: OwnerNotice) -> None:
         """Removes notices; one that was added since stays, with the others, and is due again."""
         unchanged = {"_id": notice.webhook_id, NOTICES: dict(notice.stored)}
         with translated_errors():

@@ -23,7 +23,7 @@ class Resealed:
     #: Webhooks whose secrets were re-encrypted.
     webhooks: int
     #: Webhooks that no given key opens; left unchanged.
-    unsealable: tuple[WebhookId, ...]
+    failed: tuple[WebhookId, ...]
 
 
 async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resealed:
@@ -33,10 +33,10 @@ async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resea
     """
     webhooks = database[WEBHOOKS]
     done = 0
-    unsealable: list[WebhookId] = []
+    failed: list[WebhookId] = []
     while True:
         with translated_errors():
-            found = [one async for one in webhooks.find(_under_older(keys, unsealable), limit=500)]
+            found = [one async for one in webhooks.find(_under_older(keys, failed), limit=500)]
             for document in found:
                 try:
                     sealed = {
@@ -44,7 +44,7 @@ async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resea
                         "sealed_headers": _resealed_headers(document, keys),
                     }
                 except CannotUnseal:
-                    unsealable.append(document["_id"])
+                    failed.append(document["_id"])
                     continue
                 result = await webhooks.update_one(
                     {"_id": document["_id"], "revision": document["revision"]},
@@ -52,7 +52,7 @@ async def reseal(database: Database, keys: SecretKeys, *, at: datetime) -> Resea
                 )
                 done += result.modified_count
         if not found:
-            return Resealed(done, tuple(unsealable))
+            return Resealed(done, tuple(failed))
 
 
 def _under_older(keys: SecretKeys, without: list[WebhookId]) -> Document:

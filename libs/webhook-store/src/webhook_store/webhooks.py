@@ -34,7 +34,7 @@ _COMPARED = {f"filter.{part}": 1 for part in ("forms", "industries", "municipali
 #: Webhooks of one reply.
 _BATCH = 1000
 
-_UNSEALABLE = Counter(
+_DECRYPTION_FAILURES = Counter(
     "webhook_secret_decryption_failures_total", "Secrets that none of our keys opens", ["key_id"]
 )
 
@@ -164,8 +164,8 @@ class Webhooks:
             )
             headers = opened_headers(document.get("sealed_headers"), self._keys, webhook_id)
         except CannotUnseal as error:
-            _UNSEALABLE.labels(newest["key_id"]).inc()
-            log.error("webhook.unsealable", webhook_id=webhook_id, reason=str(error))
+            _DECRYPTION_FAILURES.labels(newest["key_id"]).inc()
+            log.error("webhook.secret_decryption_failed", webhook_id=webhook_id, reason=str(error))
             return None
         return secrets, headers
 

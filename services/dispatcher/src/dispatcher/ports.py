@@ -103,7 +103,7 @@ class Notices(Protocol):
     async def due(self, *, limit: int) -> Sequence[OwnerNotice]:
         """Returns notices that are not yet in the outbox."""
 
-    async def handed_over(self, notice: OwnerNotice) -> None:
+    async def remove(self, notice: OwnerNotice) -> None:
         """Removes notices."""
 
 
@@ -172,7 +172,7 @@ class DeferReason(StrEnum):
     #: The response might arrive after the lease: the requeue job requeues the delivery.
     LEASE = "lease"
     #: No configured key opens the webhook's secret.
-    UNSEALABLE = "unsealable"
+    DECRYPTION_FAILED = "decryption_failed"
     #: A dependency is unavailable.
     OUTAGE = "outage"
 

@@ -62,15 +62,15 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
         action="store_true",
         help=f"list all refused and stale records, not only the first {MAX_NAMED} of each",
     )
-    telling = load_files.add_mutually_exclusive_group()
-    telling.add_argument(
+    publishing = load_files.add_mutually_exclusive_group()
+    publishing.add_argument(
         "--publish",
         dest="publish_events",
         action="store_true",
         default=None,
         help="publish every change as an event, even in the first load of the source",
     )
-    telling.add_argument(
+    publishing.add_argument(
         "--mute",
         dest="publish_events",
         action="store_false",

@@ -79,8 +79,8 @@ async def _command(chosen: argparse.Namespace) -> str | None:
 async def _reseal(webhooks: Database, keys: SecretKeys, *, at: datetime) -> str | None:
     done = await reseal(webhooks, keys, at=at)
     sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
-    if done.unsealable:
-        return f"none of the keys opens: {', '.join(done.unsealable)}"
+    if done.failed:
+        return f"none of the keys opens: {', '.join(done.failed)}"
     return None
 
 

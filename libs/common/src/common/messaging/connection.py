@@ -171,7 +171,7 @@ class SupervisedConnection:
         """Declares an exclusive queue; the connection is renewed when the broker has lost it.
 
         RabbitMQ 4.0 may forget queues of a healthy node, with their bindings, after a partition of
-        another one, while their consumers remain and hear nothing.
+        another one, while their consumers remain and receive nothing.
         """
         queue = await channel.declare_queue(
             exclusive=True,

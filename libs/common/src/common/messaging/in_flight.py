@@ -54,7 +54,7 @@ class InFlightHandlers:
                 with broker_calls():
                     await self._queue.cancel(self._tag, timeout=CONNECT_TIMEOUT)
             except BrokerUnavailable as error:
-                log.debug("intake.cancel_failed", reason=str(error))
+                log.debug("consumer.cancel_failed", reason=str(error))
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=grace)
             for task in late:

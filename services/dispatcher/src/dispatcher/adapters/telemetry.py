@@ -128,7 +128,7 @@ class LoggingTelemetry:
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
         DEFERRED.labels(reason).inc()
         log_event = log.warning if reason is DeferReason.OUTAGE else log.debug
-        log_event("delivery.left", delivery_id=delivery_id, reason=reason, detail=detail)
+        log_event("delivery.deferred", delivery_id=delivery_id, reason=reason, detail=detail)
 
     def not_published(self, task: DeliveryTask) -> None:
         LATE_RETRIES.inc()

@@ -76,7 +76,7 @@ class Attempt:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
             return None
         if webhook.secrets is None:
-            self.telemetry.deferred(delivery.id, DeferReason.UNSEALABLE)
+            self.telemetry.deferred(delivery.id, DeferReason.DECRYPTION_FAILED)
             return None
         return await self._post(webhook, webhook.secrets, delivery, body)
 

@@ -22,5 +22,5 @@ class NotifyOwners:
             for event in notice.events:
                 await self.owner_events.store(notice.owner, event)
                 count += 1
-            await self.notices.handed_over(notice)
+            await self.notices.remove(notice)
         return count

@@ -154,7 +154,7 @@ class OutboxWorker:
         """One poll of the outbox; returns the seconds until the next."""
         if not await self._has_lease():
             # Another process measures from now on; the old values would never change here.
-            _tell(Depth(0, None), Depth(0, None), at=self._now())
+            _show(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
         await self._measure()
         published = await self._publish()
@@ -202,7 +202,7 @@ class OutboxWorker:
             _DROPPED.inc(dropped)
             log.error("outbox.dropped", count=dropped)
         waiting = await self._stored.outbox.depth()
-        _tell(waiting, await self._stored.unconfirmed.depth(at=now), at=now)
+        _show(waiting, await self._stored.unconfirmed.depth(at=now), at=now)
         # A notice is lost if its process ends before it is sent.
         position = await self._stored.outbox.position()
         await self._publish.notifier.notify(FeedNotice(position=position))
@@ -214,7 +214,7 @@ class OutboxWorker:
             log.debug("outbox.lease_kept", reason=str(outage))  # it expires by itself
 
 
-def _tell(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
+def _show(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
     for depth, count, oldest in (
         (waiting, _WAITING, _OLDEST),
         (unconfirmed, _UNCONFIRMED, _UNCONFIRMED_OLDEST),

@@ -146,7 +146,7 @@ class Passes:
 
 
 async def follow(
-    lane: Sequence[Passes],
+    sources: Sequence[Passes],
     interval: timedelta,
     delays: Callable[[], Iterator[float]],
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -160,8 +160,8 @@ async def follow(
     busy: set[str] = set()
     try:
         while True:
-            results = {passes: await passes.again(wait=interval) for passes in lane}
-            busy = _told_of(busy, results)
+            results = {passes: await passes.again(wait=interval) for passes in sources}
+            busy = _reported_busy(busy, results)
             wait = max(interval, *(result.wait for result in results.values()))
             if any(result.outcome in FAILURES for result in results.values()):
                 wait = max(wait, timedelta(seconds=next(waits)))
@@ -169,11 +169,11 @@ async def follow(
                 waits = delays()
             await sleep(wait.total_seconds())
     finally:
-        for passes in lane:
+        for passes in sources:
             await passes.give_up()
 
 
-def _told_of(before: set[str], results: Mapping[Passes, Result]) -> set[str]:
+def _reported_busy(before: set[str], results: Mapping[Passes, Result]) -> set[str]:
     """The sources that another process follows; one line is logged when that begins."""
     busy = {passes.source for passes, result in results.items() if result.outcome is Outcome.BUSY}
     for passes in results:

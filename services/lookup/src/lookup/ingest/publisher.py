@@ -123,7 +123,7 @@ async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> lis
     companies = [list(group) for _, group in groupby(events, lambda event: event.company)]
     results = await asyncio.gather(*(publish(of_company) for of_company in companies))
     published = [event for done, _ in results for event in done]
-    translated_errors = [outage for _, outage in results if outage is not None]
-    if translated_errors and not published:
-        raise translated_errors[0]
+    outages = [outage for _, outage in results if outage is not None]
+    if outages and not published:
+        raise outages[0]
     return published

@@ -71,7 +71,7 @@ MAX_SIZE = 12 * 1024 * 1024
 _LONG = 100_000
 
 _EXACT = 100.0
-#: `_UNREAD`, told by identity, is of a company whose units were too many for one read.
+#: `_UNREAD`, compared by identity, is of a company whose units were too many for one read.
 _NO_EXTRAS, _UNREAD = Extras(), Extras()
 
 

@@ -99,7 +99,7 @@ class JsonRecords:
         raise FileBroken(f"the file ends inside a list of records, at byte {window.offset}")
 
     def _usual(self) -> Found | None:
-        """The record that begins here, if it ends at the next pending_event of the separator.
+        """The record that begins here, if it ends at the next occurrence of the separator.
 
         That is faster than counting brackets, and as safe: no prefix of an object is an object.
         """

@@ -89,12 +89,12 @@ class RoleGroup(Document):
     roller: Many[GivenRole] = ()
 
 
-class SupervisedConnection(Document):
+class Link(Document):
     href: str = ""
 
 
 class Links(Document):
-    self: SupervisedConnection = SupervisedConnection()
+    self: Link = Link()
 
 
 class Roles(Document):
@@ -144,8 +144,8 @@ def owners_record(raw: Raw) -> OwnersRecord:
 
 def _whose(roles: Roles) -> str:
     """The number of the document's entity; single responses have it in their URL only."""
-    supervised = _ENTITY_IN_LINK.search(roles.links.self.href)
-    number = roles.organisasjonsnummer or (supervised and supervised[1])
+    linked = _ENTITY_IN_LINK.search(roles.links.self.href)
+    number = roles.organisasjonsnummer or (linked and linked[1])
     if not number:
         raise RecordRejected("organisasjonsnummer: missing")
     return number
