@@ -149,12 +149,6 @@ class RpcClient:
 
     def _pump(self, route_queue: RouteQueue) -> None:
         route_queue.pump_is_due = False
-        if route_queue.gathered < len(route_queue.pending) < route_queue.route.max_batch_size:
-            # Calls arrived in this iteration, so wait for more: a message costs as much as ten.
-            route_queue.gathered = len(route_queue.pending)
-            self._pump_soon(route_queue)
-            return
-        route_queue.gathered = 0
         self._send_pending(route_queue)
 
     def _send_pending(self, route_queue: RouteQueue) -> None:

@@ -74,8 +74,6 @@ class RouteQueue:
         #: Time of the last request for the servers' queue names.
         self.asked_at = float("-inf")
         self.pump_is_due = False
-        #: Number of pending calls at the end of the last loop iteration.
-        self.gathered = 0
         #: Calls waiting for a reply.
         self.open_calls = 0
         _IN_FLIGHT.labels(route.queue).set_function(lambda: self.open_calls)
