@@ -23,6 +23,7 @@ def test_the_schedule_is_one_setting() -> None:
 
 def test_private_networks_are_blocked_by_default() -> None:
     assert settings().webhook_extra_allowed_networks == ()
+    assert settings(webhook_extra_allowed_networks="").webhook_extra_allowed_networks == ()
     assert settings().webhook_extra_ca_file is None
 
 

@@ -1,7 +1,7 @@
 """Operations of the registry over fakes."""
 
 from datetime import timedelta
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 from typing import Any
 
 import jsonschema
@@ -29,7 +29,6 @@ from tests.fakes.webhook_registry import World
 from webhook_registry.domain.event_types import event_types
 from webhook_registry.ports import Retried
 from webhook_registry.usecases.manage import MAX_LISTED_AGE
-from webhook_store.addresses import networks
 from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import delivery_id
 
@@ -161,7 +160,7 @@ async def test_the_port_of_a_url_is_resolved_with_its_name() -> None:
 
 
 async def test_an_address_is_not_resolved() -> None:
-    world = World(allowed_networks=networks("127.0.0.0/8"))
+    world = World(allowed_networks=[ip_network("127.0.0.0/8")])
 
     await create(world, url="https://127.0.0.1:8443/")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook_store.addresses import blocked, networks
+from webhook_store.addresses import blocked
 
 BLOCKED = (
     ("0.0.0.0", "this network"),  # noqa: S104 (an address of the table)
@@ -143,7 +143,7 @@ def test_ipv6_forms_of_an_ipv4_address_are_treated_alike(
 
 
 def test_an_allowed_network_is_permitted_in_any_form() -> None:
-    allowed = networks("127.0.0.0/8, ::1/128")
+    allowed = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
 
     assert blocked("127.0.0.1", allowed=allowed) is None
     assert blocked("::ffff:127.0.0.1", allowed=allowed) is None
@@ -151,19 +151,10 @@ def test_an_allowed_network_is_permitted_in_any_form() -> None:
 
 
 def test_allowing_one_network_allows_no_other() -> None:
-    allowed = networks("127.0.0.0/8")
+    allowed = [ipaddress.ip_network("127.0.0.0/8")]
 
     assert blocked("::1", allowed=allowed) == "loopback"
     assert blocked("10.0.0.1", allowed=allowed) == "private"
-
-
-def test_no_networks_is_an_empty_list() -> None:
-    assert networks("") == ()
-
-
-def test_an_invalid_network_is_refused() -> None:
-    with pytest.raises(ValueError, match="has host bits set"):
-        networks("127.0.0.1/8")
 
 
 def test_an_invalid_address_is_refused() -> None:

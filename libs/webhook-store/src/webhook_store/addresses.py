@@ -12,7 +12,6 @@ from ipaddress import (
     IPv6Address,
     IPv6Network,
     ip_address,
-    ip_network,
 )
 from typing import Final
 
@@ -91,11 +90,6 @@ def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str |
         return next((word for network, word in BLOCKED_IPV4 if plain in network), None)
     listed = next((word for network, word in BLOCKED_IPV6 if plain in network), None)
     return listed or (None if plain in _GLOBAL_UNICAST else "not global unicast")
-
-
-def networks(text: str) -> tuple[Network, ...]:
-    """Parses a comma-separated list of networks; raises ValueError for an invalid one."""
-    return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
 
 
 def _plain(address: Address) -> Address:

@@ -1,19 +1,14 @@
 """Settings shared by the services that use the webhook store."""
 
 import secrets
-from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import AfterValidator, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from webhook_store.addresses import networks
+from common.runtime.settings import Networks
 from webhook_store.documents import DATABASE
 from webhook_store.secrets import SecretKeys
-
-
-def _networks(value: object) -> object:
-    return networks(value) if isinstance(value, str) else value
 
 
 def _sound(keys: SecretStr) -> SecretStr:
@@ -22,7 +17,6 @@ def _sound(keys: SecretStr) -> SecretStr:
 
 
 SealingKeys = Annotated[SecretStr, AfterValidator(_sound)]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 
 
 class _Part(BaseSettings):

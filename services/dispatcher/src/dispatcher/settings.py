@@ -7,17 +7,11 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings
+from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings, duration, listed
 from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 #: Minimum margin of the lease over the post timeout, so that a result is recorded within the lease.
 _LEASE_MARGIN = timedelta(seconds=1)
-
-
-def _listed(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 def _at_least_a_millisecond(delays: tuple[timedelta, ...]) -> tuple[timedelta, ...]:
@@ -29,7 +23,7 @@ def _at_least_a_millisecond(delays: tuple[timedelta, ...]) -> tuple[timedelta, .
 Delays = Annotated[
     tuple[Duration, ...],
     NoDecode,
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
     AfterValidator(_at_least_a_millisecond),
 ]
 
@@ -50,16 +44,10 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         validate_default=True,
         description="delays before each retry; the webhook is disabled when the last retry fails",
     )
-    webhook_post_timeout: Duration = Field(
-        default="PT10S", validate_default=True, description="timeout of an attempt"
-    )
-    webhook_connect_timeout: Duration = Field(
-        default="PT5S", validate_default=True, description="timeout of connecting, as part of that"
-    )
-    webhook_retention: Duration = Field(
-        default="P30D",
-        validate_default=True,
-        description="retention of events, deliveries and attempts after their end",
+    webhook_post_timeout: Duration = duration("PT10S", "timeout of an attempt")
+    webhook_connect_timeout: Duration = duration("PT5S", "timeout of connecting, as part of that")
+    webhook_retention: Duration = duration(
+        "P30D", "retention of events, deliveries and attempts after their end"
     )
     webhook_max_posts: int = Field(
         default=500,
@@ -83,40 +71,27 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     webhook_max_posts_per_webhook: int = Field(
         default=4, ge=1, description="maximum of concurrent POSTs to one webhook, in this process"
     )
-    webhook_lease: Duration = Field(
-        default="PT30S",
-        validate_default=True,
-        description="lease of a claimed delivery: longer than the post timeout, shorter than the "
+    webhook_lease: Duration = duration(
+        "PT30S",
+        "lease of a claimed delivery: longer than the post timeout, shorter than the "
         "broker's consumer timeout (checked at startup)",
     )
-    broker_consumer_timeout: Duration = Field(
-        default="PT30M",
-        validate_default=True,
-        description="the broker's `consumer_timeout`, which the lease is checked against",
+    broker_consumer_timeout: Duration = duration(
+        "PT30M", "the broker's `consumer_timeout`, which the lease is checked against"
     )
-    webhook_requeue_interval: Duration = Field(
-        default="PT5S", validate_default=True, description="interval of the requeue job"
+    webhook_requeue_interval: Duration = duration("PT5S", "interval of the requeue job")
+    webhook_requeue_grace: Duration = duration(
+        "PT30S", "time after a delivery's due time before it is requeued"
     )
-    webhook_requeue_grace: Duration = Field(
-        default="PT30S",
-        validate_default=True,
-        description="time after a delivery's due time before it is requeued",
-    )
-    webhook_requeue_cooldown: Duration = Field(
-        default="PT10M",
-        validate_default=True,
-        description="time before the requeue job looks at a delivery again that it has found",
+    webhook_requeue_cooldown: Duration = duration(
+        "PT10M", "time before the requeue job looks at a delivery again that it has found"
     )
     webhook_extra_ca_file: Path | None = Field(
         default=None,
         description="certificate authorities trusted in addition to the system's: for tests and "
         "trials",
     )
-    shutdown_grace: Duration = Field(
-        default="PT25S",
-        validate_default=True,
-        description="time that a shutdown waits for POSTs in flight",
-    )
+    shutdown_grace: Duration = duration("PT25S", "time that a shutdown waits for POSTs in flight")
 
     @model_validator(mode="after")
     def _lease_fits(self) -> "Settings":

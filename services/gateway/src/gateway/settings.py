@@ -1,12 +1,11 @@
 """Settings of the gateway; README.md lists them."""
 
-from ipaddress import IPv4Network, IPv6Network
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from common.runtime.settings import Duration, MongoUrl, Port, ServiceSettings
+from common.runtime.settings import Duration, MongoUrl, Networks, Port, ServiceSettings, duration
 from gateway.domain.rates import Rate, parse_rate
 
 
@@ -14,14 +13,7 @@ def _rate(value: object) -> object:
     return parse_rate(value) if isinstance(value, str) else value
 
 
-def _listed(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return tuple(part.strip() for part in value.split(",") if part.strip())
-
-
 RateSetting = Annotated[Rate, NoDecode, BeforeValidator(_rate)]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class KeySettings(BaseSettings):
@@ -72,6 +64,4 @@ class Settings(ServiceSettings):
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"
     )
-    shutdown_grace: Duration = Field(
-        default="PT10S", validate_default=True, description="shutdown grace period for requests"
-    )
+    shutdown_grace: Duration = duration("PT10S", "shutdown grace period for requests")

@@ -7,7 +7,14 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from common.contracts.company import Country
-from common.runtime.settings import Duration, MongoUrl, Port, ProcessSettings, ServiceSettings
+from common.runtime.settings import (
+    Duration,
+    MongoUrl,
+    Port,
+    ProcessSettings,
+    ServiceSettings,
+    duration,
+)
 
 
 def _listed(value: object) -> object:
@@ -52,25 +59,17 @@ class Settings(ServiceSettings):
         le=64,
         description="concurrent searches by name or address, and as many suggestions",
     )
-    commit_interval: Duration = Field(
-        default="PT0.5S",
-        validate_default=True,
-        description="maximum time before a change is found by name and address",
+    commit_interval: Duration = duration(
+        "PT0.5S", "maximum time before a change is found by name and address"
     )
     outbox_retention: Duration = _OUTBOX_RETENTION
-    event_receipt_timeout: Duration = Field(
-        default="PT2M",
-        validate_default=True,
-        description="wait for the dispatcher's receipt before an event is published again",
+    event_receipt_timeout: Duration = duration(
+        "PT2M", "wait for the dispatcher's receipt before an event is published again"
     )
     webhooks_db: str = Field(
         default="webhooks", description="the dispatcher's database, for its receipts"
     )
-    shutdown_grace: Duration = Field(
-        default="PT5S",
-        validate_default=True,
-        description="time that a shutdown waits for work in flight",
-    )
+    shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")
 
 
 class SyncSettings(ProcessSettings):
@@ -91,23 +90,14 @@ class SyncSettings(ProcessSettings):
         min_length=1,
         description="`User-Agent` of requests to registers; add a contact address",
     )
-    register_timeout: Duration = Field(
-        default="PT30S", validate_default=True, description="timeout of each wait for a register"
-    )
+    register_timeout: Duration = duration("PT30S", "timeout of each wait for a register")
     register_max_attempts: int = Field(
         default=5, ge=1, description="attempts per request before the pass fails"
     )
-    register_retry_delay: Duration = Field(
-        default="PT1S",
-        validate_default=True,
-        description="maximum wait before the second attempt, doubled for each further one up "
-        "to PT1M",
+    register_retry_delay: Duration = duration(
+        "PT1S", "maximum wait before the second attempt, doubled for each further one up to PT1M"
     )
-    sync_interval: Duration = Field(
-        default="PT1M",
-        validate_default=True,
-        description="time between passes, with `--follow`",
-    )
+    sync_interval: Duration = duration("PT1M", "time between passes, with `--follow`")
     sync_page_size: int = Field(
         default=1000,
         ge=1,

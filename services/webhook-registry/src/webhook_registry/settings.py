@@ -3,7 +3,7 @@
 from pydantic import Field
 
 import webhook_store.settings as store
-from common.runtime.settings import Duration, MongoUrl, Port, ServiceSettings
+from common.runtime.settings import Duration, MongoUrl, Port, ServiceSettings, duration
 
 
 class StoreSettings(store.StoreSettings):
@@ -21,21 +21,11 @@ class Settings(ServiceSettings, store.SealedStoreSettings, store.DestinationSett
     max_webhooks_per_owner: int = Field(
         default=50, ge=1, le=10_000, description="maximum of webhooks per owner"
     )
-    webhook_secret_overlap: Duration = Field(
-        default="PT24H",
-        validate_default=True,
-        description="time for which a replaced secret still signs, with the new one",
+    webhook_secret_overlap: Duration = duration(
+        "PT24H", "time for which a replaced secret still signs, with the new one"
     )
-    idempotency_retention: Duration = Field(
-        default="PT24H", validate_default=True, description="retention of an `Idempotency-Key`"
+    idempotency_retention: Duration = duration("PT24H", "retention of an `Idempotency-Key`")
+    resolve_timeout: Duration = duration(
+        "PT0.5S", "timeout of resolving a URL's host name when it is checked"
     )
-    resolve_timeout: Duration = Field(
-        default="PT0.5S",
-        validate_default=True,
-        description="timeout of resolving a URL's host name when it is checked",
-    )
-    shutdown_grace: Duration = Field(
-        default="PT5S",
-        validate_default=True,
-        description="time that a shutdown waits for work in flight",
-    )
+    shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")

@@ -7,10 +7,11 @@ import re
 import sys
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Annotated, TypeVar
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
 def _with_unit(value: object) -> object:
@@ -19,6 +20,18 @@ def _with_unit(value: object) -> object:
     ):
         return value
     raise ValueError("give a duration in ISO 8601, such as PT5S or PT1M")
+
+
+def listed(value: object) -> object:
+    """The parts of a comma-separated text."""
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _networks(value: object) -> object:
+    parts = listed(value)
+    return tuple(map(ip_network, parts)) if isinstance(parts, tuple) else parts
 
 
 _HOST = r"[^\s@/?:,\[\]]+|\[[0-9A-Fa-f:.]+\]"
@@ -45,10 +58,17 @@ def _url_of(*schemes: str) -> Callable[[SecretStr], SecretStr]:
 
 
 Duration = Annotated[timedelta, BeforeValidator(_with_unit)]
+#: Comma-separated.
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 #: 0 lets the system choose.
 Port = Annotated[int, Field(ge=0, le=65_535)]
 AmqpUrl = Annotated[SecretStr, AfterValidator(_url_of("amqp", "amqps"))]
 MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv"))]
+
+
+def duration(default: str, description: str) -> Any:
+    """The field of a `Duration`."""
+    return Field(default=default, validate_default=True, description=description)
 
 
 class ProcessSettings(BaseSettings):

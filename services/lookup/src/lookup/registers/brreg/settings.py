@@ -2,7 +2,7 @@
 
 from pydantic import AnyHttpUrl, Field
 
-from common.runtime.settings import Duration
+from common.runtime.settings import Duration, duration
 from lookup.ingest.register_settings import HttpsRegisterUrl, RegisterSettings
 
 
@@ -11,8 +11,6 @@ class BrregSettings(RegisterSettings):
         default=AnyHttpUrl("https://data.brreg.no/enhetsregisteret/api"),
         description="the Norwegian register",
     )
-    brreg_reconcile_interval: Duration = Field(
-        default="P7D",
-        validate_default=True,
-        description="interval of the comparison with Norway's whole files",
+    brreg_reconcile_interval: Duration = duration(
+        "P7D", "interval of the comparison with Norway's whole files"
     )

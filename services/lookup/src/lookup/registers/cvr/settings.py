@@ -3,7 +3,7 @@
 import structlog
 from pydantic import AnyHttpUrl, Field, SecretStr, model_validator
 
-from common.runtime.settings import Duration
+from common.runtime.settings import Duration, duration
 from lookup.ingest.register_settings import RegisterSettings, RegisterUrl
 
 
@@ -17,10 +17,8 @@ class CvrSettings(RegisterSettings):
     cvr_allow_plaintext: bool = Field(
         default=False, description="allow sending that password if CVR_URL is plain HTTP"
     )
-    cvr_overlap: Duration = Field(
-        default="PT1H",
-        validate_default=True,
-        description="time after its own time stamp at which a Danish change may still appear",
+    cvr_overlap: Duration = duration(
+        "PT1H", "time after its own time stamp at which a Danish change may still appear"
     )
 
     def missing(self) -> str | None:

@@ -2,7 +2,7 @@
 
 from pydantic import AnyHttpUrl, Field
 
-from common.runtime.settings import Duration
+from common.runtime.settings import Duration, duration
 from lookup.ingest.register_settings import HttpsRegisterUrl, RegisterSettings
 
 
@@ -10,9 +10,7 @@ class PeppolSettings(RegisterSettings):
     peppol_url: HttpsRegisterUrl = Field(
         default=AnyHttpUrl("https://directory.peppol.eu"), description="the Peppol Directory"
     )
-    peppol_interval: Duration = Field(
-        default="P1D", validate_default=True, description="time between Peppol exports"
-    )
+    peppol_interval: Duration = duration("P1D", "time between Peppol exports")
     peppol_max_downloads_per_day: int = Field(
         default=3, ge=1, description="downloads that the directory allows in 24 hours"
     )
