@@ -18,7 +18,7 @@ from bench.figures import Figure, percentile
 from local_stack.certificates import Certificates
 from local_stack.services import SERVICES, is_ready
 from local_stack.system import System
-from register_samples.server import Access, Registers, serving
+from register_samples.server import Registers, serving
 
 _SEED = 1
 #: Polling interval of the sync; on average a change waits half of it.
@@ -39,7 +39,7 @@ async def measure(
     received: Moments = {}
     async with (
         _receiving(certificates, received) as url,
-        serving(registers, access=Access(downloads_a_day=OFTEN)) as served,
+        serving(registers, downloads_a_day=OFTEN) as served,
     ):
         for service in [system.start(service.module) for service in SERVICES]:
             # The gateway may be ready before the other services are.

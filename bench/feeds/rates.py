@@ -5,7 +5,7 @@ from itertools import islice
 from bench.feeds.syncing import OFTEN, norwegian_pass
 from bench.figures import Figure, at_least
 from local_stack.system import System
-from register_samples.server import Access, Registers, serving
+from register_samples.server import Registers, serving
 
 _GOAL = 2_000
 #: Of so many entities some have ended, and nothing more happens to them.
@@ -15,7 +15,7 @@ _SPARE = 1.2
 async def measure(system: System, *, entries: int) -> list[Figure]:
     """Each entry names another company, which is fetched, compared, stored and published."""
     registers = Registers(companies=int(entries * _SPARE))
-    async with serving(registers, access=Access(downloads_a_day=OFTEN)) as served:
+    async with serving(registers, downloads_a_day=OFTEN) as served:
         await norwegian_pass(system, served.brreg)
         entities = registers.no.entities
         standing = (found["organisasjonsnummer"] for found in list(entities.standing()))

@@ -263,6 +263,14 @@ def test_a_register_that_is_made_anew_changes_in_other_ways_under_higher_numbers
     assert last["oppdateringsid"] < first["oppdateringsid"]
 
 
+def test_there_are_newcomers_however_long_ago_counting_began() -> None:
+    registers = Registers(companies=1, newcomers=10**9)
+
+    norwegian, danish = registers.add_companies()
+
+    assert (len(norwegian), len(danish)) == (9, 8)
+
+
 def test_registers_without_a_company_for_a_change_make_the_other_changes() -> None:
     registers = Registers(companies=12)
     changes = Changes(registers)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from local_stack.system import System
-from register_samples.server import Access, Registers, serving
+from register_samples.server import Registers, serving
 
 #: As often as a test wants it.
 OFTEN = 100_000
@@ -14,7 +14,7 @@ OFTEN = 100_000
 @asynccontextmanager
 async def followed(system: System, registers: Registers, *sources: str) -> AsyncIterator[None]:
     """Feeds changes of the registers into the system over HTTP, until the body ends."""
-    async with serving(registers, access=Access(downloads_a_day=OFTEN)) as served:
+    async with serving(registers, downloads_a_day=OFTEN) as served:
         sync = system.start(
             "lookup",
             name="lookup-sync",

@@ -14,7 +14,7 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.table import sources
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
-from register_samples.server.snapshots import Snapshot
+from register_samples.server.answers import Snapshot
 from tests.syncing.world import NORWAY, World
 
 pytestmark = pytest.mark.integration

@@ -18,7 +18,7 @@ from lookup.ingest.processes import reading_processes
 from lookup.ingest.read import ReadDocuments
 from lookup.ingest.sources import Cursors, Leases, StoredKeys
 from lookup.ingest.sync_dependencies import SyncDependencies
-from register_samples.server import Access, Registers, serving
+from register_samples.server import Registers, serving
 from tests.fakes.ingest import (
     FakeCursors,
     FakeDigests,
@@ -98,13 +98,14 @@ class MemoryWorld(Synchronised):
 
 @asynccontextmanager
 async def a_world_in_memory(
-    *, companies: int, access: Access | None = None, **settings: Any
+    *, companies: int, downloads_a_day: int, **settings: Any
 ) -> AsyncIterator[MemoryWorld]:
     clock = Clock()
     registers = Registers(companies=companies, now=clock)
     random = Random(1)
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serving(registers, access=access))
+        exchange = serving(registers, downloads_a_day=downloads_a_day)
+        served = await stack.enter_async_context(exchange)
         sync, kinds = sync_settings("mongodb://unused/", "unused", served, **settings)
         waits = partial(delays, random, first=0.001, max_delay=0.01)
         policy = RetryPolicy(

@@ -11,8 +11,7 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
-from register_samples.server import Access
-from register_samples.server.norwegian import innehaver
+from register_samples.server.brreg import innehaver
 from tests.syncing.crashing import CrashingSync, Steps
 from tests.syncing.world import NORWAY, Synchronised
 
@@ -23,7 +22,7 @@ MAX_STEPS = 200
 #: Of the registers and the sync: small, and a download whenever a killed sync needs one again.
 SETTINGS: dict[str, Any] = {
     "companies": 20,
-    "access": Access(downloads_a_day=MAX_STEPS),
+    "downloads_a_day": MAX_STEPS,
     "sync_page_size": 8,
     "peppol_max_downloads_per_day": MAX_STEPS,
 }

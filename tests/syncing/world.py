@@ -21,8 +21,9 @@ from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.settings import SyncSettings
 from lookup.store.indexes import make_indexes
 from lookup.sync_app import connect
-from register_samples.server import Access, Registers, Served, serving
+from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
+from register_samples.server.serving import DOWNLOADS_A_DAY
 
 NORWAY = (NO_ENTITIES, NO_UNITS, NO_ROLES)
 DENMARK = (DK_COMPANIES, DK_UNITS)
@@ -143,13 +144,14 @@ async def a_world(
     register_db: str,
     *,
     companies: int = 25,
-    access: Access | None = None,
+    downloads_a_day: int = DOWNLOADS_A_DAY,
     **settings: Any,
 ) -> AsyncIterator[World]:
     clock = Clock()
     registers = Registers(companies=companies, now=clock)
     async with AsyncExitStack() as stack:
-        served = await stack.enter_async_context(serving(registers, access=access))
+        exchange = serving(registers, downloads_a_day=downloads_a_day)
+        served = await stack.enter_async_context(exchange)
         wiring = await connect(
             *sync_settings(mongo_url, register_db, served, **settings),
             stack,

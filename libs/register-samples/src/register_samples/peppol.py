@@ -10,7 +10,7 @@ from register_samples.facts import AS_OF, Address, Company, Document, Identifier
 from register_samples.names import foreign_name
 from register_samples.registers import Register
 
-_PARTICIPANT = "iso6523-actorid-upis"
+PARTICIPANT = "iso6523-actorid-upis"
 _DOCUMENT = "busdox-docid-qns"
 _BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1"
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd"
@@ -49,7 +49,7 @@ def _card(register: Register, holder: Company, identifier: Identifier, draw: Dra
         "regdate": identifier.registered.isoformat(),
     }
     return {
-        "pid": f"{_PARTICIPANT}::{identifier.scheme}:{identifier.value}",
+        "pid": f"{PARTICIPANT}::{identifier.scheme}:{identifier.value}",
         "entities": [entity],
         "docTypes": _document_types(draw),
     }
@@ -115,7 +115,7 @@ def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
         "regdate": registered.isoformat(),
     }
     return {
-        "pid": f"{_PARTICIPANT}::{_FOREIGN_SCHEMES[country]}:{value}",
+        "pid": f"{PARTICIPANT}::{_FOREIGN_SCHEMES[country]}:{value}",
         "entities": [entity],
         "docTypes": _document_types(draw),
     }

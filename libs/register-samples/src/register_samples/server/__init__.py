@@ -12,10 +12,9 @@ from register_samples.server.faults import (
     TooManyRequests,
 )
 from register_samples.server.registers import Registers
-from register_samples.server.serving import Access, Served, serving
+from register_samples.server.serving import Served, serving
 
 __all__ = [
-    "Access",
     "BrokenOff",
     "Failure",
     "Faults",

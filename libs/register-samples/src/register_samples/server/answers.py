@@ -1,19 +1,45 @@
 """Answers that the registers have in common."""
 
+import gzip
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
 import orjson
 from aiohttp import web
 
-from register_samples.server.snapshots import Snapshot
-from register_samples.server.stamps import http_date
+from register_samples.facts import Document
 
 
 def json_answer(content: object, *, status: int = 200) -> web.Response:
     return web.Response(body=orjson.dumps(content), status=status, content_type="application/json")
 
 
-def conditional(request: web.Request, file: Snapshot) -> web.Response:
-    """A whole file, or 304 where the client has this one already."""
-    headers = {"ETag": file.etag, "Last-Modified": http_date(file.modified)}
-    if request.headers.get("If-None-Match") == file.etag:
-        return web.Response(status=304, headers=headers)
-    return web.Response(body=file.body, headers=headers, content_type=file.content_type)
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A whole file as a register offers it: made now and then, and older than the register."""
+
+    body: bytes
+    modified: datetime
+    content_type: str
+
+    @property
+    def etag(self) -> str:
+        return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
+
+    def answer(self, request: web.Request) -> web.Response:
+        """The file, or 304 where the client has this one already."""
+        modified = self.modified.astimezone(UTC).replace(microsecond=0)
+        headers = {"ETag": self.etag, "Last-Modified": format_datetime(modified, usegmt=True)}
+        if request.headers.get("If-None-Match") == self.etag:
+            return web.Response(status=304, headers=headers)
+        return web.Response(body=self.body, headers=headers, content_type=self.content_type)
+
+
+def gzipped_array(documents: Iterable[Document], modified: datetime) -> Snapshot:
+    """A JSON array, gzipped, as the Norwegian register offers its files."""
+    lines = b",\n".join(orjson.dumps(document) for document in documents)
+    body = gzip.compress(b"[\n" + lines + b"\n]\n", compresslevel=1, mtime=0)
+    return Snapshot(body, modified, "application/gzip")

@@ -12,7 +12,7 @@ from register_samples.norway import parts
 from register_samples.numbers import gln
 from register_samples.people import person
 from register_samples.registers import DENMARK, NORWAY, Register
-from register_samples.server.norwegian import innehaver
+from register_samples.server.brreg import innehaver
 from register_samples.server.registers import Registers
 from register_samples.showcase import SHOWCASE
 

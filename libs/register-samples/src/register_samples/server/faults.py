@@ -1,7 +1,20 @@
 """Faults on demand: what goes wrong with the next requests to a path."""
 
+import asyncio
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Protocol
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from register_samples.server.answers import json_answer
+
+
+class Fault(Protocol):
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The faulty answer; `handler` gives the right one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,12 +23,31 @@ class TooManyRequests:
 
     retry_after: int | None = None
 
+    async def answer(self, _request: web.Request, _handler: Handler) -> web.StreamResponse:
+        headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return web.Response(status=429, headers=headers)
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An answer of this status, and HTML for a body, as from the proxy in front of a register."""
 
     status: int = 500
+
+    async def answer(self, _request: web.Request, _handler: Handler) -> web.StreamResponse:
+        page = "<html><body>It went wrong.</body></html>"
+        return web.Response(status=self.status, text=page, content_type="text/html")
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """The right answer after so many seconds."""
+
+    seconds: float
+
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        await asyncio.sleep(self.seconds)
+        return await handler(request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +61,38 @@ class BrokenOff:
     share: float = 0.5
     told: bool = False
 
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """The right answer after so many seconds."""
-
-    seconds: float
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        answer = await handler(request)
+        whole = _body(answer)
+        part = whole[: int(len(whole) * self.share)]
+        names = ("ETag", "Last-Modified", "Content-Type")
+        headers = {name: answer.headers[name] for name in names if name in answer.headers}
+        if not self.told:
+            return web.Response(body=part, headers=headers)
+        broken = web.StreamResponse(headers={**headers, "Content-Length": str(len(whole))})
+        await broken.prepare(request)
+        await broken.write(part)
+        if request.transport is not None:
+            request.transport.close()
+        return broken
 
 
 @dataclass(frozen=True, slots=True)
 class ShardFailed:
-    """Of a search in CVR: 200 with the hits of the other shards, as Elasticsearch answers then."""
+    """Of a search in CVR: 200 with every second hit, as Elasticsearch answers without a shard."""
+
+    async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        content = orjson.loads(_body(await handler(request)))
+        content["_shards"] |= {"successful": content["_shards"]["successful"] - 1, "failed": 1}
+        content["hits"]["hits"] = content["hits"]["hits"][::2]
+        return json_answer(content)
 
 
-Fault = TooManyRequests | Failure | BrokenOff | Slow | ShardFailed
+def _body(answer: web.StreamResponse) -> bytes:
+    whole = answer.body if isinstance(answer, web.Response) else None
+    if not isinstance(whole, bytes):
+        raise TypeError("only an answer with a body can be spoilt")
+    return whole
 
 
 @dataclass

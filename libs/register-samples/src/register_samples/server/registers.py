@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from register_samples.server.danish import DanishRegister
-from register_samples.server.directory import Directory
-from register_samples.server.norwegian import NorwegianRegister
+from register_samples.server.brreg import NorwegianRegister
+from register_samples.server.cvr import DanishRegister
+from register_samples.server.peppol import Directory
 from register_samples.server.stamps import Stamps
+
+#: Newcomers are counted from 0 again after so many: Denmark's numbers for samples are 891,000.
+_NEWCOMERS = 500_000
 
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
-
-
-#: Newcomers are counted from 0 again after so many: Denmark's numbers for samples are 891,000.
-_NEWCOMERS = 500_000
 
 
 class Registers:
@@ -31,7 +30,6 @@ class Registers:
         """`newcomers` are passed over before the first company that is new here."""
         self.now = now
         self.seed = seed
-        self.companies = companies
         stamps = Stamps(now)
         self.no = NorwegianRegister(stamps, companies=companies, seed=seed)
         self.dk = DanishRegister(stamps, companies=companies, seed=seed)

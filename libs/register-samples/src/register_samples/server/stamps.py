@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 _TICK = timedelta(milliseconds=1)
 
@@ -28,7 +27,3 @@ class Stamps:
 def iso(at: datetime) -> str:
     """`2026-06-28T00:20:10.625Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def http_date(at: datetime) -> str:
-    return format_datetime(at.astimezone(UTC).replace(microsecond=0), usegmt=True)

@@ -1,16 +1,29 @@
-"""The Danish register (CVR) behind its interface: documents with their history."""
+"""The Danish register (CVR): documents with their history, and its interface.
 
-from collections.abc import Callable
+That is scrolled Elasticsearch searches with Basic auth. Of the query language it understands the
+search that the lookup service sends: documents changed at a time or later, the oldest change first.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from typing import Any
+
+import orjson
+from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
 from register_samples.denmark.parts import address as address_part
 from register_samples.denmark.periods import attribute, held
 from register_samples.facts import Address, Document
+from register_samples.server.answers import json_answer
+from register_samples.server.requests import BadRequest, moment, read
 from register_samples.server.stamps import Stamps, iso
 
+PREFIX = "/cvr-permanent"
+_AUTHORIZATION = encode_basic_auth("sample", "sample")
+#: The largest page.
+_MAX_SIZE = 3000
 _DAY = timedelta(days=1)
 
 
@@ -59,10 +72,6 @@ class DanishRegister:
             self.companies.add(found, stamped=False)
         for found in documents.units_dk(companies, seed):
             self.units.add(found, stamped=False)
-
-    @property
-    def indexes(self) -> tuple[Index, Index]:
-        return self.companies, self.units
 
     def add_company(self, index: int, seed: int) -> str:
         """Registers the company that the generator has at this position, and its units."""
@@ -143,13 +152,6 @@ class DanishRegister:
 
         self.units.change(number, edit)
 
-    def units_of(self, company: str) -> list[str]:
-        return [
-            number
-            for number, unit in self.units.documents.items()
-            if unit["VrproduktionsEnhed"]["virksomhedsrelation"][-1]["cvrNummer"] == int(company)
-        ]
-
 
 def _succeed(history: list[Any], values: Document, on: date) -> None:
     """A new value that holds from a day on; the one before ends the day before."""
@@ -161,3 +163,117 @@ def _close(history: list[Any], on: date) -> None:
     if history:
         last = history[-1]
         history[-1] = {**last, "periode": {**last["periode"], "gyldigTil": str(on - _DAY)}}
+
+
+@dataclass
+class _Scroll:
+    """The rest of a search, and when it expires."""
+
+    documents: Sequence[Document]
+    total: int
+    size: int
+    until: datetime
+
+
+class Searches:
+    """The interface of a Danish register."""
+
+    def __init__(self, register: DanishRegister, now: Callable[[], datetime]) -> None:
+        self._indexes = (register.companies, register.units)
+        self._now = now
+        self._scrolls: dict[str, _Scroll] = {}
+        self._opened = 0
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/_search/scroll", self._next),
+            *(
+                web.post(f"{PREFIX}/{index.name}/_search", self._searching(index))
+                for index in self._indexes
+            ),
+        ]
+
+    def _searching(self, index: Index) -> Callable[[web.Request], Any]:
+        async def answer(request: web.Request) -> web.Response:
+            body = await _body(request)
+            span = read(request, scroll=_duration).get("scroll")
+            since, size = _search(body, f"{index.wrapping}.sidstOpdateret")
+            if span is None:
+                raise BadRequest("scroll: it is required")
+            found = [each for each in index.documents.values() if index.updated(each) >= since]
+            found.sort(key=index.updated)
+            self._opened += 1
+            scroll = _Scroll(found, len(found), size, self._now())
+            return self._page(f"c2Nyb2xs{self._opened:08d}", scroll, span)
+
+        return answer
+
+    async def _next(self, request: web.Request) -> web.Response:
+        """The next page; two requests return two pages, as in Elasticsearch."""
+        body = await _body(request)
+        key, span = str(body.get("scroll_id")), _duration(str(body.get("scroll")))
+        scroll = self._scrolls.pop(key, None)
+        if scroll is None or scroll.until < self._now():
+            kind = "search_context_missing_exception"
+            return json_answer({"error": {"type": kind}, "status": 404}, status=404)
+        return self._page(key, scroll, span)
+
+    def _page(self, key: str, scroll: _Scroll, span: timedelta) -> web.Response:
+        page, scroll.documents = scroll.documents[: scroll.size], scroll.documents[scroll.size :]
+        scroll.until = self._now() + span
+        self._scrolls[key] = scroll
+        hits = {"total": scroll.total, "max_score": None, "hits": [_hit(each) for each in page]}
+        return json_answer(
+            {
+                "_scroll_id": key,
+                "took": 3,
+                "timed_out": False,
+                "_shards": {"total": 6, "successful": 6, "skipped": 0, "failed": 0},
+                "hits": hits,
+            }
+        )
+
+
+def _search(body: Mapping[str, Any], field_: str) -> tuple[datetime, int]:
+    """The time and the page size of a search; raises BadRequest for any other search."""
+    try:
+        at, size = body["query"]["range"][field_]["gte"], body["size"]
+        since = moment(at)
+    except (KeyError, TypeError, ValueError):
+        raise BadRequest("query: it is a range of times") from None
+    known = {"query": {"range": {field_: {"gte": at}}}, "sort": [{field_: "asc"}], "size": size}
+    if body != known or type(size) is not int or not 1 <= size <= _MAX_SIZE:
+        raise BadRequest("search: only a range of times, oldest first")
+    return since, size
+
+
+def _duration(text: str) -> timedelta:
+    """`1m`, `30s`."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    if not text[:-1].isdecimal() or text[-1:] not in units:
+        raise BadRequest(f"scroll: {text} is not a time")
+    return timedelta(seconds=int(text[:-1]) * units[text[-1]])
+
+
+async def _body(request: web.Request) -> Mapping[str, Any]:
+    """The JSON object of a request with the right user and password."""
+    if request.headers.get("Authorization") != _AUTHORIZATION:
+        raise web.HTTPUnauthorized(headers={"WWW-Authenticate": 'Basic realm="cvr"'})
+    try:
+        body = orjson.loads(await request.read())
+    except orjson.JSONDecodeError:
+        raise BadRequest("the body is not JSON") from None
+    if not isinstance(body, dict):
+        raise BadRequest("the body is not an object")
+    return body
+
+
+def _hit(document: Document) -> Document:
+    (content,) = document.values()
+    return {
+        "_index": "cvr-permanent",
+        "_type": "_doc",
+        "_id": str(content["enhedsNummer"]),
+        "_score": 1.0,
+        "_source": document,
+    }

@@ -1,0 +1,288 @@
+"""The Norwegian register: entities, units and roles, and its interface `/enhetsregisteret/api`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from aiohttp import web
+
+from register_samples import documents
+from register_samples.facts import Document
+from register_samples.norway.parts import API
+from register_samples.server.answers import Snapshot, gzipped_array, json_answer
+from register_samples.server.requests import (
+    BadRequest,
+    moment,
+    organisation_number,
+    organisation_numbers,
+    read,
+    whole_number,
+)
+from register_samples.server.stamps import Stamps, iso
+
+PREFIX = "/enhetsregisteret/api"
+_NUMBER = "organisasjonsnummer"
+
+#: The size of a page of a list or a feed.
+_SIZE = whole_number(1, 10_000)
+_DEFAULT_SIZE = 20
+
+#: The feeds count on from the milliseconds since then, so that a register that is made anew takes
+#: no number that an earlier one may have used: who followed that one goes on with this one.
+_COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Section:
+    """Entities (`enheter`) or units (`underenheter`), and the feed of what happened to them."""
+
+    name: str
+    #: The feed's name for an entry's link.
+    entry: str
+    stamps: Stamps
+    #: By number, those that have ended included.
+    documents: dict[str, Document] = field(default_factory=dict)
+    #: Numbers of entries that were removed for legal reasons.
+    removed: set[str] = field(default_factory=set)
+    #: Numbers that it takes for none, well-formed as they are.
+    refused: set[str] = field(default_factory=set)
+    #: The feed in its order, which is that of `oppdateringsid` unless a test disturbs it.
+    updates: list[Document] = field(default_factory=list)
+    _count: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._count = (self.stamps.next() - _COUNTED_FROM) // timedelta(milliseconds=1)
+
+    def standing(self) -> Iterable[Document]:
+        """Entries that are neither deleted nor removed."""
+        return (found for found in self.documents.values() if "slettedato" not in found)
+
+    def add(self, document: Document) -> str:
+        number: str = document[_NUMBER]
+        self.documents[number] = document
+        self.tell(number, "Ny")
+        return number
+
+    def change(self, number: str, fields: Mapping[str, Any]) -> None:
+        """Sets these fields; one that becomes None is left out."""
+        changed = {**self.documents[number], **fields}
+        self.documents[number] = {k: v for k, v in changed.items() if v is not None}
+        self.tell(number, "Endring")
+
+    def delete(self, number: str, on: date) -> None:
+        """It comes to its end."""
+        self.documents[number] = {**self.documents[number], "slettedato": on.isoformat()}
+        self.tell(number, "Sletting")
+
+    def remove(self, number: str) -> None:
+        """It is removed for legal reasons."""
+        self.documents.pop(number, None)
+        self.removed.add(number)
+        self.tell(number, "Fjernet")
+
+    def tell(self, number: str, kind: str) -> Document:
+        """Puts an entry in the feed, whether or not there is such a number."""
+        self._count += 1
+        update = {
+            "oppdateringsid": self._count,
+            "dato": iso(self.stamps.next()),
+            _NUMBER: number,
+            "endringstype": kind,
+            "_links": {self.entry: {"href": f"{API}/{self.name}/{number}"}},
+        }
+        self.updates.append(update)
+        return update
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get(f"{PREFIX}/{self.name}", self._list),
+            web.get(f"{PREFIX}/{self.name}/{{number}}", self._one),
+            web.get(f"{PREFIX}/oppdateringer/{self.name}", self._feed),
+        ]
+
+    def check(self, *numbers: str) -> None:
+        """Raises BadRequest for a number that the register rejects."""
+        for number in self.refused.intersection(numbers):
+            raise BadRequest(f"{number} is not an organisation number")
+
+    def absence(self, number: str) -> web.Response | None:
+        """The answer about a number without a record: it ended, was removed or is unknown."""
+        document = self.documents.get(number)
+        if number in self.removed:
+            return json_answer({_NUMBER: number}, status=410)
+        if document is None:
+            return json_answer({"status": 404, "feil": "Not Found"}, status=404)
+        if "slettedato" in document:
+            ended = {_NUMBER: number, "slettedato": document["slettedato"]}
+            return json_answer(ended, status=410)
+        return None
+
+    async def _one(self, request: web.Request) -> web.Response:
+        read(request)
+        try:
+            number = organisation_number(request.match_info["number"])
+        except ValueError as error:
+            raise BadRequest(str(error)) from None
+        self.check(number)
+        return self.absence(number) or json_answer(self._linked(self.documents[number]))
+
+    async def _list(self, request: web.Request) -> web.Response:
+        asked = read(request, organisasjonsnummer=organisation_numbers, size=_SIZE)
+        numbers = asked.get(_NUMBER, self.documents)
+        self.check(*numbers)
+        known = [self.documents[number] for number in numbers if number in self.documents]
+        standing = [self._linked(found) for found in known if "slettedato" not in found]
+        return _page(self.name, self.name, standing, asked)
+
+    async def _feed(self, request: web.Request) -> web.Response:
+        asked = read(request, dato=moment, oppdateringsid=whole_number(0), size=_SIZE)
+        first, since = asked.get("oppdateringsid", 0), asked.get("dato")
+        found = [
+            update
+            for update in self.updates
+            if update["oppdateringsid"] >= first
+            and (since is None or moment(update["dato"]) >= since)
+        ]
+        key = f"oppdaterte{self.name.capitalize()}"
+        return _page(key, f"oppdateringer/{self.name}", found, asked)
+
+    def _linked(self, document: Document) -> Document:
+        """A record of the API: it has `_links` where one of a bulk file has an empty `links`."""
+        unlinked = {name: value for name, value in document.items() if name != "links"}
+        target = f"{API}/{self.name}/{document[_NUMBER]}"
+        return unlinked | {"_links": {"self": {"href": target}}}
+
+
+def _page(key: str, path: str, found: list[Document], asked: Mapping[str, Any]) -> web.Response:
+    """The first page of a list; an empty one is left out."""
+    size, total = asked.get("size", _DEFAULT_SIZE), len(found)
+    return json_answer(
+        {
+            **({"_embedded": {key: found[:size]}} if found else {}),
+            "_links": {"self": {"href": f"{API}/{path}"}},
+            "page": {
+                "size": size,
+                "totalElements": total,
+                "totalPages": -(-total // size),
+                "number": 0,
+            },
+        }
+    )
+
+
+class NorwegianRegister:
+    """Entities, units and roles; changes by a test or a trial appear in the feeds immediately."""
+
+    def __init__(self, stamps: Stamps, *, companies: int, seed: int) -> None:
+        self._stamps = stamps
+        self.entities = Section("enheter", "enhet", stamps)
+        self.units = Section("underenheter", "underenhet", stamps)
+        self.roles: dict[str, Document] = {}
+        #: The feed of the roles.
+        self.role_events: list[Document] = []
+        self.snapshots: dict[str, Snapshot] = {}
+        for source, kept in (
+            (documents.companies_no, self.entities.documents),
+            (documents.units_no, self.units.documents),
+            (documents.roles_no, self.roles),
+        ):
+            kept.update((found[_NUMBER], found) for found in source(companies, seed))
+        self.publish()
+
+    def publish(self) -> None:
+        """Generates the files again, as the register does every night."""
+        modified = self._stamps.next()
+        self.snapshots = {
+            "enheter": gzipped_array(self.entities.standing(), modified),
+            "underenheter": gzipped_array(self.units.standing(), modified),
+            "roller": gzipped_array(self.roles.values(), modified),
+        }
+
+    def add_company(self, index: int, seed: int) -> str:
+        """Registers the company that the generator has at this position, its units and roles."""
+        [entity] = documents.companies_no(1, seed, start=index)
+        number = self.entities.add(entity)
+        for unit in documents.units_no(1, seed, start=index):
+            self.units.add(unit)
+        for roles in documents.roles_no(1, seed, start=index):
+            self.set_roles(number, roles["rollegrupper"])
+        return number
+
+    def go_bankrupt(self, number: str, on: date) -> None:
+        self.entities.change(number, {"konkurs": True, "konkursdato": on.isoformat()})
+
+    def move_unit(self, number: str, *, to: str, on: date) -> None:
+        """The unit passes to another company."""
+        self.units.change(number, {"overordnetEnhet": to, "datoEierskifte": on.isoformat()})
+
+    def set_roles(self, number: str, groups: Sequence[Document]) -> None:
+        self.roles[number] = {_NUMBER: number, "rollegrupper": list(groups)}
+        self.tell_roles(number)
+
+    def tell_roles(self, number: str, *, at: datetime | None = None) -> None:
+        """Puts an entry in the feed of the roles, whether or not there is such a number."""
+        event = {
+            "specversion": "1.0",
+            "id": str(len(self.role_events) + 1),
+            "source": f"{API}/oppdateringer/roller",
+            "type": "no.brreg.enhetsregisteret.rolle.oppdatert",
+            "time": iso(at or self._stamps.next()),
+            "data": {_NUMBER: number},
+        }
+        self.role_events.append(event)
+
+    def units_of(self, company: str) -> list[str]:
+        found = self.units.documents
+        return [number for number, unit in found.items() if unit["overordnetEnhet"] == company]
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            # Before the paths of the sections, where `lastned` would be taken for a number.
+            web.get(f"{PREFIX}/enheter/lastned", self._whole("enheter")),
+            web.get(f"{PREFIX}/underenheter/lastned", self._whole("underenheter")),
+            web.get(f"{PREFIX}/roller/totalbestand", self._whole("roller")),
+            web.get(f"{PREFIX}/enheter/{{number}}/roller", self._roles_of),
+            web.get(f"{PREFIX}/oppdateringer/roller", self._role_feed),
+            *self.entities.routes(),
+            *self.units.routes(),
+        ]
+
+    def _whole(self, name: str) -> Callable[[web.Request], Any]:
+        async def answer(request: web.Request) -> web.Response:
+            read(request)
+            return self.snapshots[name].answer(request)
+
+        return answer
+
+    async def _roles_of(self, request: web.Request) -> web.Response:
+        """The company's number is in the links of the answer only."""
+        read(request)
+        number = request.match_info["number"]
+        self.entities.check(number)
+        target = f"{API}/enheter/{number}"
+        links = {"self": {"href": f"{target}/roller"}, "enhet": {"href": target}}
+        groups = self.roles.get(number, {}).get("rollegrupper", [])
+        return self.entities.absence(number) or json_answer(
+            {"rollegrupper": groups, "_links": links}
+        )
+
+    async def _role_feed(self, request: web.Request) -> web.Response:
+        asked = read(request, afterTime=moment, size=_SIZE)
+        after = asked.get("afterTime")
+        found = [
+            event for event in self.role_events if after is None or moment(event["time"]) > after
+        ]
+        return json_answer(found[: asked.get("size", _DEFAULT_SIZE)])
+
+
+def innehaver(given: str, family: str, born: str) -> list[Document]:
+    """The roles of a sole trader: the owner alone."""
+    kind = {"kode": "INNH", "beskrivelse": "Innehaver"}
+    person = {
+        "fodselsdato": born,
+        "navn": {"fornavn": given, "etternavn": family},
+        "erDoed": False,
+    }
+    role = {"type": kind, "person": person, "fratraadt": False, "avregistrert": False}
+    return [{"type": kind, "sistEndret": "2026-06-30", "roller": [{**role, "rekkefolge": 0}]}]
