@@ -3,9 +3,8 @@
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from register_samples.addresses import abroad, building, in_flat, post_box
 from register_samples.chance import Draw, Topic, urn
-from register_samples.contacts import contacts
+from register_samples.contacts import abroad, building, contacts, in_flat, post_box
 from register_samples.facts import (
     AS_OF,
     Abroad,
@@ -20,8 +19,14 @@ from register_samples.facts import (
     Standing,
     State,
 )
-from register_samples.names import coin, company_name, foreign_name, shared_name, trader_name
-from register_samples.people import person
+from register_samples.names import (
+    coin,
+    company_name,
+    foreign_name,
+    person,
+    shared_name,
+    trader_name,
+)
 from register_samples.registers import Register
 from register_samples.showcase import exhibit
 
@@ -92,7 +97,7 @@ def company(register: Register, seed: int, index: int) -> Company:
         former_names=_former_names(register, draw, who.form, life),
         trade_names=_trade_names(register, draw),
         postal=_postal(register, draw),
-        contacts=contacts(draw, register.contacts, who.name),
+        contacts=contacts(draw, register, who.name),
         capital=_capital(register, draw, who.form),
         purpose=_purpose(register, draw, who.form),
         protected=draw.happens(0.45),
@@ -104,26 +109,24 @@ def _draw(register: Register, seed: int, index: int) -> Draw:
 
 
 def _identity(register: Register, seed: int, index: int, draw: Draw) -> Identity:
-    lexicon = register.lexicon
     if draw.happens(SHARED_NAMES):
         # The names grow in number with the register, so that their share stays the same.
         key = draw.below(index // BEARERS + 1)
         shared = Draw(seed, register.ordinal, Topic.SHARED_NAME, key)
         form = shared.pick(register.shared_forms)
-        name = shared_name(shared, lexicon)
-        trader = person(draw, lexicon) if form.naming is Naming.SOLE_TRADER else None
+        name = shared_name(shared, register)
+        trader = person(draw, register) if form.naming is Naming.SOLE_TRADER else None
         return Identity(_spelt(register, shared, name, form), form, trader)
-    form = draw.pick(lexicon.forms)
+    form, trader, home = draw.pick(register.forms), None, None
     if form.naming is Naming.SOLE_TRADER:
-        trader = person(draw, lexicon)
-        name = trader_name(draw, lexicon, trader)
-        return Identity(_spelt(register, draw, name, form), form, trader)
-    if form.naming is Naming.FOREIGN:
+        trader = person(draw, register)
+        name = trader_name(draw, register, trader)
+    elif form.naming is Naming.FOREIGN:
         home = abroad(draw)
         name = foreign_name(draw, home.country)
-        return Identity(_spelt(register, draw, name, form), form, home=home)
-    name = company_name(draw, lexicon, form)
-    return Identity(_spelt(register, draw, name, form), form)
+    else:
+        name = company_name(draw, register, form)
+    return Identity(_spelt(register, draw, name, form), form, trader, home)
 
 
 def _spelt(register: Register, draw: Draw, name: str, form: Form) -> str:
@@ -152,13 +155,13 @@ def _address(register: Register, seed: int, index: int, draw: Draw) -> Address |
         return None
     if draw.happens(SHARED_BUILDINGS):
         key = draw.below(index // TENANTS + 1)
-        address = building(Draw(seed, register.ordinal, Topic.BUILDING, key), register.lexicon)
+        address = building(Draw(seed, register.ordinal, Topic.BUILDING, key), register)
     else:
-        address = building(draw, register.lexicon)
+        address = building(draw, register)
     if register.flats:
         address = in_flat(draw, address)
         if draw.happens(0.06):
-            address = address._replace(district=draw.pick(register.lexicon.families))
+            address = address._replace(district=draw.pick(register.families))
     if draw.happens(register.care_of):
         address = address._replace(co=_care_of(register, draw))
     return address
@@ -166,23 +169,23 @@ def _address(register: Register, seed: int, index: int, draw: Draw) -> Address |
 
 def _care_of(register: Register, draw: Draw) -> str:
     if draw.happens(0.7):
-        return person(draw, register.lexicon).name
-    return f"{coin(draw)} {draw.pick(register.lexicon.trades)}"
+        return person(draw, register).name
+    return f"{coin(draw)} {draw.pick(register.trades)}"
 
 
 def _postal(register: Register, draw: Draw) -> Address | None:
     if not draw.happens(register.postal):
         return None
     if draw.happens(0.6):
-        return post_box(draw, register.lexicon)
-    return building(draw, register.lexicon)._replace(co=_care_of(register, draw))
+        return post_box(draw, register)
+    return building(draw, register)._replace(co=_care_of(register, draw))
 
 
 def _industries(register: Register, draw: Draw) -> tuple[Industry, ...]:
     """The main industry and up to two more; now and then none is known."""
     kind = draw.below(100)
     count = 0 if kind < 4 else 3 if kind == 4 else 2 if kind < 12 else 1
-    return tuple(draw.pick(register.lexicon.industries) for _ in range(count))
+    return tuple(draw.pick(register.industries) for _ in range(count))
 
 
 def _employees(draw: Draw, form: Form) -> int:
@@ -195,7 +198,7 @@ def _employees(draw: Draw, form: Form) -> int:
 def _former_names(register: Register, draw: Draw, form: Form, life: Life) -> tuple[FormerName, ...]:
     if form.naming is not Naming.TRADING or not draw.happens(0.12):
         return ()
-    name = _spelt(register, draw, company_name(draw, register.lexicon, form), form)
+    name = _spelt(register, draw, company_name(draw, register, form), form)
     until = draw.day(life.founded, life.latest - timedelta(days=1))
     return (FormerName(name, life.founded, until),)
 
@@ -203,7 +206,7 @@ def _former_names(register: Register, draw: Draw, form: Form, life: Life) -> tup
 def _trade_names(register: Register, draw: Draw) -> tuple[str, ...]:
     if not draw.happens(0.06):
         return ()
-    return (f"{coin(draw)} {draw.pick(register.lexicon.tags)}",)
+    return (f"{coin(draw)} {draw.pick(register.tags)}",)
 
 
 def _capital(register: Register, draw: Draw, form: Form) -> int | None:
@@ -214,4 +217,4 @@ def _capital(register: Register, draw: Draw, form: Form) -> int | None:
 def _purpose(register: Register, draw: Draw, form: Form) -> str | None:
     if form.naming is not Naming.TRADING or not draw.happens(0.6):
         return None
-    return draw.pick(register.lexicon.purposes)
+    return draw.pick(register.purposes)

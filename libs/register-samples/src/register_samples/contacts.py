@@ -1,28 +1,44 @@
-"""Phone numbers, mail addresses and sites, written as variously as registers have them."""
+"""Addresses, phone numbers, mail addresses and sites, written as variously as registers do."""
 
-from dataclasses import dataclass
+from register_samples.chance import Draw, urn
+from register_samples.facts import Abroad, Address, Contact, Contacts
+from register_samples.registers import COINED, Register
 
-from register_samples.chance import Draw
-from register_samples.facts import Contact, Contacts
-
+_LETTERS = "ABCDEF"
+_FLOORS = urn({None: 60, "st": 8, "1": 12, "2": 8, "3": 6, "4": 3, "5": 1, "kl": 2})
+_DOORS = urn({None: 40, "tv": 20, "th": 20, "mf": 8, "1": 4, "12": 4, "0121": 4})
 _FOLDED = str.maketrans({"æ": "ae", "ø": "oe", "å": "aa", "é": "e", "ö": "o", "ü": "u"})
 _MAILBOXES = ("post", "info", "kontakt", "mail", "faktura")
 
 
-@dataclass(frozen=True, slots=True)
-class ContactHabits:
-    """Contact data of a register's companies; shares are of all companies."""
+def building(draw: Draw, register: Register) -> Address:
+    """A street, a house number and a place."""
+    return Address(
+        street=draw.pick(register.streets),
+        place=draw.pick(register.places),
+        house=draw.between(1, 20) if draw.happens(0.5) else draw.between(1, 240),
+        letter=draw.pick(_LETTERS) if draw.happens(0.18) else None,
+    )
 
-    phone_prefix: str
-    phone: float
-    mobile: float
-    fax: float
-    email: float
-    website: float
-    #: The share of contacts that are secret.
-    secret: float
-    #: The share of phone numbers written in another way than eight digits.
-    spaced: float
+
+def in_flat(draw: Draw, address: Address) -> Address:
+    """The address with a floor and a door, where there is one; Danish addresses have them."""
+    floor = draw.pick(_FLOORS)
+    return address._replace(floor=floor, door=draw.pick(_DOORS) if floor else None)
+
+
+def post_box(draw: Draw, register: Register) -> Address:
+    return Address(street="", place=draw.pick(register.places), box=str(draw.between(1, 3999)))
+
+
+def abroad(draw: Draw) -> Abroad:
+    """A town abroad and its lines; now and then the register has no lines."""
+    town = draw.pick(COINED.foreign_towns)
+    if draw.happens(0.05):
+        return town
+    street = f"{draw.pick(COINED.foreign_streets)} {draw.between(1, 300)}"
+    second = (f"Unit {draw.between(1, 40)}",) if draw.happens(0.2) else ()
+    return town._replace(lines=(*second, street))
 
 
 def domain(name: str) -> str:
@@ -31,36 +47,33 @@ def domain(name: str) -> str:
     return f"{letters or 'firma'}.example"
 
 
-def _written(draw: Draw, digits: str, habits: ContactHabits) -> str:
-    if not draw.happens(habits.spaced):
+def phone_number(draw: Draw, register: Register, *, firsts: str) -> str:
+    """Eight digits beginning with one of these, perhaps with spaces or the country's prefix."""
+    digits = f"{draw.pick(firsts)}{draw.below(10_000_000):07d}"
+    if not draw.happens(register.contacts.spaced):
         return digits
     kind = draw.below(3)
     if kind == 0:
         return f"{digits[:2]} {digits[2:4]} {digits[4:6]} {digits[6:]}"
     if kind == 1:
         return f"{digits[:3]} {digits[3:5]} {digits[5:]}"
-    return f"{habits.phone_prefix} {digits}"
+    return f"{register.contacts.phone_prefix} {digits}"
 
 
-def phone_number(draw: Draw, habits: ContactHabits, *, firsts: str) -> str:
-    """Eight digits beginning with one of these, perhaps with spaces or the country's prefix."""
-    digits = f"{draw.pick(firsts)}{draw.below(10_000_000):07d}"
-    return _written(draw, digits, habits)
-
-
-def contacts(draw: Draw, habits: ContactHabits, name: str) -> Contacts:
+def contacts(draw: Draw, register: Register, name: str) -> Contacts:
     """Contact data of a company of this name; some have none."""
+    habits = register.contacts
 
     def contact(value: str) -> Contact:
         return Contact(value, secret=draw.happens(habits.secret))
 
     phone = mobile = fax = email = website = None
     if draw.happens(habits.phone):
-        phone = contact(phone_number(draw, habits, firsts="23567"))
+        phone = contact(phone_number(draw, register, firsts="23567"))
     if draw.happens(habits.mobile):
-        mobile = contact(phone_number(draw, habits, firsts="49"))
+        mobile = contact(phone_number(draw, register, firsts="49"))
     if draw.happens(habits.fax):
-        fax = contact(phone_number(draw, habits, firsts="3567"))
+        fax = contact(phone_number(draw, register, firsts="3567"))
     if draw.happens(habits.email):
         email = contact(f"{draw.pick(_MAILBOXES)}@{domain(name)}")
     if draw.happens(habits.website):

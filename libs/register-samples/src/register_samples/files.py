@@ -10,18 +10,17 @@ import orjson
 
 from register_samples import documents
 from register_samples.facts import AS_OF, Document
-
-COUNTRIES = ("dk", "no")
+from register_samples.registers import REGISTERS
 
 #: There are no more numbers than these.
-MAX_COMPANIES = min(register.capacity for register in documents.REGISTERS.values())
+MAX_COMPANIES = min(register.capacity for register in REGISTERS.values())
 
 #: Documents that are written together; a matter of speed alone.
 _BATCH = 100
 
 
 def write_registers(
-    out: Path, companies: int, seed: int = 1, *, countries: Collection[str] = COUNTRIES
+    out: Path, companies: int, seed: int = 1, *, countries: Collection[str] = tuple(REGISTERS)
 ) -> dict[str, Path]:
     """Write the registers of these countries; returns the file of each source.
 
@@ -41,21 +40,14 @@ def write_registers(
     if not 1 <= companies <= MAX_COMPANIES:
         raise ValueError(f"a register has 1 to {MAX_COMPANIES} companies, not {companies}")
     out.mkdir(parents=True, exist_ok=True)
-    streams = {
-        "no-enheter": documents.companies_no,
-        "no-underenheter": documents.units_no,
-        "no-roller": documents.roles_no,
-        "dk-virksomhed": documents.companies_dk,
-        "dk-produktionsenhed": documents.units_dk,
-    }
-    written = {
-        source: _write(out / f"{source}{suffix}", write, stream(companies, seed))
-        for source, stream in streams.items()
-        for country, suffix, write in _FORMATS
-        if source.startswith(country) and country in countries
-    }
-    cards = documents.participants(companies, seed, countries=tuple(countries))
-    return written | {"peppol": _write(out / "peppol.json", write_cards, cards)}
+    written = {}
+    for source, stream in _STREAMS.items():
+        country = source[:2]
+        if country in countries:
+            suffix, write = _FORMATS[country]
+            written[source] = _write(out / f"{source}{suffix}", write, stream(companies, seed))
+    cards = documents.participants(companies, seed, countries=countries)
+    return written | {"peppol": _write(out / "peppol.json", _write_cards, cards)}
 
 
 _Writer = Callable[[Path, Iterable[Document]], None]
@@ -67,7 +59,7 @@ def _write(path: Path, write: _Writer, found: Iterable[Document]) -> Path:
     return partial.replace(path)
 
 
-def write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
+def _write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
     """Write a gzipped JSON array, one document a line; equal documents give equal bytes."""
     with path.open("wb") as plain, gzip.GzipFile("", "wb", 1, plain, mtime=0) as file:
         file.write(b"[\n")
@@ -75,14 +67,14 @@ def write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
         file.write(b"\n]\n")
 
 
-def write_lines(path: Path, found: Iterable[Document]) -> None:
+def _write_lines(path: Path, found: Iterable[Document]) -> None:
     """Write JSON lines."""
     with path.open("wb") as file:
         _write_joined(file, found, b"\n")
         file.write(b"\n")
 
 
-def write_cards(path: Path, cards: Iterable[Document]) -> None:
+def _write_cards(path: Path, cards: Iterable[Document]) -> None:
     """Write the Peppol Directory's JSON export; its count is filled in at the end."""
     created = f"{AS_OF}T02:00:00.000Z"
     head = orjson.dumps({"version": 2, "creationdt": created, "codeListSupported": "9.2"})
@@ -96,13 +88,6 @@ def write_cards(path: Path, cards: Iterable[Document]) -> None:
         file.write(f"{count:12d}".encode())
 
 
-#: The suffix and the format of each country's files.
-_FORMATS: tuple[tuple[str, str, _Writer], ...] = (
-    ("no", ".json.gz", write_gzipped_array),
-    ("dk", ".jsonl", write_lines),
-)
-
-
 class _Sink(Protocol):
     def write(self, data: bytes, /) -> int: ...
 
@@ -114,3 +99,18 @@ def _write_joined(file: _Sink, found: Iterable[Document], separator: bytes) -> i
         file.write((separator if count else b"") + separator.join(batch))
         count += len(batch)
     return count
+
+
+_STREAMS = {
+    "no-enheter": documents.companies_no,
+    "no-underenheter": documents.units_no,
+    "no-roller": documents.roles_no,
+    "dk-virksomhed": documents.companies_dk,
+    "dk-produktionsenhed": documents.units_dk,
+}
+
+#: The suffix and the format of each country's files.
+_FORMATS: dict[str, tuple[str, _Writer]] = {
+    "no": (".json.gz", _write_gzipped_array),
+    "dk": (".jsonl", _write_lines),
+}

@@ -1,17 +1,37 @@
-"""Company names, composed so that millions of them share words but seldom a whole name.
+"""Names of persons and of companies.
 
-Every recipe has many more outcomes than it is used for. The names that registers do hold many
-times over (a first name and a trade) come from `shared_name` alone, whose outcomes are few.
+Company names are composed so that millions of them share words but seldom a whole name: every
+recipe has many more outcomes than it is used for. The names that registers do hold many times
+over (a first name and a trade) come from `shared_name` alone, whose outcomes are few.
 """
 
 from collections.abc import Callable
+from datetime import date
+from typing import NamedTuple
 
 from register_samples.chance import Draw, urn
 from register_samples.facts import Form, Naming, Person
-from register_samples.lexicon import COINED, Lexicon
-from register_samples.people import surname
+from register_samples.registers import COINED, Register
 
-Recipe = Callable[[Draw, Lexicon], str]
+_OLDEST = date(1938, 1, 1)
+_YOUNGEST = date(2006, 12, 31)
+
+
+def person(draw: Draw, register: Register) -> Person:
+    """A person whose middle name is a second given name or a second surname."""
+    given, family = draw.pick(register.given), _surname(draw, register)
+    kind = draw.below(10)
+    if kind < 1:
+        middle = None
+    elif kind < 7:
+        middle = draw.pick(register.given)
+    else:
+        middle = draw.pick(register.families)
+    return Person(given, middle, family, draw.day(_OLDEST, _YOUNGEST))
+
+
+def _surname(draw: Draw, register: Register) -> str:
+    return draw.pick(register.patronymics if draw.happens(0.2) else register.families)
 
 
 def coin(draw: Draw) -> str:
@@ -19,96 +39,72 @@ def coin(draw: Draw) -> str:
     return draw.pick(COINED.starts) + draw.pick(COINED.middles) + draw.pick(COINED.ends)
 
 
-def _coined_trade(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{coin(draw)} {draw.pick(lexicon.trades)}"
+def _initials(draw: Draw, _register: Register) -> str:
+    return "".join(draw.pick(COINED.letters) for _ in range(draw.between(2, 4)))
 
 
-def _coined_tag(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{coin(draw)} {draw.pick(lexicon.tags)}"
+def _body(draw: Draw, register: Register) -> str:
+    return draw.pick(register.bodies).format(draw.pick(register.families))
 
 
-def _coined_trade_tag(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{coin(draw)} {draw.pick(lexicon.trades)} {draw.pick(lexicon.tags)}"
+#: What a recipe can draw.
+_PARTS: dict[str, Callable[[Draw, Register], str]] = {
+    "coined": lambda draw, _: coin(draw),
+    "trade": lambda draw, register: draw.pick(register.trades),
+    "ending": lambda draw, register: draw.pick(register.trades).lower(),
+    "tag": lambda draw, register: draw.pick(register.tags),
+    "given": lambda draw, register: draw.pick(register.given),
+    "family": lambda draw, register: draw.pick(register.families),
+    "surname": _surname,
+    "initials": _initials,
+    "holding": lambda draw, register: draw.pick(register.holdings),
+    "street": lambda draw, register: draw.pick(register.streets),
+    "house": lambda draw, _: str(draw.between(1, 240)),
+    "number": lambda draw, _: str(draw.between(1, 999)),
+    "association": lambda draw, register: draw.pick(register.associations),
+    "qualifier": lambda draw, register: draw.pick(register.qualifiers),
+    "dwelling": lambda draw, register: draw.pick(register.dwellings),
+    "body": _body,
+}
 
 
-def _two_families(draw: Draw, lexicon: Lexicon) -> str:
-    first, second = surname(draw, lexicon), draw.pick(lexicon.families)
-    return f"{first} & {second} {draw.pick(lexicon.trades)}"
+class _Recipe(NamedTuple):
+    """The parts of a name in the order in which they are drawn, and how they are put together."""
 
+    parts: str
+    pattern: str
 
-def _family_two_trades(draw: Draw, lexicon: Lexicon) -> str:
-    first, second = draw.pick(lexicon.trades), draw.pick(lexicon.trades)
-    return f"{draw.pick(lexicon.families)} {first} {lexicon.conjunction} {second}"
-
-
-def _person_trade(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{draw.pick(lexicon.given)} {surname(draw, lexicon)} {draw.pick(lexicon.trades)}"
-
-
-def _initials_holding(draw: Draw, lexicon: Lexicon) -> str:
-    letters = "".join(draw.pick(COINED.letters) for _ in range(draw.between(2, 4)))
-    return f"{letters} {draw.pick(lexicon.families)} {draw.pick(lexicon.holdings)}"
-
-
-def _street_property(draw: Draw, lexicon: Lexicon) -> str:
-    house = draw.between(1, 240)
-    return f"{draw.pick(lexicon.streets)} {house} {draw.pick(lexicon.holdings)}"
-
-
-def _numbered(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{draw.between(1, 999)} {coin(draw)} {draw.pick(lexicon.holdings)}"
-
-
-def _plain(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{coin(draw)}{draw.pick(lexicon.trades).lower()}"
+    def name(self, draw: Draw, register: Register) -> str:
+        drawn = [_PARTS[part](draw, register) for part in self.parts.split()]
+        return self.pattern.format(*drawn, conjunction=register.conjunction)
 
 
 _TRADING = urn(
     {
-        _coined_trade: 38,
-        _coined_tag: 8,
-        _coined_trade_tag: 4,
-        _two_families: 9,
-        _family_two_trades: 5,
-        _person_trade: 6,
-        _initials_holding: 12,
-        _street_property: 5,
-        _numbered: 2,
-        _plain: 11,
+        _Recipe("coined trade", "{} {}"): 38,
+        _Recipe("coined tag", "{} {}"): 8,
+        _Recipe("coined trade tag", "{} {} {}"): 4,
+        _Recipe("surname family trade", "{} & {} {}"): 9,
+        _Recipe("trade trade family", "{2} {0} {conjunction} {1}"): 5,
+        _Recipe("given surname trade", "{} {} {}"): 6,
+        _Recipe("initials family holding", "{} {} {}"): 12,
+        _Recipe("house street holding", "{1} {0} {2}"): 5,
+        _Recipe("number coined holding", "{} {} {}"): 2,
+        _Recipe("coined ending", "{}{}"): 11,
     }
 )
-
-
-def _association(draw: Draw, lexicon: Lexicon) -> str:
-    place, kind = draw.pick(lexicon.families), draw.pick(lexicon.associations)
-    return f"{place} {kind} {draw.pick(lexicon.qualifiers)}"
-
-
-def _dwelling(draw: Draw, lexicon: Lexicon) -> str:
-    return f"{draw.pick(lexicon.dwellings)} {draw.pick(lexicon.streets)} {draw.between(1, 240)}"
-
-
-def _body(draw: Draw, lexicon: Lexicon) -> str:
-    return draw.pick(lexicon.bodies).format(draw.pick(lexicon.families))
-
-
-def _trading(draw: Draw, lexicon: Lexicon) -> str:
-    return draw.pick(_TRADING)(draw, lexicon)
-
-
-_RECIPES: dict[Naming, Recipe] = {
-    Naming.TRADING: _trading,
-    Naming.PARTNERS: _two_families,
-    Naming.ASSOCIATION: _association,
-    Naming.PROPERTY: _dwelling,
-    Naming.PUBLIC: _body,
-    Naming.ESTATE: _trading,
+_OTHERS = {
+    Naming.PARTNERS: _Recipe("surname family trade", "{} & {} {}"),
+    Naming.ASSOCIATION: _Recipe("family association qualifier", "{} {} {}"),
+    Naming.PROPERTY: _Recipe("dwelling street house", "{} {} {}"),
+    Naming.PUBLIC: _Recipe("body", "{}"),
 }
 
 
-def company_name(draw: Draw, lexicon: Lexicon, form: Form) -> str:
+def company_name(draw: Draw, register: Register, form: Form) -> str:
     """A name without its legal form; for all but sole traders and companies from abroad."""
-    return _RECIPES[form.naming](draw, lexicon)
+    recipe = _OTHERS.get(form.naming) or draw.pick(_TRADING)
+    return recipe.name(draw, register)
 
 
 def foreign_name(draw: Draw, country: str) -> str:
@@ -117,17 +113,17 @@ def foreign_name(draw: Draw, country: str) -> str:
     return f"{coin(draw)} {trade} {draw.pick(COINED.foreign_suffixes[country])}"
 
 
-def shared_name(draw: Draw, lexicon: Lexicon) -> str:
+def shared_name(draw: Draw, register: Register) -> str:
     """One of the names that many companies bear: a first name or a surname, and a trade."""
-    whose = draw.pick(lexicon.given) if draw.happens(0.5) else draw.pick(lexicon.patronymics)
-    return f"{whose} {draw.pick(lexicon.trades)}"
+    whose = draw.pick(register.given if draw.happens(0.5) else register.patronymics)
+    return f"{whose} {draw.pick(register.trades)}"
 
 
-def trader_name(draw: Draw, lexicon: Lexicon, trader: Person) -> str:
+def trader_name(draw: Draw, register: Register, trader: Person) -> str:
     """The name of a sole trader's firm: mostly the person's, with or without the trade."""
     kind = draw.below(10)
     if kind < 7:
         return trader.name
     if kind < 9:
-        return f"{draw.pick(lexicon.trades)} v/{trader.name}"
-    return f"{trader.family} {draw.pick(lexicon.trades)} {trader.given} {trader.family}"
+        return f"{draw.pick(register.trades)} v/{trader.name}"
+    return f"{trader.family} {draw.pick(register.trades)} {trader.given} {trader.family}"

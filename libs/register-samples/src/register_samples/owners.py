@@ -10,7 +10,7 @@ from register_samples.facts import (
     Ownership,
     Person,
 )
-from register_samples.people import person
+from register_samples.names import person
 from register_samples.registers import Register
 from register_samples.showcase import exhibit
 
@@ -39,7 +39,7 @@ def owners(register: Register, company: Company) -> tuple[Owner, ...]:
         case None:
             return ()
         case Ownership.SOLE:
-            trader = company.trader or person(draw, register.lexicon)
+            trader = company.trader or person(draw, register)
             return (Owner(trader, company.founded),)
         case Ownership.SHAREHOLDERS:
             return _shareholders(register, company, draw)
@@ -90,4 +90,4 @@ def _holder(
 ) -> Person | Corporate:
     if draw.happens(firms):
         return earlier_company(register, company, draw)
-    return person(draw, register.lexicon)
+    return person(draw, register)

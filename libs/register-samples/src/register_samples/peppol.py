@@ -5,10 +5,12 @@ from datetime import date
 
 from register_samples.chance import Draw, Topic
 from register_samples.companies import company
-from register_samples.einvoicing import identifiers
-from register_samples.facts import AS_OF, Address, Company, Document, Identifier
+from register_samples.facts import AS_OF, Address, Company, Document, Identifier, Naming
 from register_samples.names import foreign_name
+from register_samples.numbers import gln
 from register_samples.registers import Register
+from register_samples.showcase import exhibit
+from register_samples.units import units
 
 PARTICIPANT = "iso6523-actorid-upis"
 _DOCUMENT = "busdox-docid-qns"
@@ -27,6 +29,10 @@ _FOREIGN_SCHEMES = {"SE": "0007", "FI": "0216", "NL": "0106", "DE": "9930", "PL"
 
 #: Names on cards for the scheme of a holder's number, the most frequent first.
 _HOLDER_SCHEMES = {"dk": ("0184", "0184", "DK:DIGST"), "no": ("0192", "0192", "NO:ORG")}
+
+#: Companies can have this many GLNs; it keeps theirs apart.
+_GLNS = 4
+_OPENED = date(2012, 1, 1)
 
 
 def cards(register: Register, seed: int, index: int) -> Iterator[Document]:
@@ -119,3 +125,41 @@ def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
         "entities": [entity],
         "docTypes": _document_types(draw),
     }
+
+
+def identifiers(register: Register, company: Company) -> tuple[Identifier, ...]:
+    """The electronic addresses of a company: mostly none; public bodies have GLNs."""
+    shown = exhibit(register.code, company.index)
+    if shown is not None:
+        return shown.identifiers
+    draw = Draw(company.seed, register.ordinal, Topic.EINVOICING, company.index)
+    if company.ended or company.form.naming is Naming.ESTATE:
+        return ()
+    found = []
+    if company.form.naming is Naming.PUBLIC:
+        found += [_gln(register, company, draw, place) for place in range(draw.between(1, _GLNS))]
+    elif draw.happens(0.03):
+        found.append(_gln(register, company, draw, 0))
+    if draw.happens(0.25):
+        found.append(_company_number(register, company, draw))
+    if register.unit_scheme and draw.happens(0.02):
+        found += [
+            Identifier(register.unit_scheme, unit.number, _registered(draw))
+            for unit in units(register, company)[:1]
+        ]
+    return tuple(found)
+
+
+def _gln(register: Register, company: Company, draw: Draw, place: int) -> Identifier:
+    number = gln(register.gln_prefix, company.index * _GLNS + place)
+    return Identifier("0088", number, _registered(draw), tells_holder=draw.happens(0.9))
+
+
+def _company_number(register: Register, company: Company, draw: Draw) -> Identifier:
+    # Danish numbers are found with and without the letters of the country.
+    letters = "DK" if register.code == "dk" and draw.happens(0.5) else ""
+    return Identifier(register.company_scheme, letters + company.number, _registered(draw))
+
+
+def _registered(draw: Draw) -> date:
+    return draw.day(_OPENED, AS_OF)

@@ -1,206 +1,212 @@
-"""The two registers, as far as they differ before a format is chosen."""
+"""The two registers as they differ before a format is chosen, read from `data/*.toml`."""
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from importlib.resources import files
+from typing import Any
 
 from register_samples.chance import urn
-from register_samples.contacts import ContactHabits
-from register_samples.facts import Form, Ownership, Standing
-from register_samples.lexicon import DANISH, NORWEGIAN, Lexicon
+from register_samples.facts import Abroad, Form, Industry, Naming, Ownership, Place, Standing
 from register_samples.numbers import CVR, ORGNR, P_NUMBER
 
 
 @dataclass(frozen=True, slots=True)
-class UnitPattern:
-    """Numbers of units of the companies: a repeating pattern.
+class ContactHabits:
+    """Contact data of a register's companies."""
 
-    So the position of a company's first unit among all units follows from its own position,
-    and unit numbers are dense without a look at the companies before.
-    """
-
-    counts: tuple[int, ...]
-
-    def count(self, index: int) -> int:
-        return self.counts[index % len(self.counts)]
-
-    def first(self, index: int) -> int:
-        """The position of the first unit of the company among the units of all."""
-        rounds, place = divmod(index, len(self.counts))
-        return rounds * sum(self.counts) + sum(self.counts[:place])
+    phone_prefix: str
+    phone: float
+    mobile: float
+    fax: float
+    email: float
+    website: float
+    secret: float
+    spaced: float
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A country's register: its numbers, words and habits."""
+    """A country's register: its numbers, habits and words.
 
-    code: str
-    #: Keeps the draws of the countries apart.
-    ordinal: int
-    lexicon: Lexicon
+    The words are common ones: none names a company or a person by itself.
+    """
+
     #: It can have this many companies: there are no more numbers.
     capacity: int
     company_number: Callable[[int], str]
     unit_number: Callable[[int], str]
-    unit_pattern: UnitPattern
+
+    code: str
+    ordinal: int
+    unit_counts: tuple[int, ...]
     gln_prefix: str
-    #: The legal forms of companies whose name is shared.
-    shared_forms: tuple[Form, ...]
-    #: Standings with the register's word for them, each as often as it is met.
-    states: tuple[tuple[Standing, str | None], ...]
-    contacts: ContactHabits
-    #: No company is registered before.
+    company_scheme: str
+    unit_scheme: str
     opened: date
-    #: Shares of companies: name in capitals, c/o line, postal address of its own, no address.
     upper_case: float
     care_of: float
     postal: float
     nowhere: float
-    #: True if addresses have floors and doors.
     flats: bool
-    #: Usual capitals, in the country's currency, by legal form.
-    capitals: Mapping[str, tuple[int, ...]]
-    #: By legal form; the register has no owners of the others.
-    ownership: Mapping[str, Ownership]
-    #: The scheme of its company numbers among electronic addresses (ISO 6523), and of its units'.
-    company_scheme: str
-    unit_scheme: str | None
+    contacts: ContactHabits
+    capitals: dict[str, list[int]]
+    ownership: dict[str, Ownership]
+    #: Standings with the register's word for them, each as often as it is met.
+    states: tuple[tuple[Standing, str | None], ...]
+    #: The legal forms, each as often as it is met, and those of companies whose name is shared.
+    forms: tuple[Form, ...]
+    shared_forms: tuple[Form, ...]
+
+    conjunction: str
+    given: tuple[str, ...]
+    #: Surnames made of parts, which also serve as names of places.
+    families: tuple[str, ...]
+    patronymics: tuple[str, ...]
+    trades: tuple[str, ...]
+    #: Second words of firms, beside the trade: `Gruppen`, `Partner`.
+    tags: tuple[str, ...]
+    holdings: tuple[str, ...]
+    associations: tuple[str, ...]
+    qualifiers: tuple[str, ...]
+    dwellings: tuple[str, ...]
+    #: Public bodies, the place in braces.
+    bodies: tuple[str, ...]
+    streets: tuple[str, ...]
+    purposes: tuple[str, ...]
+    industries: tuple[Industry, ...]
+    #: One for each postcode.
+    places: tuple[Place, ...]
+
+    def unit_count(self, index: int) -> int:
+        """The number of units of the company at a position."""
+        return self.unit_counts[index % len(self.unit_counts)]
+
+    def first_unit(self, index: int) -> int:
+        """The position of a company's first unit among the units of all.
+
+        As the counts repeat, it follows from the company's position: unit numbers are dense
+        without a look at the companies before.
+        """
+        rounds, place = divmod(index, len(self.unit_counts))
+        return rounds * sum(self.unit_counts) + sum(self.unit_counts[:place])
 
 
-def _forms(lexicon: Lexicon, weights: Mapping[str, int]) -> tuple[Form, ...]:
-    by_short = {form.short: form for form in lexicon.forms}
-    return urn({by_short[short]: weight for short, weight in weights.items()})
+@dataclass(frozen=True, slots=True)
+class Coined:
+    """Names without a meaning, and words of companies from abroad."""
+
+    starts: tuple[str, ...]
+    middles: tuple[str, ...]
+    ends: tuple[str, ...]
+    letters: str
+    foreign_trades: tuple[str, ...]
+    #: Legal endings by country of origin.
+    foreign_suffixes: dict[str, list[str]]
+    foreign_towns: tuple[Abroad, ...]
+    foreign_streets: tuple[str, ...]
 
 
-def _norwegian_unit_number(position: int) -> str:
-    return ORGNR.number(2 * position + 1)
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.replace("_", " ") for word in text.split())
 
 
-def _norwegian_company_number(position: int) -> str:
-    return ORGNR.number(2 * position)
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(text.strip().splitlines())
+
+
+def _compounds(parts: dict[str, str]) -> tuple[str, ...]:
+    """Every start with every end, without a letter three times in a row."""
+    pairs = ((start, end) for start in _words(parts["starts"]) for end in _words(parts["ends"]))
+    return tuple(start + end for start, end in pairs if start[-1] * 3 not in start + end)
+
+
+def _qualifiers(given: dict[str, str]) -> tuple[str, ...]:
+    departments = (f"{given['department']}{number}" for number in range(1, 60))
+    teams = (f"{given['team']}{number}" for number in range(1, 60))
+    years = (f"{given['year']}{year}" for year in range(1901, 2026))
+    return (*_words(given["plain"]), *departments, *teams, *years)
+
+
+def _places(table: str) -> tuple[Place, ...]:
+    return tuple(
+        Place(postcode, city, municipality, code)
+        for code, municipality, city, postcodes in (line.split(";") for line in _lines(table))
+        for postcode in postcodes.split()
+    )
+
+
+def _industries(table: str) -> tuple[Industry, ...]:
+    return tuple(Industry(*line.split(" ", 1)) for line in _lines(table))
+
+
+def _towns(table: str) -> tuple[Abroad, ...]:
+    parts = (line.partition(" ") for line in _lines(table))
+    return tuple(Abroad((), town, country) for country, _, town in parts)
+
+
+def _forms(rows: list[list[Any]]) -> tuple[Form, ...]:
+    return urn(
+        {
+            Form(code, short, text, Naming[naming], suffix): weight
+            for code, short, text, naming, suffix, weight in rows
+        }
+    )
+
+
+def _states(rows: list[list[Any]]) -> tuple[tuple[Standing, str | None], ...]:
+    return urn({(Standing[name], text or None): weight for name, text, weight in rows})
+
+
+def _ownership(names: dict[str, str]) -> dict[str, Ownership]:
+    return {form: Ownership[name] for form, name in names.items()}
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("given", "patronymics", "trades", "tags", "holdings"), _words),
+    **dict.fromkeys(("associations", "dwellings"), _words),
+    **dict.fromkeys(("starts", "middles", "ends", "foreign_trades", "foreign_streets"), _words),
+    **dict.fromkeys(("bodies", "purposes"), _lines),
+    **dict.fromkeys(("families", "streets"), _compounds),
+    "qualifiers": _qualifiers,
+    "places": _places,
+    "industries": _industries,
+    "foreign_towns": _towns,
+    "forms": _forms,
+    "states": _states,
+    "ownership": _ownership,
+    "contacts": lambda habits: ContactHabits(**habits),
+}
+
+
+def _read(name: str) -> dict[str, Any]:
+    text = (files("register_samples") / "data" / f"{name}.toml").read_text("utf-8")
+    fields = tomllib.loads(text)
+    return {
+        key: _READERS[key](value) if key in _READERS else value for key, value in fields.items()
+    }
+
+
+def _register(name: str, **numbers: Any) -> Register:
+    fields = _read(name)
+    by_short = {form.short: form for form in fields["forms"]}
+    shared = {by_short[short]: weight for short, weight in fields["shared_forms"].items()}
+    return Register(**{**numbers, **fields, "shared_forms": urn(shared)})
 
 
 #: Norwegian companies and units share a series of numbers: its even positions and its odd ones.
-NORWAY = Register(
-    code="no",
-    ordinal=1,
-    lexicon=NORWEGIAN,
+NORWAY = _register(
+    "norway",
     capacity=ORGNR.capacity // 2,
-    company_number=_norwegian_company_number,
-    unit_number=_norwegian_unit_number,
-    unit_pattern=UnitPattern((1, 0, 1, 1, 0, 1, 2, 0, 1, 1, 0, 1, 1, 0, 1, 2, 0, 1, 1, 0, 1, 4)),
-    gln_prefix="7080",
-    shared_forms=_forms(NORWEGIAN, {"AS": 7, "ENK": 3}),
-    states=urn(
-        {
-            (Standing.ACTIVE, None): 910,
-            (Standing.BANKRUPT, None): 20,
-            (Standing.LIQUIDATION, None): 20,
-            (Standing.COMPULSORY, None): 8,
-            (Standing.RECONSTRUCTION, None): 2,
-            (Standing.ENDED, None): 40,
-        }
-    ),
-    contacts=ContactHabits(
-        phone_prefix="+47",
-        phone=0.2,
-        mobile=0.25,
-        fax=0.0,
-        email=0.3,
-        website=0.1,
-        secret=0.0,
-        spaced=0.7,
-    ),
-    opened=date(1995, 2, 19),
-    upper_case=0.992,
-    care_of=0.13,
-    postal=0.2,
-    nowhere=0.01,
-    flats=False,
-    capitals={
-        "AS": (30_000, 30_000, 60_000, 100_000, 150_000, 1_000_000),
-        "ASA": (1_000_000, 25_000_000, 6_392_018_780),
-        "KS": (1_000_000, 20_000_000),
-    },
-    ownership={
-        "ENK": Ownership.SOLE,
-        "ANS": Ownership.PARTNERS,
-        "DA": Ownership.PARTNERS,
-        "KS": Ownership.GENERAL_PARTNER,
-        "SAM": Ownership.CO_OWNERS,
-        "IKS": Ownership.BODIES,
-    },
-    company_scheme="0192",
-    unit_scheme=None,
+    company_number=lambda position: ORGNR.number(2 * position),
+    unit_number=lambda position: ORGNR.number(2 * position + 1),
 )
-
-DENMARK = Register(
-    code="dk",
-    ordinal=2,
-    lexicon=DANISH,
+DENMARK = _register(
+    "denmark",
     capacity=CVR.capacity,
     company_number=CVR.number,
     unit_number=P_NUMBER.number,
-    unit_pattern=UnitPattern((1, 1, 1, 2, 1, 0, 1, 1, 3, 1, 1, 1, 1, 2, 1, 1, 1, 1, 5, 1, 1, 0)),
-    gln_prefix="5790",
-    shared_forms=_forms(DANISH, {"APS": 6, "ENK": 4}),
-    states=urn(
-        {
-            (Standing.ACTIVE, "NORMAL"): 695,
-            (Standing.ACTIVE, "AKTIV"): 5,
-            (Standing.ACTIVE, "UNDER REASSUMERING"): 2,
-            (Standing.ACTIVE, "FREMTID"): 2,
-            (Standing.BANKRUPT, "UNDER KONKURS"): 15,
-            (Standing.BANKRUPT, "UNDER_KONKURS"): 1,
-            (Standing.COMPULSORY, "UNDER TVANGSOPLØSNING"): 9,
-            (Standing.COMPULSORY, "UNDER TVANGSOPLOESNING"): 1,
-            (Standing.LIQUIDATION, "UNDER FRIVILLIG LIKVIDATION"): 9,
-            (Standing.RECONSTRUCTION, "UNDER REKONSTRUKTION"): 3,
-            (Standing.ENDED, "OPHØRT"): 90,
-            (Standing.ENDED, "TVANGSOPLØST"): 50,
-            (Standing.ENDED, "OPLØST EFTER KONKURS"): 45,
-            (Standing.ENDED, "OPLØST EFTER ERKLÆRING"): 30,
-            (Standing.ENDED, "OPLØST EFTER FRIVILLIG LIKVIDATION"): 20,
-            (Standing.ENDED, "OPLØST EFTER FUSION"): 10,
-            (Standing.ENDED, "OPLØST_EFTER_FUSION"): 1,
-            (Standing.ENDED, "OPLØST EFTER SPALTNING"): 2,
-            (Standing.ENDED, "SLETTET"): 6,
-            (Standing.ENDED, "LUKKET"): 2,
-            (Standing.ENDED, "UDEN RETSVIRKNING"): 2,
-        }
-    ),
-    contacts=ContactHabits(
-        phone_prefix="+45",
-        phone=0.5,
-        mobile=0.05,
-        fax=0.05,
-        email=0.45,
-        website=0.2,
-        secret=0.12,
-        spaced=0.1,
-    ),
-    opened=date(1960, 1, 1),
-    upper_case=0.3,
-    care_of=0.08,
-    postal=0.05,
-    nowhere=0.002,
-    flats=True,
-    capitals={
-        "APS": (40_000, 40_000, 50_000, 80_000, 125_000, 200_000),
-        "A/S": (400_000, 500_000, 500_000, 1_000_000, 50_000_000),
-        "IVS": (1, 1_000, 10_000),
-        "P/S": (500_000,),
-    },
-    ownership={
-        "ENK": Ownership.SOLE,
-        "PMV": Ownership.SOLE,
-        "I/S": Ownership.PARTNERS,
-        "APS": Ownership.SHAREHOLDERS,
-        "A/S": Ownership.SHAREHOLDERS,
-        "IVS": Ownership.SHAREHOLDERS,
-        "P/S": Ownership.SHAREHOLDERS,
-        "K/S": Ownership.GENERAL_PARTNER,
-    },
-    company_scheme="0184",
-    unit_scheme="0096",
 )
+REGISTERS = {"dk": DENMARK, "no": NORWAY}
+COINED = Coined(**_read("coined"))

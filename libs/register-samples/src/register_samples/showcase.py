@@ -15,7 +15,6 @@ from register_samples.facts import (
     Company,
     Contact,
     Contacts,
-    Corporate,
     FormerName,
     Identifier,
     Move,
@@ -25,7 +24,7 @@ from register_samples.facts import (
     State,
     Unit,
 )
-from register_samples.lexicon import DANISH, NORWEGIAN, Lexicon
+from register_samples.registers import REGISTERS, Register
 
 #: Companies in the showcase of a register.
 SIZE = 10
@@ -47,30 +46,35 @@ class Exhibit:
 class _Reader:
     """Resolves codes and references; an unknown one is a KeyError."""
 
-    def __init__(self, persons: dict[str, dict[str, Any]], lexicon: Lexicon) -> None:
+    def __init__(self, persons: dict[str, dict[str, Any]], register: Register) -> None:
         self._persons = {key: Person(**{"middle": None, **row}) for key, row in persons.items()}
-        self._forms = {form.short: form for form in lexicon.forms}
-        self._industries = {industry.code: industry for industry in lexicon.industries}
-        self._places = {place.postcode: place for place in lexicon.places}
+        self._forms = {form.short: form for form in register.forms}
+        self._industries = {industry.code: industry for industry in register.industries}
+        self._places = {place.postcode: place for place in register.places}
 
     def exhibits(self, rows: list[dict[str, Any]]) -> tuple[Exhibit, ...]:
         companies = [self._company(index, row) for index, row in enumerate(rows)]
-        pairs = list(zip(companies, rows, strict=True))
-        corporates = {each.number: each.corporate for each in companies}
-        units = {each.number: self._units(each, row) for each, row in pairs}
-        by_number = {unit.number: unit for found in units.values() for unit in found}
+        holders = self._persons | {each.number: each.corporate for each in companies}
+        units = [
+            tuple(self._unit(each, unit) for unit in row.get("units", ()))
+            for each, row in zip(companies, rows, strict=True)
+        ]
+        by_number = {unit.number: unit for found in units for unit in found}
         return tuple(
             Exhibit(
                 company,
-                units[company.number],
+                places,
                 tuple(by_number[number] for number in row.get("departed", ())),
-                tuple(self._owner(given, corporates) for given in row.get("owners", ())),
+                tuple(
+                    Owner(**{**owner, "holder": holders[owner["holder"]]})
+                    for owner in row.get("owners", ())
+                ),
                 tuple(
                     Identifier(scheme, value, _LISTED)
                     for scheme, value in (text.split(":") for text in row.get("identifiers", ()))
                 ),
             )
-            for company, row in pairs
+            for company, places, row in zip(companies, units, rows, strict=True)
         )
 
     def _company(self, index: int, row: dict[str, Any]) -> Company:
@@ -97,9 +101,6 @@ class _Reader:
             protected=row.get("protected", False),
         )
 
-    def _units(self, company: Company, row: dict[str, Any]) -> tuple[Unit, ...]:
-        return tuple(self._unit(company, given) for given in row.get("units", ()))
-
     def _unit(self, company: Company, row: dict[str, Any]) -> Unit:
         """A unit; one with a number alone is the main unit, at the company's own address."""
         if row.keys() == {"number"}:
@@ -113,23 +114,13 @@ class _Reader:
                 ended=company.ended,
                 contacts=company.contacts,
             )
-        return Unit(
-            number=row["number"],
-            name=row["name"],
-            address=self._address(row["address"]),
-            industry=self._industries[row["industry"]],
-            employees=row.get("employees", 0),
-            started=row["started"],
-            ended=row.get("ended"),
-            contacts=_contacts(row),
-            moved=Move(**row["moved"]) if "moved" in row else None,
-        )
-
-    def _owner(self, row: dict[str, Any], corporates: dict[str, Corporate]) -> Owner:
-        terms = {key: value for key, value in row.items() if key not in ("person", "company")}
-        if "person" in row:
-            return Owner(self._persons[row["person"]], **terms)
-        return Owner(corporates[row["company"]], **terms)
+        resolved = {
+            "address": self._address(row["address"]),
+            "industry": self._industries[row["industry"]],
+            "contacts": _contacts(row),
+            "moved": Move(**row["moved"]) if "moved" in row else None,
+        }
+        return Unit(**{"employees": 0, **row, **resolved})
 
     def _address(self, row: dict[str, Any]) -> Address | Abroad:
         if "country" in row:
@@ -153,8 +144,8 @@ def _contacts(row: dict[str, Any]) -> Contacts:
 def _read() -> dict[str, tuple[Exhibit, ...]]:
     data = tomllib.loads((files("register_samples") / "showcase.toml").read_text("utf-8"))
     return {
-        country: _Reader(data["persons"], lexicon).exhibits(data[country])
-        for country, lexicon in (("dk", DANISH), ("no", NORWEGIAN))
+        country: _Reader(data["persons"], register).exhibits(data[country])
+        for country, register in REGISTERS.items()
     }
 
 

@@ -2,13 +2,12 @@
 
 from datetime import date
 
-from register_samples.addresses import building, in_flat
 from register_samples.chance import Draw, Topic
 from register_samples.companies import company
-from register_samples.contacts import contacts
+from register_samples.contacts import building, contacts, in_flat
 from register_samples.facts import AS_OF, UNREACHABLE, Address, Company, Industry, Move, Unit
 from register_samples.registers import Register
-from register_samples.showcase import SHOWCASE, SIZE, exhibit
+from register_samples.showcase import SIZE, exhibit
 
 #: The share of neighbours, an even position and the odd one after it, between which the first
 #: unit of the latter moved.
@@ -20,19 +19,12 @@ def units(register: Register, owner: Company) -> tuple[Unit, ...]:
     shown = exhibit(register.code, owner.index)
     if shown is not None:
         return shown.units
-    count = register.unit_pattern.count(owner.index)
+    count = register.unit_count(owner.index)
     if not count:
         return ()
     draw = Draw(owner.seed, register.ordinal, Topic.UNITS, owner.index)
     first = _main_unit(register, owner, draw)
     return first, *(_further_unit(register, owner, draw, place) for place in range(1, count))
-
-
-def unit_count(register: Register, companies: int) -> int:
-    """The number of units of the first companies of a register."""
-    shown = sum(len(each.units) for each in SHOWCASE[register.code][:companies])
-    pattern = register.unit_pattern
-    return shown + pattern.first(max(companies, SIZE)) - pattern.first(SIZE)
 
 
 def departed(register: Register, owner: Company) -> tuple[Unit, ...]:
@@ -80,7 +72,7 @@ def _further_unit(register: Register, owner: Company, draw: Draw, place: int) ->
         employees=draw.below(owner.employees + 1),
         started=started,
         ended=_end(owner, draw, started),
-        contacts=contacts(draw, register.contacts, owner.name) if branch else UNREACHABLE,
+        contacts=contacts(draw, register, owner.name) if branch else UNREACHABLE,
     )
 
 
@@ -92,16 +84,16 @@ def _moves(register: Register, owner: Company) -> bool:
 
 
 def _number(register: Register, owner: Company, place: int) -> str:
-    return register.unit_number(register.unit_pattern.first(owner.index) + place)
+    return register.unit_number(register.first_unit(owner.index) + place)
 
 
 def _address(register: Register, draw: Draw) -> Address:
-    address = building(draw, register.lexicon)
+    address = building(draw, register)
     return in_flat(draw, address) if register.flats else address
 
 
 def _industry(register: Register, owner: Company, draw: Draw) -> Industry:
-    return owner.industries[0] if owner.industries else draw.pick(register.lexicon.industries)
+    return owner.industries[0] if owner.industries else draw.pick(register.industries)
 
 
 def _end(owner: Company, draw: Draw, started: date) -> date | None:

@@ -1,15 +1,12 @@
 """`Vrvirksomhed`: a company of CVR."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
 
-from register_samples.addresses import building
 from register_samples.chance import Draw, Topic
-from register_samples.contacts import domain, phone_number
+from register_samples.contacts import building, domain, phone_number
 from register_samples.denmark import parts
-from register_samples.denmark.attributes import attributes
-from register_samples.denmark.metadata import company_metadata
-from register_samples.denmark.periods import SHOWCASE_CHANGED, held, record_end
+from register_samples.denmark.parts import attribute, held, newest
 from register_samples.denmark.relations import entity_number, relations
 from register_samples.facts import AS_OF, Company, Contact, Document, Standing, Unit
 from register_samples.registers import DENMARK
@@ -33,14 +30,13 @@ def company_document(company: Company) -> Document:
         "virksomhedsstatus": _states(company),
         "virksomhedsform": [_form(company)],
         **_employment(company, draw),
-        "attributter": attributes(company, draw),
+        "attributter": _attributes(company, draw),
         "penheder": _units(company, places),
         "deltagerRelation": relations(company),
         "fusioner": [],
         "spaltninger": [],
     }
     drawn = draw.day(max(company.state.since, AS_OF - timedelta(days=400)), AS_OF)
-    changed = SHOWCASE_CHANGED if company.index < SIZE else drawn
     return {
         "Vrvirksomhed": {
             "cvrNummer": int(company.number),
@@ -48,11 +44,13 @@ def company_document(company: Company) -> Document:
             "brancheAnsvarskode": 0,
             "reklamebeskyttet": company.protected,
             **history,
-            "virksomhedMetadata": company_metadata(company, history, len(places)),
+            "virksomhedMetadata": _metadata(company, history, len(places)),
             "samtId": draw.between(1, 60),
             "enhedsNummer": entity_number(company.number),
             "enhedstype": "VIRKSOMHED",
-            **record_end(changed, mistaken=company.index >= SIZE and draw.happens(0.005)),
+            **parts.record_end(
+                company.index, drawn, mistaken=company.index >= SIZE and draw.happens(0.005)
+            ),
         }
     }
 
@@ -71,7 +69,7 @@ def _addresses(company: Company, draw: Draw) -> Document:
     found, since, latest = [], company.founded, company.ended or AS_OF
     if draw.happens(0.3) and since < latest:
         moved = draw.day(since, latest - _DAY)
-        found.append(parts.address(building(draw, DENMARK.lexicon), since, moved))
+        found.append(parts.address(building(draw, DENMARK), since, moved))
         since = moved + _DAY
     if company.address:
         found.append(parts.address(company.address, since, company.ended))
@@ -87,7 +85,7 @@ def _contacts(company: Company, draw: Draw) -> Document:
     since, ended, known = company.founded, company.ended, company.contacts
     former: Sequence[Document] = ()
     if draw.happens(0.1):
-        old = Contact(phone_number(draw, DENMARK.contacts, firsts="3567"))
+        old = Contact(phone_number(draw, DENMARK, firsts="3567"))
         former = (parts.contact(old, since, since + _DAY),)
     official = Contact(f"myndighed@{domain(company.name)}") if draw.happens(0.2) else None
     return {
@@ -155,3 +153,56 @@ def _units(company: Company, places: tuple[Unit, ...]) -> list[Document]:
         held({"pNummer": int(unit.number)}, since, until)
         for unit, since, until in (*gone, *present)
     ]
+
+
+def _attributes(company: Company, draw: Draw) -> list[Document]:
+    """Capital, purpose and accounting terms; only companies with a capital have them."""
+    if company.capital is None:
+        return []
+    since = company.founded
+    single = {
+        "FØRSTE_REGNSKABSPERIODE_START": ("date", since.isoformat()),
+        "FØRSTE_REGNSKABSPERIODE_SLUT": ("date", date(since.year + 1, 12, 31).isoformat()),
+        "KAPITALVALUTA": ("string", "EUR" if draw.happens(0.02) else "DKK"),
+        "PSEUDOCVRNR": ("boolean", "false"),
+        "REGNSKABSÅR_START": ("gMonthDay", "--01-01"),
+        "REGNSKABSÅR_SLUT": ("gMonthDay", "--12-31"),
+        "REVISION_FRAVALGT": ("boolean", "true" if draw.happens(0.5) else "false"),
+        "TEGNINGSREGEL": ("string", "Selskabet tegnes af en direktør."),
+        **({"FORMÅL": ("string", company.purpose)} if company.purpose else {}),
+    }
+    return [
+        attribute("KAPITAL", "decimal", *_capital(company, company.capital, draw)),
+        *(
+            attribute(kind, type_, held({"vaerdi": value}, since, company.ended))
+            for kind, (type_, value) in single.items()
+        ),
+    ]
+
+
+def _capital(company: Company, amount: int, draw: Draw) -> Iterator[Document]:
+    """The capital and, for some companies, the half as high one of before."""
+    since, latest = company.founded, company.ended or AS_OF
+    if draw.happens(0.15) and since < latest:
+        raised = draw.day(since + _DAY, latest)
+        yield held({"vaerdi": f"{amount // 2}.00"}, since, raised - _DAY)
+        since = raised
+    yield held({"vaerdi": f"{amount}.00"}, since, company.ended)
+
+
+def _metadata(company: Company, history: Document, unit_count: int) -> Document:
+    contacts = company.contacts
+    return {
+        "nyesteNavn": newest(history, "navne"),
+        "nyesteBinavne": [name["navn"] for name in history["binavne"]],
+        "nyesteVirksomhedsform": newest(history, "virksomhedsform"),
+        "nyesteStatus": newest(history, "status"),
+        "nyesteKontaktoplysninger": parts.public(
+            contacts.phone, contacts.fax, contacts.email, contacts.website
+        ),
+        "antalPenheder": unit_count,
+        **parts.digest(history),
+        "sammensatStatus": company.state.text or ("Ophørt" if company.ended else "Aktiv"),
+        "stiftelsesDato": company.founded.isoformat(),
+        "virkningsDato": company.founded.isoformat(),
+    }

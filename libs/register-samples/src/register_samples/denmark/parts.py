@@ -1,10 +1,12 @@
-"""Parts common to companies and units: addresses, contacts, industries, employment."""
+"""Parts common to companies and units, each with the period it was valid in, as CVR keeps them."""
 
 from datetime import date, timedelta
+from functools import cache
+from typing import Any
 
 from register_samples.chance import Draw
-from register_samples.denmark.periods import held, period, recorded
 from register_samples.facts import AS_OF, Abroad, Address, Contact, Document, Industry
+from register_samples.showcase import SIZE
 
 #: Lower ends of the classes of employees, and their codes.
 _CLASSES = (
@@ -30,35 +32,70 @@ _UNKNOWN = Industry("980000", "Uoplyst")
 
 _NO_ADDRESS = dict.fromkeys(
     (
-        "vejkode",
-        "kommune",
-        "husnummerFra",
-        "adresseId",
-        "sidstValideret",
-        "husnummerTil",
-        "bogstavFra",
-        "bogstavTil",
-        "etage",
-        "sidedoer",
-        "conavn",
-        "postboks",
-        "vejnavn",
-        "bynavn",
-        "postnummer",
-        "postdistrikt",
+        *("landekode", "fritekst", "vejkode", "kommune", "husnummerFra", "adresseId"),
+        *("sidstValideret", "husnummerTil", "bogstavFra", "bogstavTil", "etage", "sidedoer"),
+        *("conavn", "postboks", "vejnavn", "bynavn", "postnummer", "postdistrikt"),
     )
 )
+
+
+def period(since: date | None, until: date | None = None) -> Document:
+    """From a day to a day, both included; None where open."""
+    return {
+        "gyldigFra": since.isoformat() if since else None,
+        "gyldigTil": until.isoformat() if until else None,
+    }
+
+
+@cache
+def recorded(day: date) -> str:
+    """The time at which the register recorded a change of that day, in Danish time."""
+    turn = day.toordinal()
+    offset = "+02:00" if 4 <= day.month <= 10 else "+01:00"
+    return f"{day}T{8 + turn % 9:02}:{turn * 7 % 60:02}:{turn * 13 % 60:02}.000{offset}"
+
+
+def held(values: Document, since: date, until: date | None = None) -> Document:
+    """Values with their period and the time of the change that came last."""
+    return {
+        **values,
+        "periode": period(since, until),
+        "sidstOpdateret": recorded(until or since),
+    }
+
+
+def attribute(kind: str, type_: str, *values: Document) -> Document:
+    """An attribute: its values, each with its period, come from `held`."""
+    return {"sekvensnr": 0, "type": kind, "vaerditype": type_, "vaerdier": list(values)}
+
+
+def record_end(index: int, drawn: date, *, mistaken: bool = False) -> Document:
+    """The fields that every document of the company at a position ends with.
+
+    A mistaken one is in the register by error. The showcase's numbers may be issued, so its
+    documents are older than any real one: a real document replaces them whenever it is loaded.
+    """
+    changed = date(1999, 12, 31) if index < SIZE else drawn
+    return {
+        "sidstIndlaest": recorded(changed),
+        "sidstOpdateret": recorded(changed),
+        "fejlRegistreret": mistaken,
+        "fejlVedIndlaesning": False,
+        "fejlBeskrivelse": None,
+        "dataAdgang": 0,
+        "naermesteFremtidigeDato": None,
+        "virkningsAktoer": "PO",
+    }
 
 
 def address(address: Address | Abroad, since: date, until: date | None = None) -> Document:
     """An address; one abroad is nothing but its country and lines of text."""
     if isinstance(address, Abroad):
         text = "\n".join((*address.lines, address.city))
-        return held({"landekode": address.country, "fritekst": text, **_NO_ADDRESS}, since, until)
+        return held(_NO_ADDRESS | {"landekode": address.country, "fritekst": text}, since, until)
     place = address.place
-    written = {
+    written = _NO_ADDRESS | {
         "landekode": "DK",
-        "fritekst": None,
         # Codes of invented streets: the same name has the same code.
         "vejkode": sum(address.street.encode()) * 7 % 9900 + 1 if address.street else None,
         "kommune": {
@@ -68,11 +105,8 @@ def address(address: Address | Abroad, since: date, until: date | None = None) -
             "sidstOpdateret": "2006-11-13T00:00:00.000+01:00",
         },
         "husnummerFra": address.house,
-        "adresseId": None,
         "sidstValideret": recorded(since),
-        "husnummerTil": None,
         "bogstavFra": address.letter,
-        "bogstavTil": None,
         "etage": address.floor,
         "sidedoer": address.door,
         "conavn": address.co,
@@ -149,45 +183,59 @@ def interval(count: int) -> str:
 def _yearly(year: int, count: int) -> Document:
     return {
         "aar": year,
-        **_withheld("antalInklusivEjere", "antalAarsvaerk", "antalAnsatte"),
-        "sidstOpdateret": recorded(min(date(year + 1, 12, 15), AS_OF)),
+        "antalInklusivEjere": None,
         "intervalKodeAntalInklusivEjere": interval(count + 1),
-        "intervalKodeAntalAarsvaerk": interval(count * 4 // 5),
-        "intervalKodeAntalAnsatte": interval(count),
+        **_staff(count, date(year + 1, 12, 15)),
     }
 
 
 def _quarterly(day: date, count: int) -> Document:
-    return {
-        "aar": day.year,
-        "kvartal": (day.month + 2) // 3,
-        **_withheld("antalAarsvaerk", "antalAnsatte"),
-        "sidstOpdateret": recorded(min(date(day.year + 1, 3, 3), AS_OF)),
-        "intervalKodeAntalAarsvaerk": interval(count * 4 // 5),
-        "intervalKodeAntalAnsatte": interval(count),
-    }
+    quarter = (day.month + 2) // 3
+    return {"aar": day.year, "kvartal": quarter, **_staff(count, date(day.year + 1, 3, 3))}
 
 
 def _monthly(day: date, count: int) -> Document:
-    return {
-        "aar": day.year,
-        "maaned": day.month,
-        **_withheld("antalAarsvaerk", "antalAnsatte"),
-        "sidstOpdateret": recorded(AS_OF),
-        "intervalKodeAntalAarsvaerk": interval(count * 4 // 5),
-        "intervalKodeAntalAnsatte": interval(count),
-    }
+    return {"aar": day.year, "maaned": day.month, **_staff(count, AS_OF)}
 
 
 def _newest_monthly(day: date, count: int, draw: Draw) -> Document:
     """A month in the form since 2019: some have the number, and full-time posts with decimals."""
-    told = draw.happens(0.5)
+    shown = draw.happens(0.5)
     return {
         **_monthly(day, count),
-        "antalAarsvaerk": round(count * 0.83, 2) if told else None,
-        "antalAnsatte": count if told else None,
+        "antalAarsvaerk": round(count * 0.83, 2) if shown else None,
+        "antalAnsatte": count if shown else None,
     }
 
 
-def _withheld(*fields: str) -> dict[str, None]:
-    return dict.fromkeys(fields)
+def _staff(count: int, counted: date) -> Document:
+    """Employees and full-time posts: their numbers are withheld, their classes are not."""
+    return {
+        "antalAarsvaerk": None,
+        "antalAnsatte": None,
+        "sidstOpdateret": recorded(min(counted, AS_OF)),
+        "intervalKodeAntalAarsvaerk": interval(count * 4 // 5),
+        "intervalKodeAntalAnsatte": interval(count),
+    }
+
+
+def newest(history: Document, part: str) -> Any:
+    """The newest entry of a part of a document."""
+    found = history.get(part)
+    return found[-1] if found else None
+
+
+def digest(history: Document) -> Document:
+    """The register's own digest of a document, as far as companies and units have the same.
+
+    It keeps the last values of companies that ended, where the parts have no current ones.
+    """
+    return {
+        "nyesteBeliggenhedsadresse": newest(history, "beliggenhedsadresse"),
+        "nyesteHovedbranche": newest(history, "hovedbranche"),
+        **{f"nyesteBibranche{n}": newest(history, f"bibranche{n}") for n in (1, 2, 3)},
+        "nyesteAarsbeskaeftigelse": newest(history, "aarsbeskaeftigelse"),
+        "nyesteKvartalsbeskaeftigelse": newest(history, "kvartalsbeskaeftigelse"),
+        "nyesteMaanedsbeskaeftigelse": newest(history, "maanedsbeskaeftigelse"),
+        "nyesteErstMaanedsbeskaeftigelse": newest(history, "erstMaanedsbeskaeftigelse"),
+    }

@@ -2,10 +2,10 @@
 
 from datetime import date
 
-from register_samples.addresses import building, in_flat
 from register_samples.chance import Draw, Topic
+from register_samples.contacts import building, in_flat
 from register_samples.denmark import parts
-from register_samples.denmark.periods import attribute, held, period, recorded
+from register_samples.denmark.parts import attribute, held, period, recorded
 from register_samples.facts import (
     AS_OF,
     Company,
@@ -16,8 +16,8 @@ from register_samples.facts import (
     Ownership,
     Person,
 )
+from register_samples.names import person
 from register_samples.owners import earlier_company, owners
-from register_samples.people import person
 from register_samples.registers import DENMARK
 
 #: Persons have numbers of their own kind, none of them their personal identity number.
@@ -56,8 +56,8 @@ def _owner(owner: Owner, company: Company, draw: Draw) -> Document:
             bodies.append(_register("Reelle ejere", _beneficial(owner)))
         return _relation(owner.holder, draw, *bodies)
     name, function = _LIABLE[kind]
-    liable = attribute("FUNKTION", "string", held({"vaerdi": function}, owner.since, company.ended))
-    body = _body("FULDT_ANSVARLIG_DELTAGERE", name, company.founded, [liable])
+    liable = _function(function, owner.since, company.ended)
+    body = _body("FULDT_ANSVARLIG_DELTAGERE", name, company.founded, liable)
     return _relation(owner.holder, draw, body)
 
 
@@ -88,21 +88,18 @@ def _management(company: Company, draw: Draw) -> list[Document]:
     if company.form.short == "A/S":
         found += [_officer("Bestyrelse", "BESTYRELSE", company, draw) for _ in range(3)]
     if draw.happens(0.3):
-        function = held({"vaerdi": "REVISION"}, since, ended)
-        body = _body("REVISION", "Revision", since, [attribute("FUNKTION", "string", function)])
+        body = _body("REVISION", "Revision", since, _function("REVISION", since, ended))
         found.append(_relation(earlier_company(DENMARK, company, draw), draw, body))
     if draw.happens(0.3):
-        function = held({"vaerdi": "STIFTERE"}, since)
-        body = _body("STIFTERE", "Stiftere", since, [attribute("FUNKTION", "string", function)])
-        found.append(_relation(person(draw, DENMARK.lexicon), draw, body))
+        body = _body("STIFTERE", "Stiftere", since, _function("STIFTERE", since))
+        found.append(_relation(person(draw, DENMARK), draw, body))
     return found
 
 
 def _officer(name: str, function: str, company: Company, draw: Draw) -> Document:
     since = draw.day(company.founded, company.ended or AS_OF)
-    value = held({"vaerdi": function}, since, company.ended)
-    body = _body("LEDELSESORGAN", name, company.founded, [attribute("FUNKTION", "string", value)])
-    return _relation(person(draw, DENMARK.lexicon), draw, body)
+    body = _body("LEDELSESORGAN", name, company.founded, _function(function, since, company.ended))
+    return _relation(person(draw, DENMARK), draw, body)
 
 
 def _register(name: str, attributes: list[Document]) -> Document:
@@ -115,9 +112,13 @@ def _body(main_type: str, name: str, since: date, attributes: list[Document]) ->
         "enhedsNummerOrganisation": _BODIES + since.toordinal(),
         "hovedtype": main_type,
         "organisationsNavn": [held({"navn": name}, since)],
-        "attributter": [attribute("FUNKTION", "string", held({"vaerdi": name}, since))],
+        "attributter": _function(name, since),
         "medlemsData": [{"attributter": attributes}],
     }
+
+
+def _function(value: str, since: date, until: date | None = None) -> list[Document]:
+    return [attribute("FUNKTION", "string", held({"vaerdi": value}, since, until))]
 
 
 def _relation(holder: Person | Corporate, draw: Draw, *bodies: Document) -> Document:
@@ -126,7 +127,7 @@ def _relation(holder: Person | Corporate, draw: Draw, *bodies: Document) -> Docu
 
 
 def _person(holder: Person, draw: Draw) -> Document:
-    home = in_flat(draw, building(draw, DENMARK.lexicon))
+    home = in_flat(draw, building(draw, DENMARK))
     moved = draw.day(holder.born, AS_OF)
     return {
         **_participant("PERSON", _PERSONS + draw.below(300_000_000), None),
@@ -137,7 +138,7 @@ def _person(holder: Person, draw: Draw) -> Document:
 
 def _corporate(holder: Corporate, draw: Draw) -> Document:
     since = draw.day(date(1990, 1, 1), AS_OF)
-    seat = building(draw, DENMARK.lexicon)
+    seat = building(draw, DENMARK)
     return {
         **_participant("VIRKSOMHED", entity_number(holder.number), int(holder.number)),
         "navne": [held({"navn": holder.name}, since)],
@@ -158,8 +159,6 @@ def _participant(kind: str, number: int, key: int | None) -> Document:
 
 def _anonymous(company: Company) -> Document:
     """A relation without its participant, as the register has some."""
-    value = held({"vaerdi": "DIREKTION"}, company.founded, company.ended)
-    body = _body(
-        "LEDELSESORGAN", "Direktion", company.founded, [attribute("FUNKTION", "string", value)]
-    )
+    function = _function("DIREKTION", company.founded, company.ended)
+    body = _body("LEDELSESORGAN", "Direktion", company.founded, function)
     return {"deltager": None, "kontorsteder": [], "organisationer": [body]}

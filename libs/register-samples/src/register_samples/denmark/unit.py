@@ -4,11 +4,9 @@ from datetime import timedelta
 
 from register_samples.chance import Draw, Topic
 from register_samples.denmark import parts
-from register_samples.denmark.metadata import unit_metadata
-from register_samples.denmark.periods import SHOWCASE_CHANGED, held, record_end
+from register_samples.denmark.parts import held, newest
 from register_samples.facts import AS_OF, Company, Document, Unit
 from register_samples.registers import DENMARK
-from register_samples.showcase import SIZE
 
 _DAY = timedelta(days=1)
 
@@ -37,18 +35,17 @@ def unit_document(unit: Unit, owner: Company) -> Document:
         "deltagerRelation": [],
     }
     drawn = draw.day(max(since, AS_OF - timedelta(days=400)), AS_OF)
-    changed = SHOWCASE_CHANGED if owner.index < SIZE else drawn
     return {
         "VrproduktionsEnhed": {
             "pNummer": int(unit.number),
             "brancheAnsvarskode": None,
             "reklamebeskyttet": owner.protected,
             **history,
-            "produktionsEnhedMetadata": unit_metadata(unit, owner, history),
+            "produktionsEnhedMetadata": _metadata(unit, owner, history),
             "samtId": draw.between(1, 20),
             "enhedsNummer": _ENTITIES + int(unit.number),
             "enhedstype": "PRODUKTIONSENHED",
-            **record_end(changed, mistaken=False),
+            **parts.record_end(owner.index, drawn),
         }
     }
 
@@ -68,3 +65,13 @@ def _owners(unit: Unit, owner: Company) -> list[Document]:
         held({"cvrNummer": int(origin)}, unit.started, max(unit.started, on - _DAY)),
         held({"cvrNummer": int(owner.number)}, on, unit.ended),
     ]
+
+
+def _metadata(unit: Unit, owner: Company, history: Document) -> Document:
+    return {
+        "nyesteCvrNummerRelation": int(owner.number),
+        "sammensatStatus": "Ophørt" if unit.ended else "Aktiv",
+        "nyesteKontaktoplysninger": parts.public(unit.contacts.phone, unit.contacts.email),
+        "nyesteNavn": newest(history, "navne"),
+        **parts.digest(history),
+    }

@@ -1,63 +1,66 @@
-"""`enhet`: a company of Enhetsregisteret, as in the bulk file `enheter` and the API."""
+"""`enhet`, a company of Enhetsregisteret, and `underenhet`, a place of business: Norway's unit."""
 
 from datetime import date, timedelta
 from functools import cache
 from textwrap import wrap
 
 from register_samples.chance import Draw, Topic
-from register_samples.facts import (
-    AS_OF,
-    Abroad,
-    Company,
-    Contact,
-    Contacts,
-    Document,
-    Naming,
-    Standing,
-)
+from register_samples.facts import AS_OF, Abroad, Company, Document, Form, Naming, Standing, Unit
 from register_samples.norway import parts
 from register_samples.owners import earlier_company
 from register_samples.registers import NORWAY
 
+_PRIVATE = ("2100", "Private aksjeselskaper mv.")
 _SECTORS = {
-    Naming.TRADING: ("2100", "Private aksjeselskaper mv."),
-    Naming.FOREIGN: ("2100", "Private aksjeselskaper mv."),
+    Naming.TRADING: _PRIVATE,
+    Naming.FOREIGN: _PRIVATE,
+    Naming.ESTATE: _PRIVATE,
     Naming.SOLE_TRADER: ("8200", "Personlig næringsdrivende"),
     Naming.PARTNERS: ("2300", "Personlige foretak"),
     Naming.ASSOCIATION: ("7000", "Ideelle organisasjoner"),
     Naming.PROPERTY: ("8300", "Borettslag o.l."),
     Naming.PUBLIC: ("6500", "Kommuneforvaltningen"),
-    Naming.ESTATE: ("2100", "Private aksjeselskaper mv."),
 }
 _SINCE = {
     Standing.BANKRUPT: "konkursdato",
     Standing.LIQUIDATION: "underAvviklingDato",
     Standing.COMPULSORY: "tvangsopplostPgaManglendeRegnskapDato",
     Standing.RECONSTRUCTION: "underRekonstruksjonsforhandlingDato",
+    Standing.ENDED: "slettedato",
 }
 #: The day on which employees were last counted.
-_COUNTED = date(2026, 6, 12)
+_COUNTED = date(2026, 6, 12).isoformat()
 _TRADED = (Naming.TRADING, Naming.PARTNERS, Naming.FOREIGN)
+
+_BUSINESS = Form(
+    "BEDR", "BEDR", "Underenhet til næringsdrivende og offentlig forvaltning", Naming.TRADING
+)
+_OTHER = Form("AAFY", "AAFY", "Underenhet til ikke-næringsdrivende", Naming.ASSOCIATION)
 
 
 def entity(company: Company) -> Document:
     """One `enhet`; fields without a value are absent, as in the register."""
     draw = Draw(company.seed, NORWAY.ordinal, Topic.DETAILS, company.index)
+    naming = company.form.naming
+    sector, sector_text = _SECTORS[naming]
     return {
         "organisasjonsnummer": company.number,
         "navn": company.name,
         "organisasjonsform": parts.form(company.form),
-        **_site(company.contacts),
-        **_postal(company),
+        **parts.site(company.contacts),
+        **parts.known(postadresse=company.postal and parts.address(company.postal)),
         "registreringsdatoEnhetsregisteret": company.registered.isoformat(),
         **_vat(company, draw),
-        **_industries(company),
+        **{f"naeringskode{n}": parts.industry(x) for n, x in enumerate(company.industries, 1)},
         **parts.employees(company.employees),
-        **reachable(company.contacts),
-        **_business_address(company),
-        **_founding(company),
-        **_sector(company),
-        **_registers(company),
+        **parts.reachable(company.contacts),
+        **parts.known(forretningsadresse=company.address and parts.address(company.address)),
+        # Sole traders have no date of foundation, only that of registration.
+        **({} if naming is Naming.SOLE_TRADER else {"stiftelsesdato": str(company.founded)}),
+        "institusjonellSektorkode": {"kode": sector, "beskrivelse": sector_text},
+        "registrertIForetaksregisteret": naming in _TRADED,
+        "registrertIStiftelsesregisteret": company.form.code == "STI",
+        "registrertIFrivillighetsregisteret": naming is Naming.ASSOCIATION,
         **_accounts(company, draw),
         **_parent(company, draw),
         **_standing(company),
@@ -68,28 +71,29 @@ def entity(company: Company) -> Document:
     }
 
 
-def reachable(contacts: Contacts) -> Document:
-    """Phone numbers and mail address, where known."""
-    known: dict[str, Contact | None] = {
-        "telefon": contacts.phone,
-        "mobil": contacts.mobile,
-        "epostadresse": contacts.email,
+def unit(unit: Unit, owner: Company) -> Document:
+    """One `underenhet` of a company."""
+    trading = owner.form.naming not in (Naming.ASSOCIATION, Naming.PROPERTY)
+    return {
+        "organisasjonsnummer": unit.number,
+        "navn": unit.name,
+        "organisasjonsform": parts.form(_BUSINESS if trading else _OTHER),
+        **parts.site(unit.contacts),
+        "registreringsdatoEnhetsregisteret": max(unit.started, owner.registered).isoformat(),
+        "registrertIMvaregisteret": trading,
+        "naeringskode1": parts.industry(unit.industry),
+        **parts.employees(unit.employees),
+        **parts.reachable(unit.contacts),
+        "overordnetEnhet": owner.number,
+        **parts.known(
+            oppstartsdato=unit.started.isoformat(),
+            datoEierskifte=unit.moved and unit.moved.on.isoformat(),
+            nedleggelsesdato=unit.ended and unit.ended.isoformat(),
+            beliggenhetsadresse=unit.address and parts.address(unit.address),
+        ),
+        "links": [],
+        "respons_klasse": "Underenhet",
     }
-    return {field: contact.value for field, contact in known.items() if contact}
-
-
-def _site(contacts: Contacts) -> Document:
-    return {"hjemmeside": contacts.website.value} if contacts.website else {}
-
-
-def _postal(company: Company) -> Document:
-    return {"postadresse": parts.address(company.postal)} if company.postal else {}
-
-
-def _business_address(company: Company) -> Document:
-    if company.address:
-        return {"forretningsadresse": parts.address(company.address)}
-    return {}
 
 
 def _vat(company: Company, draw: Draw) -> Document:
@@ -103,34 +107,6 @@ def _vat(company: Company, draw: Draw) -> Document:
         record["registreringsdatoMerverdiavgiftsregisteret"] = day
         record["registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret"] = day
     return record
-
-
-def _industries(company: Company) -> Document:
-    return {
-        f"naeringskode{place}": parts.industry(industry)
-        for place, industry in enumerate(company.industries, start=1)
-    }
-
-
-def _founding(company: Company) -> Document:
-    # Sole traders have no date of foundation, only that of registration.
-    if company.form.naming is Naming.SOLE_TRADER:
-        return {}
-    return {"stiftelsesdato": company.founded.isoformat()}
-
-
-def _sector(company: Company) -> Document:
-    code, text = _SECTORS[company.form.naming]
-    return {"institusjonellSektorkode": {"kode": code, "beskrivelse": text}}
-
-
-def _registers(company: Company) -> Document:
-    naming = company.form.naming
-    return {
-        "registrertIForetaksregisteret": naming in _TRADED,
-        "registrertIStiftelsesregisteret": company.form.code == "STI",
-        "registrertIFrivillighetsregisteret": naming is Naming.ASSOCIATION,
-    }
 
 
 def _accounts(company: Company, draw: Draw) -> Document:
@@ -147,19 +123,16 @@ def _parent(company: Company, draw: Draw) -> Document:
 
 def _standing(company: Company) -> Document:
     standing, _, since = company.state
-    record: Document = {
+    return {
         "konkurs": standing is Standing.BANKRUPT,
         "underAvvikling": standing is Standing.LIQUIDATION,
         "underTvangsavviklingEllerTvangsopplosning": standing is Standing.COMPULSORY,
+        **({_SINCE[standing]: since.isoformat()} if standing in _SINCE else {}),
     }
-    if standing is Standing.ENDED:
-        record["slettedato"] = since.isoformat()
-    elif standing is not Standing.ACTIVE:
-        record[_SINCE[standing]] = since.isoformat()
-    return record
 
 
 def _newer(company: Company, draw: Draw) -> Document:
+    """Fields that the register has added since."""
     record: Document = {"registrertIPartiregisteret": False, "paategninger": []}
     if company.form.naming in _TRADED:
         record["registreringsdatoForetaksregisteret"] = company.registered.isoformat()
@@ -169,10 +142,12 @@ def _newer(company: Company, draw: Draw) -> Document:
             for former in company.former_names
         ]
     if company.employees:
-        record["registreringsdatoAntallAnsatteEnhetsregisteret"] = _COUNTED.isoformat()
-        record["registreringsdatoAntallAnsatteNAVAaregisteret"] = _COUNTED.isoformat()
+        record["registreringsdatoAntallAnsatteEnhetsregisteret"] = _COUNTED
+        record["registreringsdatoAntallAnsatteNAVAaregisteret"] = _COUNTED
     if company.purpose:
-        record |= _statutes(company, company.purpose, draw)
+        record["vedtektsdato"] = draw.day(company.founded, AS_OF).isoformat()
+        record["vedtektsfestetFormaal"] = list(_in_lines(company.purpose))
+        record["aktivitet"] = list(_in_lines(company.purpose))
     if company.capital:
         record["kapital"] = _capital(company.capital, company.registered)
         record["erIKonsern"] = draw.happens(0.2)
@@ -181,15 +156,6 @@ def _newer(company: Company, draw: Draw) -> Document:
     if isinstance(company.address, Abroad):
         record |= _at_home(company.address, draw)
     return record
-
-
-def _statutes(company: Company, purpose: str, draw: Draw) -> Document:
-    adopted = draw.day(company.founded, AS_OF)
-    return {
-        "vedtektsdato": adopted.isoformat(),
-        "vedtektsfestetFormaal": list(_in_lines(purpose)),
-        "aktivitet": list(_in_lines(purpose)),
-    }
 
 
 @cache

@@ -1,6 +1,8 @@
 """Parts that Norwegian records of several kinds have."""
 
-from register_samples.facts import Abroad, Address, Document, Form, Industry
+from typing import Any
+
+from register_samples.facts import Abroad, Address, Contacts, Document, Form, Industry
 
 API = "https://data.brreg.no/enhetsregisteret/api"
 
@@ -23,6 +25,11 @@ _COUNTRIES = {
 WITHHELD_BELOW = 5
 
 
+def known(**fields: Any) -> Document:
+    """The fields that have a value: the others are absent, as in the register."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
 def form(form: Form) -> Document:
     return {"kode": form.code, "beskrivelse": form.text, "links": []}
 
@@ -40,26 +47,33 @@ def address(address: Address | Abroad) -> Document:
             "poststed": address.city,
             "adresse": list(address.lines),
         }
+    care_of = [f"c/o {address.co}"] if address.co else []
+    house = f" {address.house}{address.letter or ''}" if address.house else ""
+    line = f"Postboks {address.box}" if address.box else address.street + house
     return {
         "land": "Norge",
         "landkode": "NO",
         "postnummer": address.place.postcode,
         "poststed": address.place.city,
-        "adresse": _lines(address),
+        "adresse": [*care_of, line],
         "kommune": address.place.municipality,
         "kommunenummer": address.place.municipality_code,
     }
 
 
 def employees(count: int) -> Document:
-    if count < WITHHELD_BELOW:
-        return {"harRegistrertAntallAnsatte": count > 0}
-    return {"antallAnsatte": count, "harRegistrertAntallAnsatte": True}
+    shown = count if count >= WITHHELD_BELOW else None
+    return known(antallAnsatte=shown, harRegistrertAntallAnsatte=count > 0)
 
 
-def _lines(address: Address) -> list[str]:
-    care_of = [f"c/o {address.co}"] if address.co else []
-    if address.box:
-        return [*care_of, f"Postboks {address.box}"]
-    house = f" {address.house}{address.letter or ''}" if address.house else ""
-    return [*care_of, address.street + house]
+def site(contacts: Contacts) -> Document:
+    return known(hjemmeside=contacts.website and contacts.website.value)
+
+
+def reachable(contacts: Contacts) -> Document:
+    """Phone numbers and mail address."""
+    return known(
+        telefon=contacts.phone and contacts.phone.value,
+        mobil=contacts.mobile and contacts.mobile.value,
+        epostadresse=contacts.email and contacts.email.value,
+    )

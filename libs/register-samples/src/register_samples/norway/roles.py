@@ -6,24 +6,11 @@ from typing import NamedTuple
 
 from register_samples.chance import Draw, Topic
 from register_samples.facts import AS_OF, Company, Corporate, Document, Naming, Person
+from register_samples.names import person
 from register_samples.norway import parts
 from register_samples.owners import earlier_company, owners
-from register_samples.people import person
 from register_samples.registers import NORWAY
 
-_GROUPS = {
-    "DAGL": "Daglig leder",
-    "STYR": "Styre",
-    "INNH": "Innehaver",
-    "DTSO": "Deltakere med solidarisk ansvar",
-    "DTPR": "Deltakere med delt ansvar",
-    "KOMP": "Komplementar",
-    "SAM": "Sameiere",
-    "EIKM": "Eierkommune",
-    "BOBE": "Bostyrer",
-    "REVI": "Revisor",
-    "REGN": "Regnskapsfører",
-}
 _ROLES = {
     "DAGL": "Daglig leder",
     "LEDE": "Styrets leder",
@@ -40,18 +27,18 @@ _ROLES = {
     "REVI": "Revisor",
     "REGN": "Regnskapsfører",
 }
+#: Groups of roles; most are called as the one role in them.
+_GROUPS = _ROLES | {
+    "STYR": "Styre",
+    "DTSO": "Deltakere med solidarisk ansvar",
+    "DTPR": "Deltakere med delt ansvar",
+    "SAM": "Sameiere",
+}
 
 _STAFF = "Representant for de ansatte"
 
 #: The group and role that the owners of companies of a legal form have.
-_OWNERS = {
-    "ENK": "INNH",
-    "ANS": "DTSO",
-    "DA": "DTPR",
-    "KS": "KOMP",
-    "SAM": "SAM",
-    "IKS": "EIKM",
-}
+_OWNERS = {"ENK": "INNH", "ANS": "DTSO", "DA": "DTPR", "KS": "KOMP", "SAM": "SAM", "IKS": "EIKM"}
 _BOARDS = (Naming.TRADING, Naming.ASSOCIATION, Naming.PROPERTY)
 
 #: Of persons born later none is dead.
@@ -104,7 +91,7 @@ def _board(draw: Draw) -> list[_Seat]:
 
 
 def _person(draw: Draw) -> Person:
-    return person(draw, NORWAY.lexicon)
+    return person(draw, NORWAY)
 
 
 def _group(code: str, seats: list[_Seat], company: Company, draw: Draw) -> Document:

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, timedelta
 from itertools import count, cycle
 
-from register_samples.addresses import building
 from register_samples.chance import Draw, Topic
-from register_samples.names import coin
+from register_samples.contacts import building
+from register_samples.names import coin, person
 from register_samples.norway import parts
 from register_samples.numbers import gln
-from register_samples.people import person
 from register_samples.registers import DENMARK, NORWAY, Register
 from register_samples.server.brreg import innehaver
 from register_samples.server.registers import Registers
@@ -132,7 +131,7 @@ class Changes:
 
     def _norwegian_address(self, draw: Draw) -> str:
         number = self._norwegian(draw)
-        address = parts.address(building(draw, NORWAY.lexicon))
+        address = parts.address(building(draw, NORWAY))
         self._registers.no.entities.change(number, {"forretningsadresse": address})
         return f"no {number} moved"
 
@@ -155,7 +154,7 @@ class Changes:
 
     def _norwegian_owner(self, draw: Draw) -> str:
         number = self._norwegian(draw, "ENK")
-        given, _, family, born = person(draw, NORWAY.lexicon)
+        given, _, family, born = person(draw, NORWAY)
         self._registers.no.set_roles(number, innehaver(given, family, born.isoformat()))
         return f"no {number} has another owner"
 
@@ -166,7 +165,7 @@ class Changes:
 
     def _norwegian_unit_address(self, draw: Draw) -> str:
         number = self._norwegian_unit(draw)
-        address = parts.address(building(draw, NORWAY.lexicon))
+        address = parts.address(building(draw, NORWAY))
         self._registers.no.units.change(number, {"beliggenhetsadresse": address})
         return f"no unit {number} has another address"
 
@@ -186,7 +185,7 @@ class Changes:
 
     def _danish_address(self, draw: Draw) -> str:
         number = self._danish(draw)
-        self._registers.dk.move(number, building(draw, DENMARK.lexicon), self._today)
+        self._registers.dk.move(number, building(draw, DENMARK), self._today)
         return f"dk {number} moved"
 
     def _danish_owner(self, draw: Draw) -> str:
@@ -236,4 +235,4 @@ def _pick(draw: Draw, numbers: Iterable[str]) -> str:
 
 
 def _name(draw: Draw, register: Register) -> str:
-    return f"{coin(draw)} {draw.pick(register.lexicon.trades)}"
+    return f"{coin(draw)} {draw.pick(register.trades)}"

@@ -13,8 +13,8 @@ import orjson
 from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
-from register_samples.denmark.parts import address as address_part
-from register_samples.denmark.periods import attribute, held
+from register_samples.denmark import parts
+from register_samples.denmark.parts import attribute, held
 from register_samples.facts import Address, Document
 from register_samples.server.answers import json_answer
 from register_samples.server.requests import BadRequest, moment, read
@@ -93,7 +93,7 @@ class DanishRegister:
 
         def edit(company: Document) -> None:
             _close(company["beliggenhedsadresse"], on)
-            company["beliggenhedsadresse"].append(address_part(to, on))
+            company["beliggenhedsadresse"].append(parts.address(to, on))
 
         self.companies.change(number, edit)
 
