@@ -197,6 +197,19 @@ async def test_a_lost_notice_wakes_every_reader(gateway: Gateway, key: dict[str,
         assert (await json_of(await waiting))["events"] == [2]
 
 
+async def test_an_event_of_a_newer_release_is_passed_on(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    publish(gateway, b"1")
+    waiting = asyncio.create_task(gateway.get("/api/events?wait=30&after=latest", headers=key))
+    await until_reading(gateway)
+
+    publish(gateway, b"2", type="company.moved")
+
+    async with asyncio.timeout(SOON):
+        assert (await json_of(await waiting))["events"] == [2]
+
+
 async def test_a_request_without_events_is_answered_after_its_wait(
     gateway: Gateway, key: dict[str, str]
 ) -> None:

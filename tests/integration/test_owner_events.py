@@ -54,7 +54,7 @@ async def test_an_owner_is_notified_of_a_webhook_that_fails_and_is_disabled(
                 now=lambda: datetime.now(UTC),
             )
             page = await feed.read(FeedRequest(owner=owner, limit=100))
-            return sorted(event.type.value for event in page.events)
+            return sorted(event.type for event in page.events)
 
         told = await eventually(lambda: feed_of(OWNER), lambda types: len(types) == 2)
         of_others = await feed_of("another owner")

@@ -35,7 +35,8 @@ class FeedRequest(Contract):
 
 class FeedEvent(Contract):
     position: int
-    type: EventType
+    #: Possibly one that a newer release has added.
+    type: str
     #: The public event as JSON, the bytes that a webhook receives.
     body: bytes
 
@@ -78,7 +79,8 @@ class OwnerEventStored(Contract):
 class PublishedEvent(Contract):
     """The properties of a published event that filters select by."""
 
-    type: EventType
+    #: Possibly one that a newer release has added.
+    type: str
     #: None in events about a webhook, which are for its owner only.
     company: CompanyKeyText | None = None
     owner: str | None = None

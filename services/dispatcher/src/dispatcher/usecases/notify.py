@@ -1,8 +1,10 @@
 """Notices to owners: events about their webhooks, handed to the lookup service's outbox."""
 
+import asyncio
 from dataclasses import dataclass
 
 from dispatcher.ports import Notices, OwnerEvents
+from webhook_store.models import OwnerNotice
 
 #: Webhooks per pass.
 BATCH = 100
@@ -16,11 +18,18 @@ class NotifyOwners:
     owner_events: OwnerEvents
 
     async def __call__(self) -> int:
-        """One pass; returns the number of events. Raises `Unavailable`."""
-        count = 0
-        for notice in await self.notices.due(limit=BATCH):
-            for event in notice.events:
-                await self.owner_events.store(notice.owner, event)
-                count += 1
-            await self.notices.remove(notice)
-        return count
+        """One pass; returns the number of events.
+
+        Raises the first error, such as `Unavailable`, after it has tried every notice.
+        """
+        due = await self.notices.due(limit=BATCH)
+        results = await asyncio.gather(*map(self._notify, due), return_exceptions=True)
+        for error in results:
+            if isinstance(error, BaseException):
+                raise error
+        return sum(len(notice.events) for notice in due)
+
+    async def _notify(self, notice: OwnerNotice) -> None:
+        for event in notice.events:
+            await self.owner_events.store(notice.owner, event)
+        await self.notices.remove(notice)

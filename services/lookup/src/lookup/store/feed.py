@@ -156,6 +156,4 @@ def _matching(limits: FeedFilter) -> dict[str, Any]:
 
 
 def _event(document: Mapping[str, Any]) -> FeedEvent:
-    return FeedEvent(
-        position=document["position"], type=EventType(document["type"]), body=document["body"]
-    )
+    return FeedEvent(position=document["position"], type=document["type"], body=document["body"])
