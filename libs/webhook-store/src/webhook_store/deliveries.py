@@ -9,8 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import pymongo.errors
-from pymongo import ASCENDING, InsertOne
+from pymongo import ASCENDING
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
@@ -31,7 +30,7 @@ from webhook_store.delivery_models import (
     Due,
     NewDelivery,
 )
-from webhook_store.duplicates import duplicates
+from webhook_store.duplicates import insert_new
 
 _DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
 
@@ -58,15 +57,10 @@ class Deliveries:
     async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
         """Stores deliveries; existing ones are left unchanged."""
         times = self._times
-        writes = [
-            InsertOne(new_document(one, at=at, grace=times.grace, retention=times.retention))
-            for one in new
-        ]
-        with translated_errors():
-            try:
-                await self._rows.bulk_write(writes, ordered=False)
-            except pymongo.errors.BulkWriteError as error:
-                duplicates(error)  # existing rows are left unchanged
+        await insert_new(
+            self._rows,
+            [new_document(one, at=at, grace=times.grace, retention=times.retention) for one in new],
+        )
 
     async def claim(
         self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime

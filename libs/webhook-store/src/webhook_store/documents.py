@@ -1,6 +1,7 @@
 """MongoDB documents of webhooks."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,7 @@ from uuid import UUID
 import orjson
 from pydantic import SecretStr
 
-from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
+from common.contracts.webhooks import Webhook, WebhookId
 from webhook_store.matching import match_keys
 from webhook_store.secrets import SealedSecret, SecretKeys
 
@@ -30,7 +31,7 @@ def webhook_fields(webhook: Webhook) -> Document:
         "url": webhook.url,
         "host": webhook.host,
         "events": list(webhook.events),
-        "filter": _filter_document(webhook.filter),
+        "filter": webhook.filter and webhook.filter.model_dump(mode="json"),
         "description": webhook.description,
         "headers": list(webhook.headers),
         "status": webhook.status.value,
@@ -54,7 +55,7 @@ def headers_id(webhook_id: WebhookId) -> WebhookId:
 def sealed_headers(headers: Mapping[str, str], keys: SecretKeys, webhook_id: WebhookId) -> Document:
     """Fields of a webhook's own headers with their values."""
     sealed = keys.seal(SecretStr(orjson.dumps(headers).decode()), headers_id(webhook_id))
-    return {"key_id": sealed.key_id, "nonce": sealed.nonce, "ciphertext": sealed.ciphertext}
+    return asdict(sealed)
 
 
 def opened_headers(
@@ -70,12 +71,7 @@ def opened_headers(
 
 def sealed_document(sealed: SealedSecret, *, call_id: UUID) -> Document:
     """Fields of a secret; `call_id` makes a redelivered call idempotent."""
-    return {
-        "key_id": sealed.key_id,
-        "nonce": sealed.nonce,
-        "ciphertext": sealed.ciphertext,
-        "call": str(call_id),
-    }
+    return {**asdict(sealed), "call": str(call_id)}
 
 
 def sealed_of(document: Document) -> SealedSecret:
@@ -85,16 +81,3 @@ def sealed_of(document: Document) -> SealedSecret:
 def still_signs(previous: Document | None, at: datetime) -> bool:
     """True if a replaced secret is still within its overlap."""
     return previous is not None and previous["until"] > at
-
-
-def _filter_document(limits: WebhookFilter | None) -> Document | None:
-    if limits is None:
-        return None
-    return {
-        "countries": [country.value for country in limits.countries],
-        "companies": list(limits.companies),
-        "forms": list(limits.forms),
-        "industries": list(limits.industries),
-        "municipalities": list(limits.municipalities),
-        "fields": list(limits.fields),
-    }

@@ -1,11 +1,27 @@
-"""Duplicate keys in the result of a bulk write."""
+"""Inserts of documents that may exist already."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import pymongo.errors
+from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.failures import Unavailable
+from common.mongo import translated_errors
 
 #: MongoDB's error code for a duplicate key.
 _DUPLICATE = 11000
+
+
+async def insert_new(
+    collection: AsyncCollection[dict[str, Any]], documents: Sequence[dict[str, Any]]
+) -> None:
+    """Inserts documents; existing ones are left unchanged. Raises `Unavailable`."""
+    with translated_errors():
+        try:
+            await collection.insert_many(documents, ordered=False)
+        except pymongo.errors.BulkWriteError as error:
+            duplicates(error)
 
 
 def duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:

@@ -3,16 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import pymongo.errors
-from pymongo import InsertOne
-
 from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
 from common.contracts.traces import TRACEPARENT, TRACESTATE, read
 from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import DELIVERIES, EVENTS, Document
 from webhook_store.delivery_models import EventBody, StoredEvent
-from webhook_store.duplicates import duplicates
+from webhook_store.duplicates import insert_new
 
 #: Margin for the time between the inserts of an event and of its rows.
 _SETTLING = timedelta(minutes=10)
@@ -35,12 +32,8 @@ class Events:
     async def store(self, events: Sequence[StoredEvent], *, at: datetime) -> None:
         """Stores events; existing ones are left unchanged."""
         review_at = at + self._retention + _SETTLING
-        writes = [InsertOne({**_document(event), "review_at": review_at}) for event in events]
-        with translated_errors():
-            try:
-                await self._events.bulk_write(writes, ordered=False)
-            except pymongo.errors.BulkWriteError as error:
-                duplicates(error)  # existing events are left unchanged
+        documents = [{**_document(event), "review_at": review_at} for event in events]
+        await insert_new(self._events, documents)
 
     async def bodies(self, ids: Collection[str]) -> Mapping[str, EventBody]:
         """Returns the bodies of the events that exist."""

@@ -7,12 +7,9 @@ acked. An event with a receipt is never fanned out again (ADR 0018).
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-import pymongo.errors
-from pymongo import InsertOne
-
 from common.contracts.events import RECEIPTS
 from common.mongo import Database, translated_errors
-from webhook_store.duplicates import duplicates
+from webhook_store.duplicates import insert_new
 
 #: Receipts outlive the outbox's copy of their events, which may be published until it expires.
 _MARGIN = timedelta(days=1)
@@ -28,12 +25,8 @@ class Receipts:
     async def add(self, event_ids: Collection[str], *, at: datetime) -> None:
         """Stores receipts; existing ones are left unchanged."""
         expires_at = at + self._retention + _MARGIN
-        writes = [InsertOne({"_id": one, "expires_at": expires_at}) for one in set(event_ids)]
-        with translated_errors():
-            try:
-                await self._receipts.bulk_write(writes, ordered=False)
-            except pymongo.errors.BulkWriteError as error:
-                duplicates(error)
+        documents = [{"_id": one, "expires_at": expires_at} for one in set(event_ids)]
+        await insert_new(self._receipts, documents)
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
         """The ids that have a receipt."""
