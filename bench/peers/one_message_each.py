@@ -13,7 +13,7 @@ from common.contracts.company import Country
 from common.contracts.topology import lookup_queue
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
-from gateway.adapters.rpc import RpcLookups
+from gateway.adapters.rpc import READS
 
 #: More than any load of the benchmark has under way at a time.
 MANY = 1_000
@@ -23,10 +23,10 @@ def main() -> None:
     which = sys.argv.pop(1)
     if which == "gateway":
         routes = {
-            (country, False): Route(lookup_queue(country), in_flight=MANY, max_batch_size=1)
+            country: Route(lookup_queue(country), in_flight=MANY, max_batch_size=1)
             for country in Country
         }
-        with patch("gateway.app.RpcLookups", partial(RpcLookups, routes=routes)):
+        with patch.dict(READS, routes):
             gateway.commands.main()
     else:
         with patch("lookup.app.RpcServer", partial(RpcServer, concurrency=MANY)):

@@ -6,7 +6,6 @@ import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 from common.mongo import connected, database
 from gateway.adapters.keys import MongoKeys
 from gateway.domain.keys import PresentedKey, Scope, write_key
-from gateway.usecases.keys import IssueKey
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports
@@ -25,6 +23,7 @@ from local_stack.servers import BrokerAddress
 from local_stack.services import SERVICES
 from local_stack.system import System
 from register_samples import write_registers
+from tests.builders.keys import an_api_key
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.delivery.collector import Collector, collecting
@@ -65,8 +64,10 @@ class Running:
     async def issue_key(self, owner: str) -> str:
         """Another key with every scope; without a process of its own, which takes a second."""
         async with connected(self.system.mongo_url, name="tests") as mongo:
-            issue = IssueKey(MongoKeys(database(mongo, self.names.access)), _new_key, _now)
-            return write_key(await issue(owner=owner, name="tests", scopes=Scope))
+            key = PresentedKey(secrets.token_hex(12), secrets.token_urlsafe(32))
+            keys = MongoKeys(database(mongo, self.names.access))
+            await keys.add(an_api_key(key, owner=owner))
+            return write_key(key)
 
 
 @pytest.fixture(scope="session")
@@ -147,14 +148,6 @@ def prepared(system: System, registers: dict[str, Path]) -> str:
     for service in [system.start(service.module) for service in SERVICES]:
         service.wait_until_ready()
     return key
-
-
-def _new_key() -> PresentedKey:
-    return PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def _demand(system: System, module: str, *arguments: str) -> str:

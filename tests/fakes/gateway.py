@@ -1,7 +1,7 @@
 """Fakes of the gateway's ports, and the application over them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,6 +20,7 @@ from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, Su
 from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
+from common.runtime.processes import Workers
 from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
 from gateway.adapters.http.metrics import ConnectionMetrics
@@ -163,8 +164,8 @@ class FakeEvents:
 
 
 @dataclass
-class FakeKeyStore:
-    """`KeyStore` in memory; `fault` is raised instead of finding, and reads are counted.
+class FakeApiKeys:
+    """`ApiKeys` in memory; `fault` is raised instead of finding, and reads are counted.
 
     Reads wait while `gate` is clear.
     """
@@ -183,9 +184,6 @@ class FakeKeyStore:
 
     async def add(self, key: ApiKey) -> None:
         self.keys[key.id] = key
-
-    async def all(self) -> Sequence[ApiKey]:
-        return sorted(self.keys.values(), key=lambda key: key.created_at, reverse=True)
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
         key = self.keys.get(key_id)
@@ -222,7 +220,7 @@ class Gateway:
     webhooks: FakeWebhooks
     events: FakeEvents
     notices: FeedNotices
-    keys: FakeKeyStore
+    keys: FakeApiKeys
     clock: ManualClock
     registry: CollectorRegistry
 
@@ -248,7 +246,7 @@ async def gateway(
     """
     lookups, suggestions = lookups or FakeLookups(), FakeSuggestions()
     webhooks, events, notices = FakeWebhooks(), FakeEvents(), FeedNotices()
-    keys, clock = FakeKeyStore(), ManualClock()
+    keys, clock = FakeApiKeys(), ManualClock()
     ids, calls, registry = count(1), count(1), CollectorRegistry()
     app = application(
         Dependencies(
@@ -258,7 +256,7 @@ async def gateway(
             events=events,
             signals=notices,
             keys=keys,
-            renderer=XmlRenderer(inline=1_000_000),
+            renderer=XmlRenderer(Workers(1), inline=1_000_000),
             clock=clock,
             new_id=lambda: f"id-{next(ids)}",
             new_call_id=lambda: UUID(int=next(calls)),

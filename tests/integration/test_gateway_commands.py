@@ -1,10 +1,12 @@
 """The gateway's commands."""
 
 from pathlib import Path
+from typing import Any
 
+import pymongo
 import pytest
 
-from gateway.domain.keys import parse_key
+from gateway.domain.keys import hash_of, parse_key
 from local_stack.system import System
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
@@ -34,6 +36,17 @@ def test_a_key_is_printed_alone_when_it_is_issued(system: System) -> None:
     key = issue(system, "lookup", "webhooks")
 
     assert parse_key(key) is not None
+
+
+def test_only_a_hash_of_an_issued_secret_is_stored(
+    system: System, mongo_url: str, database_names: DatabaseNames
+) -> None:
+    _, _, secret = issue(system, "lookup").partition(".")
+
+    with pymongo.MongoClient[dict[str, Any]](mongo_url) as mongo:
+        (stored,) = mongo[database_names.access]["api_keys"].find()
+    assert stored["secret_hash"] == hash_of(secret)
+    assert secret not in str(stored)
 
 
 def test_keys_are_listed_without_their_secrets(system: System) -> None:

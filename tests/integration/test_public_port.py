@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
+from common.runtime.processes import Workers
 from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
@@ -29,8 +30,8 @@ from gateway.domain.rates import Rate
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.delivery.waiting import SOON
 from tests.fakes.gateway import (
+    FakeApiKeys,
     FakeEvents,
-    FakeKeyStore,
     FakeLookups,
     FakeSuggestions,
     FakeWebhooks,
@@ -47,11 +48,11 @@ SOCKET_BUFFERS = 64 * 2**20
 
 PRESENTED = a_presented_key()
 STORED = an_api_key(PRESENTED, scopes=frozenset(Scope))
-KEYS = FakeKeyStore({STORED.id: STORED})
+KEYS = FakeApiKeys({STORED.id: STORED})
 KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
 
 
-def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100) -> web.Application:
+def an_application(lookups: FakeLookups, keys: FakeApiKeys, *, rate: int = 100) -> web.Application:
     surroundings = Dependencies(
         lookups=lookups,
         suggestions=FakeSuggestions(),
@@ -59,7 +60,7 @@ def an_application(lookups: FakeLookups, keys: FakeKeyStore, *, rate: int = 100)
         events=FakeEvents(),
         signals=FeedNotices(),
         keys=keys,
-        renderer=XmlRenderer(),
+        renderer=XmlRenderer(Workers(1)),
         clock=ManualClock(),
         new_id=lambda: "id",
         new_call_id=lambda: UUID(int=1),
@@ -91,9 +92,9 @@ async def fetch(session: aiohttp.ClientSession, port: int) -> int:
 
 
 def serving(
-    lookups: FakeLookups, *, keys: FakeKeyStore | None = None, rate: int = 100, **options: Any
+    lookups: FakeLookups, *, keys: FakeApiKeys | None = None, rate: int = 100, **options: Any
 ) -> AbstractAsyncContextManager[int]:
-    return serving_app(an_application(lookups, keys or FakeKeyStore(), rate=rate), **options)
+    return serving_app(an_application(lookups, keys or FakeApiKeys(), rate=rate), **options)
 
 
 #: Enough for both servers to get a connection.
@@ -379,7 +380,7 @@ async def test_a_new_client_receives_503_when_all_connections_are_busy() -> None
 
 async def test_a_client_that_reads_no_responses_is_closed() -> None:
     registry = CollectorRegistry()
-    app = an_application(FakeLookups(), FakeKeyStore(), rate=100_000)
+    app = an_application(FakeLookups(), FakeApiKeys(), rate=100_000)
     serving_it = serving_app(app, limits=limits(send=0.05), registry=registry)
 
     async with asyncio.timeout(SOON), serving_it as port, client(port) as greedy:

@@ -9,8 +9,9 @@ from multiprocessing import active_children
 import orjson
 import pytest
 
+from common.runtime.processes import workers
 from gateway.adapters.http.rendering import company_xml
-from gateway.adapters.http.xml_processes import MAX_PENDING, XmlRenderer, xml_renderer
+from gateway.adapters.http.xml_processes import MAX_PENDING, XmlRenderer
 from gateway.domain.problems import ServiceUnavailable
 from tests.builders.openapi import example
 
@@ -23,8 +24,8 @@ LARGE = orjson.dumps({**COMPANY, "production_units": COMPANY["production_units"]
 
 @pytest.fixture
 async def renderer() -> AsyncIterator[XmlRenderer]:
-    async with xml_renderer(workers=1) as running:
-        yield running
+    async with workers(1) as processes:
+        yield XmlRenderer(processes)
 
 
 async def test_a_small_document_needs_no_process(renderer: XmlRenderer) -> None:
@@ -44,8 +45,8 @@ async def test_a_large_document_is_identical_to_one_rendered_in_process(
 
 
 async def test_the_process_ends_with_the_renderer() -> None:
-    async with xml_renderer(workers=1) as renderer:
-        await renderer.company(LARGE)
+    async with workers(1) as processes:
+        await XmlRenderer(processes).company(LARGE)
 
     assert active_children() == []
 

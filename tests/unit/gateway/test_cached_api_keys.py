@@ -9,13 +9,13 @@ from gateway.adapters.cached_api_keys import CachedApiKeys
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import ServiceUnavailable
 from tests.builders.keys import NOON, an_api_key
-from tests.fakes.gateway import FakeKeyStore, ManualClock, database_unavailable
+from tests.fakes.gateway import FakeApiKeys, ManualClock, database_unavailable
 
 KEY = an_api_key()
 
 
-def a_store(*keys: ApiKey) -> FakeKeyStore:
-    return FakeKeyStore({key.id: key for key in keys})
+def a_store(*keys: ApiKey) -> FakeApiKeys:
+    return FakeApiKeys({key.id: key for key in keys})
 
 
 async def test_a_key_is_read_once_in_its_lifetime() -> None:
@@ -92,7 +92,7 @@ async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
 
 
 @dataclass
-class SlowStore(FakeKeyStore):
+class SlowStore(FakeApiKeys):
     """Answers once it is released."""
 
     asked: asyncio.Event = field(default_factory=asyncio.Event)

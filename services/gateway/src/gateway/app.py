@@ -12,6 +12,7 @@ from common.messaging.rpc_client import rpc_client
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
+from common.runtime.processes import workers
 from common.runtime.tasks import beside
 from gateway.adapters.cached_api_keys import CachedApiKeys
 from gateway.adapters.feed_notices import FeedNotices
@@ -20,12 +21,10 @@ from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.server import public_port
-from gateway.adapters.http.xml_processes import xml_renderer
+from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.adapters.keys import MongoKeys
 from gateway.adapters.quotas import MongoQuotas
-from gateway.adapters.rpc import RpcLookups, RpcSuggestions
-from gateway.adapters.rpc_events import RpcEvents
-from gateway.adapters.rpc_webhooks import RpcWebhooks
+from gateway.adapters.rpc import RpcServices
 from gateway.settings import Settings
 
 
@@ -47,8 +46,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     consuming = await stack.enter_async_context(
         supervised(amqp_url, name="gateway-replies", random=random)
     )
-    rpc = await stack.enter_async_context(
-        rpc_client(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
+    services = RpcServices(
+        await stack.enter_async_context(
+            rpc_client(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
+        )
     )
     notices = FeedNotices()
     await consuming.add(
@@ -56,7 +57,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             consuming, FEED_EXCHANGE, receive=notices.receive, missed=notices.wake_all
         )
     )
-    renderer = await stack.enter_async_context(xml_renderer(workers=settings.xml_processes))
+    processes = await stack.enter_async_context(workers(settings.xml_processes))
 
     health.add("broker_requests", publishing.health, required=Required.FIRST)
     health.add("broker_replies", consuming.health, required=Required.FIRST)
@@ -67,14 +68,14 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     quotas = MongoQuotas(access, instance=new_id())
     await stack.enter_async_context(beside(quotas.run()))
     dependencies = Dependencies(
-        lookups=RpcLookups(rpc),
-        suggestions=RpcSuggestions(rpc),
-        webhooks=RpcWebhooks(rpc),
-        events=RpcEvents(rpc),
+        lookups=services,
+        suggestions=services,
+        webhooks=services,
+        events=services,
         signals=notices,
         quotas=quotas,
         keys=CachedApiKeys(keys, clock=time.monotonic),
-        renderer=renderer,
+        renderer=XmlRenderer(processes),
         clock=time.monotonic,
         new_id=new_id,
         new_call_id=uuid4,

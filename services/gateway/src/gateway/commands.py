@@ -11,13 +11,13 @@ from common.contracts.failures import Unavailable
 from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
+from gateway.adapters.http.routes import utc_now
 from gateway.adapters.keys import MongoKeys
 from gateway.adapters.quotas import MongoQuotas
 from gateway.app import build
-from gateway.domain.keys import ApiKey, PresentedKey, Scope, write_key
+from gateway.domain.keys import ApiKey, PresentedKey, Scope, hash_of, write_key
 from gateway.domain.rates import Rate, parse_rate
 from gateway.settings import KeySettings, Settings
-from gateway.usecases.keys import IssueKey, RevokeKey
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -94,7 +94,7 @@ def _moment(text: str) -> datetime:
     except ValueError:
         raise argparse.ArgumentTypeError("must be a date or a time as in RFC 3339") from None
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    if moment <= _now():
+    if moment <= utc_now():
         raise argparse.ArgumentTypeError("must be in the future")
     return moment.astimezone(UTC)
 
@@ -116,18 +116,24 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
             case "keys", "list":
                 sys.stdout.writelines(_line(key) for key in await keys.all())
             case _:
-                if not await RevokeKey(keys, _now)(chosen.id):
+                if not await keys.revoke(chosen.id, at=utc_now()):
                     return f"there is no key {chosen.id}"
     return None
 
 
 async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
-    key = await IssueKey(keys, _new_key, _now)(
-        owner=chosen.owner,
-        name=chosen.name,
-        scopes=chosen.scope,
-        rate=chosen.rate,
-        expires_at=chosen.expires,
+    key = PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
+    await keys.add(
+        ApiKey(
+            id=key.id,
+            secret_hash=hash_of(key.secret),
+            name=chosen.name,
+            owner=chosen.owner,
+            scopes=frozenset(chosen.scope),
+            created_at=utc_now(),
+            expires_at=chosen.expires,
+            rate=chosen.rate,
+        )
     )
     # Only the key goes to standard output, for scripts.
     sys.stdout.write(write_key(key) + "\n")
@@ -148,13 +154,5 @@ def _state(key: ApiKey) -> str:
     if key.revoked_at is not None:
         return f"revoked {key.revoked_at:{_TIME}}"
     if key.expires_at is not None:
-        return f"{'expires' if key.is_valid(_now()) else 'expired'} {key.expires_at:{_TIME}}"
+        return f"{'expires' if key.is_valid(utc_now()) else 'expired'} {key.expires_at:{_TIME}}"
     return "active"
-
-
-def _new_key() -> PresentedKey:
-    return PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

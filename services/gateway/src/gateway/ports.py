@@ -1,8 +1,6 @@
 """Ports of the gateway."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
@@ -76,19 +74,6 @@ class ApiKeys(Protocol):
 
         Raises ServiceUnavailable within 2 s when the key cannot be read.
         """
-
-
-class KeyStore(ApiKeys, Protocol):
-    """Storage of keys, for the commands that manage them."""
-
-    async def add(self, key: ApiKey) -> None:
-        """Stores a new key."""
-
-    async def all(self) -> Sequence[ApiKey]:
-        """All keys, newest first."""
-
-    async def revoke(self, key_id: str, *, at: datetime) -> bool:
-        """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
 
 
 class Lease(NamedTuple):

@@ -16,7 +16,7 @@ FIND_TIMEOUT = 1.5
 
 
 class MongoKeys:
-    """A `KeyStore`."""
+    """`ApiKeys`, and what the commands need."""
 
     def __init__(self, database: Database) -> None:
         self._keys = database["api_keys"]
@@ -42,11 +42,13 @@ class MongoKeys:
             await self._keys.insert_one(_written(key))
 
     async def all(self) -> Sequence[ApiKey]:
+        """All keys, newest first."""
         with translated_errors():
             found = self._keys.find().sort([("created_at", -1), ("_id", 1)])
             return [_read(document) async for document in found]
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
+        """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
         with translated_errors():
             await self._keys.update_one(
                 {"_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": at}}

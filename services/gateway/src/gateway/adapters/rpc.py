@@ -1,82 +1,87 @@
-"""Lookups and suggestions over the broker."""
+"""Requests to the other services over the broker."""
 
-from collections.abc import Awaitable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from common.contracts.company import Country
+from common.contracts.contract import Contract
+from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
-from common.contracts.topology import lookup_queue, search_queue, suggest_queue
+from common.contracts.topology import (
+    EVENT_QUEUE,
+    FEED_QUEUE,
+    WEBHOOKS_QUEUE,
+    lookup_queue,
+    search_queue,
+    suggest_queue,
+)
+from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
-from gateway.domain.problems import LookupTimeout, Problem, problem_of
+from gateway.domain.problems import LookupTimeout, Problem, ServiceUnavailable, problem_of
 from gateway.domain.search import SEARCHED
 
-R = TypeVar("R")
+R = TypeVar("R", bound=Contract)
 
 #: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
 TIMEOUT = 1.8
 
-
-def _routes() -> dict[tuple[Country, bool], Route]:
-    """Routes by country and by whether the request is a search."""
-    reads = {(country, False): Route(lookup_queue(country)) for country in Country}
-    # Searches vary in duration: small batches keep one from delaying others.
-    searches = {
-        (country, True): Route(search_queue(country), in_flight=4, max_batch_size=4)
-        for country in Country
-    }
-    return reads | searches
-
-
+READS = {country: Route(lookup_queue(country)) for country in Country}
+#: Searches vary in duration: small batches keep one from delaying others.
+_SEARCHES = {
+    country: Route(search_queue(country), in_flight=4, max_batch_size=4) for country in Country
+}
 #: Small batches, too: in a large one the first request would wait for the last.
 _SUGGESTIONS = {
     country: Route(suggest_queue(country), in_flight=4, max_batch_size=4) for country in Country
 }
+#: Pages are large, so a message carries few of them.
+_PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
+_EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
+#: One request per message: one that resolves a slow name delays no other.
+_WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
 
 
 @dataclass(frozen=True, slots=True)
-class RpcLookups:
-    """`Lookups` over RPC to the lookup service."""
+class RpcServices:
+    """`Lookups`, `Suggestions`, `Events` and `Webhooks` over RPC."""
 
     client: RpcClient
-    timeout: float = TIMEOUT
-    routes: dict[tuple[Country, bool], Route] = field(default_factory=_routes)
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         is_search = request.questions[0].type in SEARCHED
-        call = self.client.call(
-            self.routes[request.country, is_search],
-            request,
-            LookupReply,
-            timeout=self.timeout,
-            request_id=request_id,
-        )
-        return await answered(call)
-
-
-@dataclass(frozen=True, slots=True)
-class RpcSuggestions:
-    """`Suggestions` over RPC to the lookup service."""
-
-    client: RpcClient
-    timeout: float = TIMEOUT
+        route = (_SEARCHES if is_search else READS)[request.country]
+        return await self._call(route, request, LookupReply, request_id)
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        call = self.client.call(
-            _SUGGESTIONS[request.country],
-            request,
-            SuggestReply,
-            timeout=self.timeout,
-            request_id=request_id,
+        return await self._call(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        return await self._call(_PAGES, request, FeedPage, request_id)
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        return await self._call(_EVENTS, request, EventReply, request_id)
+
+    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        # Without a reply the operation may have been carried out: no timeout of a lookup.
+        return await self._call(
+            _WEBHOOKS, request, WebhookReply, request_id, deadline=ServiceUnavailable
         )
-        return await answered(call)
 
-
-async def answered(call: Awaitable[R], *, deadline: type[Problem] = LookupTimeout) -> R:
-    """The reply; raises the client's problem, `deadline` if there was no reply in time."""
-    try:
-        return await call
-    except RpcFailed as failed:
-        raise problem_of(failed.failure, deadline=deadline) from None
+    async def _call(
+        self,
+        route: Route,
+        request: Contract,
+        reply: type[R],
+        request_id: str,
+        *,
+        deadline: type[Problem] = LookupTimeout,
+    ) -> R:
+        """The reply; raises the client's problem, `deadline` if there was no reply in time."""
+        try:
+            return await self.client.call(
+                route, request, reply, timeout=TIMEOUT, request_id=request_id
+            )
+        except RpcFailed as failed:
+            raise problem_of(failed.failure, deadline=deadline) from None

@@ -9,7 +9,6 @@ from gateway.domain.reading import Parameters, Reading
 
 STATUS, TYPE, SINCE, UNTIL, LIMIT, AFTER = "status", "type", "since", "until", "limit", "after"
 
-_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
@@ -21,7 +20,7 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
         types=reading.types(),
         since=reading.moment(SINCE),
         until=reading.moment(UNTIL),
-        limit=reading.limit(),
+        limit=reading.number(LIMIT, 1, MAX_LISTED, LISTED),
         after=reading.cursor(),
     )
     if reading.faults:
@@ -57,15 +56,6 @@ class _DeliveriesReading(Reading):
             pass
         self.invalid(name, "must be a time as in RFC 3339, such as 2026-03-02T05:00:00Z")
         return None
-
-    def limit(self) -> int:
-        value = self.single(LIMIT)
-        if value is None:
-            return LISTED
-        if _LIMIT.fullmatch(value) and int(value) <= MAX_LISTED:
-            return int(value)
-        self.invalid(LIMIT, f"must be a whole number from 1 to {MAX_LISTED}")
-        return LISTED
 
     def cursor(self) -> str | None:
         value = self.single(AFTER)

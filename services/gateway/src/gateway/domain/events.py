@@ -26,7 +26,6 @@ MAX_COMPANIES = 100
 
 #: A position in hexadecimal: cursors sort as text.
 _CURSOR = re.compile(r"[0-9a-f]{12}")
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
 
 
 class EventsQuery(NamedTuple):
@@ -86,15 +85,6 @@ class _EventsReading(Reading):
         return FeedFilter(
             types=self._types(), countries=self._countries(), companies=self._companies()
         )
-
-    def number(self, name: str, least: int, most: int, default: int) -> int:
-        value = self.single(name)
-        if value is None:
-            return default
-        if _NUMBER.fullmatch(value) and least <= int(value) <= most:
-            return int(value)
-        self.invalid(name, f"must be a whole number from {least} to {most}")
-        return default
 
     def _types(self) -> tuple[EventType, ...]:
         chosen: dict[EventType, None] = {}

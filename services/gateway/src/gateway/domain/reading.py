@@ -3,6 +3,7 @@
 All errors are collected before any is reported, so that a client can fix them together.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,6 +24,8 @@ Parameters = Mapping[str, Sequence[str]]
 COUNTRY = "country"
 
 _COUNTRIES = {country.value: country for country in Country}
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
 
 #: Matches the surrogates left by decoding bytes that are not UTF-8.
 _UNDECODABLE = "\ufffd"
@@ -83,6 +86,16 @@ class Reading:
         else:
             return values[0]
         return None
+
+    def number(self, name: str, least: int, most: int, default: int) -> int:
+        """The whole number of a parameter; the default when it is absent or invalid."""
+        value = self.single(name)
+        if value is None:
+            return default
+        if _NUMBER.fullmatch(value) and least <= int(value) <= most:
+            return int(value)
+        self.invalid(name, f"must be a whole number from {least} to {most}")
+        return default
 
     def invalid(self, parameter: str, message: str) -> None:
         self.fault(Rank.INVALID_VALUE, parameter, message)

@@ -1,7 +1,5 @@
 """Parsing of a suggestion's query string."""
 
-import re
-
 from common.contracts.lookup import MAX_SUGGESTIONS, SuggestRequest
 from gateway.domain.query import TERM
 from gateway.domain.reading import Parameters, Rank, Reading
@@ -10,8 +8,6 @@ from gateway.domain.search import NAME_LENGTH
 LIMIT = "limit"
 DEFAULT_LIMIT = 10
 
-_LIMIT = re.compile(r"[1-9][0-9]{0,2}")
-
 
 def parse_suggestion(parameters: Parameters) -> SuggestRequest:
     """Parse the text typed and the maximum number of suggestions.
@@ -19,7 +15,8 @@ def parse_suggestion(parameters: Parameters) -> SuggestRequest:
     Raises MissingParameter or InvalidParameter.
     """
     reading = _SuggestReading(parameters)
-    country, text, limit = reading.country(), reading.text(), reading.limit()
+    country, text = reading.country(), reading.text()
+    limit = reading.number(LIMIT, 1, MAX_SUGGESTIONS, DEFAULT_LIMIT)
     if reading.faults or country is None or text is None:
         raise reading.problem()
     return SuggestRequest(country=country, text=text, limit=limit)
@@ -35,12 +32,3 @@ class _SuggestReading(Reading):
         if text and not shortest <= len(text) <= longest:
             self.invalid(TERM, f"must be {shortest} to {longest} characters")
         return text
-
-    def limit(self) -> int:
-        value = self.single(LIMIT)
-        if value is None:
-            return DEFAULT_LIMIT
-        if _LIMIT.fullmatch(value) and int(value) <= MAX_SUGGESTIONS:
-            return int(value)
-        self.invalid(LIMIT, f"must be a number from 1 to {MAX_SUGGESTIONS}")
-        return DEFAULT_LIMIT

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import orjson
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply
 from gateway.adapters.http.bodies import JSON, json_body
@@ -24,9 +25,7 @@ CACHE_CONTROL = "no-store"
 Charge = Callable[[ApiKey, int], Awaitable[Quota]]
 
 
-def batch_handler(
-    look_up_all: LookUpAll, charge: Charge
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
     """The handler of batches; the request itself was counted as the first of its lookups."""
 
     async def look_up(request: web.Request) -> web.Response:

@@ -6,6 +6,7 @@ from aiohttp import hdrs, web
 
 from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
+from gateway.domain.problems import Unauthorized
 
 #: The usual spelling; aiohttp's constant is "Etag".
 ETAG = "ETag"
@@ -22,6 +23,13 @@ class RequestContext:
     key: ApiKey | None = None
     #: The requested search, once the query is read.
     search_type: str = "none"
+
+    @property
+    def required_key(self) -> ApiKey:
+        """The key, of a route that needs one."""
+        if self.key is None:
+            raise Unauthorized("an API key is needed")
+        return self.key
 
 
 REQUEST_CONTEXT = web.RequestKey("request_context", RequestContext)

@@ -1,8 +1,7 @@
 """CORS for lookups (WHATWG Fetch, section 3.3)."""
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 ALLOWED_METHODS = "GET, HEAD, OPTIONS"
 
@@ -24,7 +23,7 @@ def cors_headers(origin: str) -> dict[str, str]:
     return headers if origin == "*" else {**headers, hdrs.VARY: hdrs.ORIGIN}
 
 
-def options_handler(origin: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+def options_handler(origin: str) -> Handler:
     """Handler of OPTIONS, including a browser's preflight."""
     headers: dict[str, str] = {hdrs.ALLOW: ALLOWED_METHODS}
     if origin:

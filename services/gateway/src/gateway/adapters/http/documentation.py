@@ -1,7 +1,7 @@
 """The OpenAPI document, and the page that shows it with Swagger UI; each compressed once."""
 
 import gzip
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -13,11 +13,10 @@ from typing import Any
 import orjson
 import yaml
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from gateway.adapters.http.context import ETAG, if_none_match
 from gateway.domain.conditional import accepts_gzip, etag_matches
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
 CONTENT_SECURITY_POLICY = (

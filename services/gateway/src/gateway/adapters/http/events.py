@@ -1,16 +1,15 @@
 """The event feed over HTTP: pages, single events, and a stream of server-sent events."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from common.contracts.feed import EventRequest, FeedEvent, FeedPage
 from gateway.adapters.http.bodies import JSON
-from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
+from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.domain.events import LAST_EVENT_ID, parse_events, parse_stream, write_cursor
-from gateway.domain.keys import ApiKey
-from gateway.domain.problems import Unauthorized
 from gateway.ports import Events
 from gateway.usecases.events import ReadEvents
 
@@ -27,15 +26,13 @@ CACHE_CONTROL = "no-store"
 _HELLO = b"retry: 1000\n\n"
 _HEARTBEAT = b": heartbeat\n\n"
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
 
 def events_handler(read: ReadEvents) -> Handler:
     """The handler of pages."""
 
     async def events(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        key = _key(context)
+        key = context.required_key
         query = parse_events(parameters_of(request), owner=key.owner)
         page = await read.page(
             query.request,
@@ -54,7 +51,7 @@ def event_handler(events: Events) -> Handler:
 
     async def event(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        asked = EventRequest(owner=_key(context).owner, id=request.match_info["id"])
+        asked = EventRequest(owner=context.required_key.owner, id=request.match_info["id"])
         reply = await events.event(asked, request_id=context.request_id)
         return web.Response(body=reply.body, headers=_headers(JSON))
 
@@ -66,7 +63,7 @@ def stream_handler(read: ReadEvents) -> Handler:
 
     async def stream(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]
-        key = _key(context)
+        key = context.required_key
         asked = parse_stream(
             parameters_of(request),
             last_event_id=request.headers.get(LAST_EVENT_ID),
@@ -93,12 +90,6 @@ class ServerSentEvents(web.StreamResponse):
             async for page in pages:
                 await self.write(b"".join(map(_frame, page)) or _HEARTBEAT)
         await super().write_eof(data)
-
-
-def _key(context: RequestContext) -> ApiKey:
-    if context.key is None:
-        raise Unauthorized("an API key is needed")
-    return context.key
 
 
 def _headers(content_type: str) -> dict[str, str]:

@@ -1,8 +1,7 @@
 """Lookups over HTTP: one company as JSON or XML."""
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import SearchType
 from gateway.adapters.http.context import ETAG, REQUEST_CONTEXT, if_none_match, parameters_of
@@ -18,7 +17,7 @@ MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; cha
 
 def lookup_handler(
     lookups: Lookups, renderer: Renderer, typed: SearchType | None = None
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+) -> Handler:
     """The handler of `/api`, or of the endpoint of one search type."""
 
     async def look_up(request: web.Request) -> web.Response:

@@ -10,7 +10,6 @@ from gateway.adapters.http.bodies import JSON
 from gateway.adapters.http.context import REQUEST_CONTEXT
 from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
-from gateway.domain.problems import Unauthorized
 
 ME_PATH = "/api/me"
 
@@ -18,10 +17,8 @@ ME_PATH = "/api/me"
 async def show_key(request: web.Request) -> web.Response:
     """Handles `GET /api/me`; the request counts like any other."""
     context = request[REQUEST_CONTEXT]
-    if context.key is None:
-        raise Unauthorized("an API key is needed")
     return web.Response(
-        body=orjson.dumps(_document(context.key, context.quota)),
+        body=orjson.dumps(_document(context.required_key, context.quota)),
         headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: "no-store"},
     )
 

@@ -1,12 +1,13 @@
 """Request middleware: authentication, problems, headers, metrics and one log line per request."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
 import structlog
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from common.runtime import tracing
 from gateway.adapters.http.auth import Access, Authenticator
@@ -19,8 +20,6 @@ from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
 from gateway.domain.query import Format, wanted_format
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.
 _SANE_ID = re.compile(r"[!-~]{1,128}")

@@ -1,12 +1,13 @@
 """Public routes, their access rules, and the application that serves them."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from uuid import UUID
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.lookup import SearchType
@@ -53,8 +54,6 @@ LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
     **{f"/api/{kind.value}": kind for kind in SearchType},
 }
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def utc_now() -> datetime:

@@ -1,9 +1,10 @@
 """The networks that deliveries come from, for receivers with a firewall."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 import orjson
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from gateway.adapters.http.bodies import JSON
 from gateway.adapters.http.webhooks import PUBLIC
@@ -14,7 +15,7 @@ SOURCES_PATH = "/api/webhook-sources"
 
 def sources_handler(
     networks: Sequence[Network],
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+) -> Handler:
     """The handler of the list, which only changes with the settings."""
     body = orjson.dumps({"addresses": [str(network) for network in networks]})
 

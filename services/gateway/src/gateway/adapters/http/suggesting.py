@@ -1,8 +1,7 @@
 """Suggestions while a name is typed."""
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.adapters.http.lookup import CACHE_CONTROL, MEDIA_TYPE
@@ -13,7 +12,7 @@ from gateway.ports import Suggestions
 SUGGEST_PATH = "/api/suggest"
 
 
-def suggest_handler(suggestions: Suggestions) -> Callable[[web.Request], Awaitable[web.Response]]:
+def suggest_handler(suggestions: Suggestions) -> Handler:
     """The handler of suggestions; a client may reuse a list for a minute."""
 
     async def suggest(request: web.Request) -> web.Response:

@@ -1,10 +1,11 @@
 """Webhooks over HTTP: each method and path is one operation of the registry."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
 from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
 from gateway.adapters.http.bodies import JSON, json_body
@@ -65,7 +66,7 @@ ENDPOINTS = (
 
 def webhook_handler(
     webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+) -> Handler:
     """The handler of one method and path."""
 
     async def handle(request: web.Request) -> web.Response:
