@@ -15,13 +15,15 @@ import pytest
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
-from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
+from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
+from common.messaging.errors import BrokerUnavailable
+from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient, rpc_client
 from common.messaging.rpc_routes import Route
-from common.messaging.rpc_server import RpcServer, serving
+from common.messaging.rpc_server import RpcServer
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.system import System
 from tests.conftest import DatabaseNames
@@ -92,7 +94,7 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
             rpc_client(asking, replies, queues=(ROUTE.queue,), new_id=lambda: uuid.uuid4().hex)
         )
         server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(serving(serve, server, drain_timeout=SOON))
+        await stack.enter_async_context(attached(serve, server, drain_timeout=SOON))
         for link in (asking, replies, serve, publishing):
             await link.until_ready(SOON)
         yield Clients(client, asking, publisher, publishing)
@@ -139,7 +141,7 @@ async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_re
             supervised(own_amqp_url, name="lookup", random=Random(1))
         )
         server = RpcServer(link, ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(serving(link, server, drain_timeout=SOON))
+        await stack.enter_async_context(attached(link, server, drain_timeout=SOON))
         gateway = await asyncio.to_thread(system.start, "gateway")
         await asyncio.to_thread(gateway.wait_until_ready)
 

@@ -11,6 +11,7 @@ import pytest
 
 from common.contracts.webhooks import WebhookId
 from common.mongo import connected, database
+from dispatcher.adapters.batcher import running
 from dispatcher.adapters.store import Dependencies, StoredRows
 from dispatcher.ports import OverdueRows, Rows
 from tests.builders.deliveries import (
@@ -283,5 +284,5 @@ class TestStoredRows(Promises):
             recorder = Recorder(webhooks, Webhooks(webhooks, secret_keys()), times)
             around = Dependencies(time.now, lambda: f"claim-{next(ids)}", Random(1))
             rows = StoredRows(deliveries, recorder, around)
-            async with rows.running():
+            async with running(*rows.batchers):
                 yield Store(rows, deliveries, time)

@@ -30,8 +30,7 @@ from webhook_registry.domain.bodies import (
 from webhook_registry.domain.changes import stopped_by_operator
 from webhook_registry.domain.destination import MAX_URL_LENGTH
 from webhook_registry.domain.subscription import MAX_COMPANIES, PATTERNS
-from webhook_registry.ports import Retried
-from webhook_store.delivery_models import Listed
+from webhook_store.delivery_models import Listed, NotRepeated
 
 NEW_WEBHOOK = example("NewWebhook")
 [ATTEMPT] = example("AttemptList")["deliveries"]
@@ -163,12 +162,12 @@ async def _show_delivery(service: Service) -> ClientResponse:
 
 
 async def _retry_pending(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.retried = Retried.PENDING
+    service.registrar.world.deliveries.not_repeated = NotRepeated.PENDING
     return await _of_new("POST", RETRY)(service)
 
 
 async def _retry_unknown(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.retried = Retried.NOT_FOUND
+    service.registrar.world.deliveries.not_repeated = NotRepeated.NOT_FOUND
     return await _of_new("POST", RETRY)(service)
 
 

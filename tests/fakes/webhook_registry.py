@@ -22,13 +22,12 @@ from common.contracts.webhooks import (
     WebhookRequest,
 )
 from tests.builders.webhooks import NOON, a_request
-from webhook_registry.adapters.examples import example_events
+from webhook_registry.adapters.events import example_events
 from webhook_registry.domain.bodies import Window
 from webhook_registry.domain.refusals import Rejected
-from webhook_registry.ports import Retried
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.addresses import Address, Network
-from webhook_store.delivery_models import Listed, ListPosition
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -140,7 +139,7 @@ class FakeDeliveries:
 
     page: Listed = field(default_factory=Listed)
     found: Delivery | None = None
-    retried: Retried = Retried.ACCEPTED
+    not_repeated: NotRepeated | None = None
     recovered: int = 0
     asked: list[object] = field(default_factory=list)
 
@@ -156,9 +155,9 @@ class FakeDeliveries:
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
-    ) -> Retried:
+    ) -> NotRepeated | None:
         self.asked.append((webhook.id, delivery_id, call_id, at))
-        return self.retried
+        return self.not_repeated
 
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
         self.asked.append((webhook.id, window, call_id))

@@ -15,9 +15,11 @@ import structlog.testing
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
 from common.contracts.traces import TraceContext
-from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
-from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, consuming
+from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer
 from common.messaging.delivery_topology import delivery_topology
+from common.messaging.errors import BrokerUnavailable
+from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 from common.runtime import tracing
@@ -130,7 +132,7 @@ async def waiting(own: Broker, queue: str, count: int) -> None:
 
 async def test_a_message_is_acked_when_processed(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         assert await worker.next() == b"event"
@@ -140,7 +142,7 @@ async def test_a_message_is_acked_when_processed(own: Broker) -> None:
 async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own: Broker) -> None:
     worker = Worker()
     trace = TraceContext(f"00-{1:032x}-{2:016x}-01", "a=1")
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         for current in (trace, None):
             tracing.CURRENT.set(current)
             await own.publisher.publish(b"event", routing_key="work")
@@ -151,7 +153,7 @@ async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own:
 
 async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker) -> None:
     worker = Worker(away=True)
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
         async with asyncio.timeout(SOON):
             await worker.tried_often.wait()
@@ -163,7 +165,7 @@ async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker
 
 async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> None:
     worker = Worker(away=True)
-    async with consuming(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         await worker.tried_again.wait()
@@ -173,7 +175,7 @@ async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> Non
 
 async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -184,7 +186,7 @@ async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: B
 
 async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"poison", routing_key="work")
         await waiting(own, "work.dead", 1)
         await own.publisher.publish(b"event", routing_key="work")
@@ -195,7 +197,7 @@ async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None
 
 async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -211,7 +213,7 @@ async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker)
         own.link, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
     )
     with structlog.testing.capture_logs() as logs:
-        async with consuming(own.link, consumer, drain_timeout=SOON):
+        async with attached(own.link, consumer, drain_timeout=SOON):
             await own.link.until_ready(SOON)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
             for number in range(1, 25):
@@ -229,7 +231,7 @@ async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker)
 
 async def test_a_message_in_flight_when_the_connection_closes_is_redelivered(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         own.link.lost("the test says so")
@@ -241,7 +243,7 @@ async def test_a_message_in_flight_when_the_connection_closes_is_redelivered(own
 
 async def test_processing_survives_its_connection(own: Broker) -> None:
     worker = Worker()
-    async with consuming(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         worker.started.clear()

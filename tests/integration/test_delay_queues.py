@@ -22,12 +22,14 @@ from common.contracts.topology import (
     delay_queue,
 )
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.consumer import Consumer, consuming
+from common.messaging.consumer import Consumer
 from common.messaging.dead_letters import dead_letters
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
+from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Queue
+from dispatcher.adapters.batcher import running
 from dispatcher.adapters.delay_queues import DelayQueues
 from tests.builders.deliveries import a_task
 from tests.delivery.waiting import SOON, eventually
@@ -81,7 +83,7 @@ class Broker:
             prefetch=10,
             random=Random(2),
         )
-        await self.stack.enter_async_context(consuming(self.link, consumer, drain_timeout=SOON))
+        await self.stack.enter_async_context(attached(self.link, consumer, drain_timeout=SOON))
         return inbox
 
 
@@ -101,7 +103,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         await link.add(depths)
         await link.until_ready(SOON)
         delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
-        await stack.enter_async_context(delivery_queue.running())
+        await stack.enter_async_context(running(*delivery_queue.batchers))
         yield Broker(amqp_url, delivery_queue, publisher, depths, link, stack)
 
 

@@ -48,6 +48,7 @@ from webhook_store.delivery_models import (
     Claimed,
     EventBody,
     NewDelivery,
+    NotRepeated,
     StoredEvent,
 )
 from webhook_store.events import Events
@@ -56,7 +57,7 @@ from webhook_store.indexes import make_indexes
 from webhook_store.notices import Notices
 from webhook_store.recording import Recorder
 from webhook_store.recoveries import Recoveries, Recovery
-from webhook_store.redelivery import NotRepeated, Redelivery
+from webhook_store.redelivery import Redelivery
 from webhook_store.registrations import Registrations
 from webhook_store.webhooks import Webhooks
 

@@ -23,10 +23,11 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.contracts.topology import lookup_queue
 from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.in_flight import attached
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient, rpc_client
 from common.messaging.rpc_routes import Route
-from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer, serving
+from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
 from common.runtime import tracing
 from local_stack.management import Management
 from tests.delivery.waiting import SOON
@@ -189,7 +190,7 @@ async def a_server(
             report=handler.report,
             together=together,
         )
-        async with serving(link, server, drain_timeout=SOON):
+        async with attached(link, server, drain_timeout=SOON):
             yield link
 
 

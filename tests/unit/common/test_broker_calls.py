@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiormq.exceptions import ConnectionClosed
 
-from common.messaging.connection import BrokerUnavailable, broker_calls
+from common.messaging.errors import BrokerUnavailable, broker_calls
 
 
 async def lost(begun: asyncio.Event) -> None:

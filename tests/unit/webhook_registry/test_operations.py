@@ -27,9 +27,8 @@ from tests.builders.webhooks import (
 )
 from tests.fakes.webhook_registry import World
 from webhook_registry.domain.event_types import event_types
-from webhook_registry.ports import Retried
 from webhook_registry.usecases.manage import MAX_LISTED_AGE
-from webhook_store.delivery_models import Listed, ListPosition
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
 from webhook_store.models import delivery_id
 
 DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
@@ -569,16 +568,16 @@ async def test_an_invalid_test_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "retried, code",
+    "reason, code",
     [
-        (Retried.NOT_FOUND, FailureCode.DELIVERY_NOT_FOUND),
-        (Retried.PENDING, FailureCode.DELIVERY_PENDING),
+        (NotRepeated.NOT_FOUND, FailureCode.DELIVERY_NOT_FOUND),
+        (NotRepeated.PENDING, FailureCode.DELIVERY_PENDING),
     ],
 )
-async def test_a_refused_retry_gives_the_reason(retried: Retried, code: FailureCode) -> None:
+async def test_a_refused_retry_gives_the_reason(reason: NotRepeated, code: FailureCode) -> None:
     world = World()
     webhook_id = (await create(world))["id"]
-    world.deliveries.retried = retried
+    world.deliveries.not_repeated = reason
 
     failure = await world.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey
@@ -29,6 +29,15 @@ class CancelReason(StrEnum):
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_DELETED = "webhook_deleted"
     COMPANY_REMOVED = "company_removed"
+
+
+class NotRepeated(Enum):
+    """Reason to refuse another attempt."""
+
+    #: The delivery does not exist, or its event was purged.
+    NOT_FOUND = auto()
+    #: An attempt is being made.
+    PENDING = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
 from uuid import UUID
 
 from pymongo import DESCENDING
@@ -20,21 +19,19 @@ from webhook_store.delivery_documents import (
     first_attempt,
     listed_cancelled,
 )
-from webhook_store.delivery_models import GRACE, CancelReason, DeliveryState, Listed, ListPosition
+from webhook_store.delivery_models import (
+    GRACE,
+    CancelReason,
+    DeliveryState,
+    Listed,
+    ListPosition,
+    NotRepeated,
+)
 
 _CANCELLED = DeliveryState.CANCELLED.value
 
 #: Fields of an ended row.
 ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
-
-
-class NotRepeated(Enum):
-    """Reason to refuse another attempt."""
-
-    #: The delivery does not exist, or its event was purged.
-    NOT_FOUND = auto()
-    #: An attempt is being made.
-    PENDING = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from common.mongo import Client, DatabaseClock, connected, database, database_cl
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Check, Health, Required
 from common.runtime.tasks import beside
+from dispatcher.adapters.batcher import running
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
@@ -141,7 +142,7 @@ async def _store(
         check=ping(mongo),
     )
     for part in (store.matches, store.webhooks, store.events, store.receipts, store.rows):
-        await stack.enter_async_context(part.running())
+        await stack.enter_async_context(running(*part.batchers))
     return store
 
 
@@ -173,7 +174,7 @@ async def _broker(
     await publishing.add(publisher)
     await publishing.add(depths)
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
-    await stack.enter_async_context(delivery_queue.running())
+    await stack.enter_async_context(running(*delivery_queue.batchers))
     rpc = await stack.enter_async_context(
         rpc_client(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,), new_id=_new_id)
     )

@@ -3,6 +3,7 @@
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from random import Random
+from typing import Any
 from uuid import uuid4
 
 from common.contracts.company import Country
@@ -21,8 +22,9 @@ from common.contracts.topology import (
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.depth import QueueProbe
+from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
-from common.messaging.rpc_server import RpcServer, serving
+from common.messaging.rpc_server import RpcServer
 from common.messaging.topology import Topology
 from common.mongo import (
     Client,
@@ -35,6 +37,7 @@ from common.mongo import (
     ping,
 )
 from common.runtime.health import Health, Required
+from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
 from lookup.ingest.outbox import (
@@ -49,7 +52,6 @@ from lookup.ingest.outbox_worker import (
     BrokerQueue,
     OutboxWorker,
     StoredEvents,
-    publishing_outbox,
 )
 from lookup.ingest.owner_events import StoreOwnerEvents
 from lookup.ingest.owner_events import report as report_stored
@@ -89,14 +91,45 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     stored = StoredRegister(also_from_secondaries(register))
     lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
     for country in settings.countries:
-        await _serve(country, lookups, link, stack, settings.shutdown_grace)
-        await _serve_suggestions(country, suggestions, link, stack, settings.shutdown_grace)
+        await _serve(settings, link, stack, *_country_servers(country, link, lookups, suggestions))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(mongo, register, retention=settings.outbox_retention, now=now)
-    await _serve_feed(feed, link, stack, settings.shutdown_grace)
-    await _take_owner_events(register, link, stack, settings.shutdown_grace)
+    await _serve(settings, link, stack, *_event_servers(link, feed, register))
     await _publish_events(settings, mongo, stack, health, now)
+
+
+def _country_servers(
+    country: Country,
+    link: SupervisedConnection,
+    lookups: AnswerLookups,
+    suggestions: AnswerSuggestions,
+) -> tuple[RpcServer[Any], ...]:
+    return (
+        RpcServer(
+            link, lookup_queue(country), LookupRequest, lookups, report=report, together=True
+        ),
+        RpcServer(
+            link,
+            search_queue(country),
+            LookupRequest,
+            lookups,
+            report=report,
+            concurrency=SEARCH_CONCURRENCY,
+        ),
+        RpcServer(link, suggest_queue(country), SuggestRequest, suggestions, report=report),
+    )
+
+
+def _event_servers(
+    link: SupervisedConnection, feed: StoredFeed, register: Database
+) -> tuple[RpcServer[Any], ...]:
+    store = StoreOwnerEvents(StoredOwnerEvents(register))
+    return (
+        RpcServer(link, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads),
+        RpcServer(link, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads),
+        RpcServer(link, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
+    )
 
 
 async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
@@ -145,7 +178,7 @@ async def _publish_events(
         random=random,
         now=now,
     )
-    await stack.enter_async_context(publishing_outbox(worker))
+    await stack.enter_async_context(beside(worker.run()))
 
 
 def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
@@ -176,58 +209,14 @@ def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
 
 
 async def _serve(
-    country: Country,
-    answer: AnswerLookups,
+    settings: Settings,
     link: SupervisedConnection,
     stack: AsyncExitStack,
-    shutdown_grace: timedelta,
+    *servers: RpcServer[Any],
 ) -> None:
-    reads = RpcServer(
-        link, lookup_queue(country), LookupRequest, answer, report=report, together=True
-    )
-    searches = RpcServer(
-        link,
-        search_queue(country),
-        LookupRequest,
-        answer,
-        report=report,
-        concurrency=SEARCH_CONCURRENCY,
-    )
-    for server in (reads, searches):
-        await stack.enter_async_context(
-            serving(link, server, drain_timeout=shutdown_grace.total_seconds())
-        )
-
-
-async def _serve_suggestions(
-    country: Country,
-    answer: AnswerSuggestions,
-    link: SupervisedConnection,
-    stack: AsyncExitStack,
-    shutdown_grace: timedelta,
-) -> None:
-    server = RpcServer(link, suggest_queue(country), SuggestRequest, answer, report=report)
-    await stack.enter_async_context(
-        serving(link, server, drain_timeout=shutdown_grace.total_seconds())
-    )
-
-
-async def _serve_feed(
-    feed: StoredFeed, link: SupervisedConnection, stack: AsyncExitStack, shutdown_grace: timedelta
-) -> None:
-    pages = RpcServer(link, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads)
-    events = RpcServer(link, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads)
-    timeout = shutdown_grace.total_seconds()
-    await stack.enter_async_context(serving(link, pages, drain_timeout=timeout))
-    await stack.enter_async_context(serving(link, events, drain_timeout=timeout))
-
-
-async def _take_owner_events(
-    register: Database, link: SupervisedConnection, stack: AsyncExitStack, grace: timedelta
-) -> None:
-    store = StoreOwnerEvents(StoredOwnerEvents(register))
-    server = RpcServer(link, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored)
-    await stack.enter_async_context(serving(link, server, drain_timeout=grace.total_seconds()))
+    drain_timeout = settings.shutdown_grace.total_seconds()
+    for server in servers:
+        await stack.enter_async_context(attached(link, server, drain_timeout=drain_timeout))
 
 
 def _new_id() -> str:

@@ -10,15 +10,15 @@ from uuid import uuid4
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import WebhookRequest
 from common.messaging.connection import supervised
+from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
-from common.messaging.rpc_server import RpcServer, serving
+from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.adapters.deliveries import StoredDeliveries
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
-from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents
-from webhook_registry.adapters.examples import example_events
+from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents, example_events
 from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.adapters.resolver import system_resolver
 from webhook_registry.adapters.rpc import Operations, report
@@ -99,7 +99,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         concurrency=CONCURRENCY,
     )
     await stack.enter_async_context(
-        serving(consuming, server, drain_timeout=settings.shutdown_grace.total_seconds())
+        attached(consuming, server, drain_timeout=settings.shutdown_grace.total_seconds())
     )
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Protocol
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from common.contracts.webhooks import (
 )
 from webhook_registry.domain.bodies import Window
 from webhook_store.addresses import Address
-from webhook_store.delivery_models import Listed, ListPosition
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -88,15 +87,6 @@ class Events(Protocol):
         """
 
 
-class Retried(StrEnum):
-    """Result of a retry request."""
-
-    ACCEPTED = "accepted"
-    NOT_FOUND = "not_found"
-    #: An attempt is being made.
-    PENDING = "pending"
-
-
 class Deliveries(Protocol):
     """Deliveries of a webhook."""
 
@@ -110,7 +100,7 @@ class Deliveries(Protocol):
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
-    ) -> Retried:
+    ) -> NotRepeated | None:
         """Schedules an attempt now, a scheduled one or one more; once per call."""
 
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:

@@ -42,10 +42,14 @@ class AttemptStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class WebhookFilter(Contract):
-    """Selects events; an empty list matches all, and every list must match."""
+class _Complete(Contract):
+    """Every public field is always present, also one with a default."""
 
     model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class WebhookFilter(_Complete):
+    """Selects events; an empty list matches all, and every list must match."""
 
     countries: tuple[Country, ...] = ()
     companies: tuple[CompanyKeyText, ...] = ()
@@ -66,10 +70,8 @@ class AttemptCounts(Contract):
     failed: int = 0
 
 
-class WebhookHealth(Contract):
+class WebhookHealth(_Complete):
     """Outcomes of a webhook's recent attempts."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     last_success_at: Timestamp | None = None
     last_failure_at: Timestamp | None = None
@@ -80,11 +82,8 @@ class WebhookHealth(Contract):
     last_24h: AttemptCounts = AttemptCounts()
 
 
-class Webhook(Contract):
+class Webhook(_Complete):
     """A webhook without its secret; its JSON is public and omits the excluded fields."""
-
-    # Every public field is always present, also one with a default.
-    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
 
     id: WebhookId
     owner: str = Field(exclude=True)

@@ -7,12 +7,8 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError
 
-from common.messaging.connection import (
-    CONNECT_TIMEOUT,
-    BrokerUnavailable,
-    SupervisedConnection,
-    broker_calls,
-)
+from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Topology, declare
 
 #: Messages that wait for one receiver; beyond, the oldest is dropped.

@@ -7,20 +7,18 @@ attachment opens its channel and declares its queues and consumers anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, Protocol
 
 import aio_pika
-import aiormq.exceptions
 import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractQueue
-from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge
 
-from common.contracts.failures import Unavailable
 from common.messaging.content import ContentChannel, ContentTransport
+from common.messaging.errors import BrokerUnavailable, broker_calls, reason_of
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 
@@ -34,56 +32,10 @@ HEARTBEAT = 10
 FLOW_INTERVAL = 0.1
 QUEUES_INTERVAL = 5.0
 
-#: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
-_BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
-
 _UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
 _LOST = Counter("broker_connections_lost_total", "Connections that were lost", ["connection"])
 
 log = structlog.get_logger()
-
-
-class BrokerUnavailable(Unavailable):
-    """The broker cannot be reached, or did not take a message in time."""
-
-
-@contextmanager
-def broker_calls() -> Iterator[None]:
-    """Raise BrokerUnavailable for every error that the libraries raise when a broker call fails.
-
-    Only an unroutable message keeps its own exception, aio_pika's DeliveryError.
-    """
-    try:
-        yield
-    except (DeliveryError, BrokerUnavailable):
-        raise
-    except _BROKER_ERRORS as error:
-        _stay_cancelled(error)
-        # Clients see this message; the library's, which names hosts and queues, stays internal.
-        log.debug("broker.call_failed", reason=repr(error))
-        raise BrokerUnavailable("the broker cannot be reached") from error
-    except Exception as error:
-        # aiormq fails calls in flight with a bare Exception when it is closed without a reason.
-        if type(error) is not Exception:
-            raise
-        _stay_cancelled(error)
-        raise BrokerUnavailable("the connection was closed") from error
-
-
-def _reason(error: BrokerUnavailable) -> str:
-    """The reason for the log, with the library's own error if there is one."""
-    return str(error) if error.__cause__ is None else f"{error}: {error.__cause__!r}"
-
-
-def _stay_cancelled(error: Exception) -> None:
-    """Raises CancelledError when it caused the library's error.
-
-    aiormq replaces it when its connection is lost at the same time. A caller that retries after
-    an error would otherwise never be cancelled.
-    """
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError from error
 
 
 class Attachment(Protocol):
@@ -142,7 +94,7 @@ class SupervisedConnection:
                 with broker_calls():
                     await _attach(attachment, self._connection)
             except BrokerUnavailable as error:
-                self.lost(f"an attachment failed: {_reason(error)}")
+                self.lost(f"an attachment failed: {reason_of(error)}")
 
     def remove(self, attachment: Attachment) -> None:
         self._attachments.remove(attachment)
@@ -204,7 +156,7 @@ class SupervisedConnection:
                 log.warning("broker.lost", connection=self.name, reason=reason)
             except BrokerUnavailable as error:
                 if not said:
-                    log.warning("broker.unavailable", connection=self.name, reason=_reason(error))
+                    log.warning("broker.unavailable", connection=self.name, reason=reason_of(error))
                     said = True
             await asyncio.sleep(next(waits))
 
@@ -285,32 +237,6 @@ class SupervisedConnection:
         self._blocked = False
 
 
-class Publishing:
-    """Publishes in flight on a channel; all fail when its connection is abandoned.
-
-    A blocked connection never confirms messages sent over it, and takes seconds to close.
-    """
-
-    def __init__(self) -> None:
-        self._timeouts: set[asyncio.Timeout] = set()
-
-    @asynccontextmanager
-    async def within(self, timeout: float | None) -> AsyncIterator[None]:
-        """Runs the body for at most `timeout` seconds; raises TimeoutError after `give_up`, too."""
-        async with asyncio.timeout(timeout) as running:
-            self._timeouts.add(running)
-            try:
-                yield
-            finally:
-                self._timeouts.discard(running)
-
-    def give_up(self) -> None:
-        now = asyncio.get_running_loop().time()
-        for timeout in self._timeouts:
-            if not timeout.expired():
-                timeout.reschedule(now)
-
-
 async def _is_unblocked(connection: AbstractConnection) -> bool:
     # aiormq has no callback for it, but its `ready()` returns immediately unless it is blocked.
     transport = connection.transport
@@ -335,7 +261,7 @@ async def _close(connection: AbstractConnection) -> None:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await connection.close()
     except BrokerUnavailable as error:
-        log.debug("broker.close_failed", reason=_reason(error))
+        log.debug("broker.close_failed", reason=reason_of(error))
 
 
 @asynccontextmanager

@@ -1,8 +1,7 @@
 """Consumer of work queues: acks after processing, holds messages during an outage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from random import Random
 from typing import assert_never
@@ -14,12 +13,8 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
 from common.contracts.traces import read
-from common.messaging.connection import (
-    CONNECT_TIMEOUT,
-    BrokerUnavailable,
-    SupervisedConnection,
-    broker_calls,
-)
+from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.topology import Topology, declare
 from common.runtime import tracing
@@ -196,16 +191,3 @@ def _is_lost(message: AbstractIncomingMessage) -> bool:
         return message.channel.is_closed
     except ChannelInvalidStateError:
         return True
-
-
-@asynccontextmanager
-async def consuming(
-    link: SupervisedConnection, consumer: Consumer, *, drain_timeout: float
-) -> AsyncIterator[None]:
-    """Consumes during the body; leaving stops consuming first, then waits for running handlers."""
-    await link.add(consumer)
-    try:
-        yield
-    finally:
-        await consumer.drain(drain_timeout)
-        link.remove(consumer)

@@ -10,7 +10,8 @@ from aio_pika import DeliveryMode, Message
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aio_pika.exceptions import DeliveryError, QueueEmpty
 
-from common.messaging.connection import CONNECT_TIMEOUT, BrokerUnavailable, broker_calls
+from common.messaging.connection import CONNECT_TIMEOUT
+from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Queue, Topology, declare
 
 

@@ -5,12 +5,8 @@ from dataclasses import dataclass
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
 
-from common.messaging.connection import (
-    CONNECT_TIMEOUT,
-    BrokerUnavailable,
-    SupervisedConnection,
-    broker_calls,
-)
+from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Topology, declare
 
 

@@ -1,13 +1,15 @@
 """Handlers in flight: consuming, and draining without dropping work in progress."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
 
 import structlog
 from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 
-from common.messaging.connection import CONNECT_TIMEOUT, BrokerUnavailable, broker_calls
+from common.messaging.connection import CONNECT_TIMEOUT, Attachment, SupervisedConnection
+from common.messaging.errors import BrokerUnavailable, broker_calls
 
 log = structlog.get_logger()
 
@@ -69,3 +71,23 @@ class InFlightHandlers:
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+
+
+class Drained(Attachment, Protocol):
+    """An attachment that handles messages."""
+
+    async def drain(self, grace: float) -> None:
+        """Stops consuming, then waits at most `grace` seconds for running handlers."""
+
+
+@asynccontextmanager
+async def attached(
+    link: SupervisedConnection, consumer: Drained, *, drain_timeout: float
+) -> AsyncIterator[None]:
+    """Consumes during the body; leaving stops consuming first, then waits for running handlers."""
+    await link.add(consumer)
+    try:
+        yield
+    finally:
+        await consumer.drain(drain_timeout)
+        link.remove(consumer)

@@ -1,6 +1,8 @@
 """Publisher with confirms: a message is in its queues, or the caller gets an exception."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from aio_pika import DeliveryMode, Message
@@ -8,12 +10,8 @@ from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter
 
-from common.messaging.connection import (
-    BrokerUnavailable,
-    Publishing,
-    SupervisedConnection,
-    broker_calls,
-)
+from common.messaging.connection import SupervisedConnection
+from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Topology, declare
 from common.runtime import tracing
 
@@ -41,7 +39,7 @@ class Publisher:
         self._new_id = new_id
         self._timeout = timeout.total_seconds()
         self._channel: AbstractChannel | None = None
-        self._publishing = Publishing()
+        self._publishing = _Publishing()
         for outcome in _OUTCOMES:  # Prometheus sees no increase in a counter's first sample
             _PUBLISHED.labels(outcome)
 
@@ -86,3 +84,29 @@ class Publisher:
             _PUBLISHED.labels("broker_unavailable").inc()
             raise
         _PUBLISHED.labels("confirmed").inc()
+
+
+class _Publishing:
+    """Publishes in flight on a channel; all fail when its connection is abandoned.
+
+    A blocked connection never confirms messages sent over it, and takes seconds to close.
+    """
+
+    def __init__(self) -> None:
+        self._timeouts: set[asyncio.Timeout] = set()
+
+    @asynccontextmanager
+    async def within(self, timeout: float | None) -> AsyncIterator[None]:
+        """Runs the body for at most `timeout` seconds; raises TimeoutError after `give_up`, too."""
+        async with asyncio.timeout(timeout) as running:
+            self._timeouts.add(running)
+            try:
+                yield
+            finally:
+                self._timeouts.discard(running)
+
+    def give_up(self) -> None:
+        now = asyncio.get_running_loop().time()
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(now)

@@ -5,8 +5,8 @@ It alone turns an exception into a failure: a neutral code for the caller, the c
 
 import asyncio
 from collections import Counter as Counted
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 import structlog
@@ -221,16 +221,3 @@ def _end(spans: Sequence[tracing.Span | None], results: Sequence[Result]) -> Non
         if span is not None:
             code = result.code if isinstance(result, Failure) else None
             span.end(error=code if code in NEUTRAL else None)
-
-
-@asynccontextmanager
-async def serving(
-    link: SupervisedConnection, server: RpcServer[C], *, drain_timeout: float
-) -> AsyncIterator[None]:
-    """Serves during the body; leaving stops consuming first, then waits for running handlers."""
-    await link.add(server)
-    try:
-        yield
-    finally:
-        await server.drain(drain_timeout)
-        link.remove(server)

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from common.contracts.failures import Unavailable
 from common.runtime.tasks import beside
@@ -67,7 +67,7 @@ class Batcher(Generic[Q, A]):
 
 
 @asynccontextmanager
-async def running(*batchers: Batcher[Q, A]) -> AsyncIterator[None]:
+async def running(*batchers: Batcher[Any, Any]) -> AsyncIterator[None]:
     """Runs the batchers during the body; each processes one batch at a time.
 
     Two concurrent batches are no faster: each is half as long and costs nearly as much.

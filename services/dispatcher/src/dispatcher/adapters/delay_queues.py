@@ -1,8 +1,7 @@
 """Delivery messages over RabbitMQ: published immediately, or through a delay queue."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
@@ -10,7 +9,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.topology import DELIVERIES_QUEUE, RETRIES_QUEUE, delay_queue
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
-from dispatcher.adapters.batcher import Batcher, running
+from dispatcher.adapters.batcher import Batcher
 
 #: Maximum number of concurrent calls that are published as one batch.
 _MAX_BATCH_SIZE = 64
@@ -35,6 +34,7 @@ class DelayQueues:
         self._retries = self._batcher(RETRIES_QUEUE)
         # Retries that start to wait together also become due together.
         self._later = {delay: self._batcher(delay_queue(delay)) for delay in dict.fromkeys(delays)}
+        self.batchers = (self._first, self._retries, *self._later.values())
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
         await (self._retries if retries else self._first)(tasks)
@@ -45,11 +45,6 @@ class DelayQueues:
     async def waiting(self) -> int:
         depths = [await self._depths.ready(queue) for queue in (DELIVERIES_QUEUE, RETRIES_QUEUE)]
         return sum(depths)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._first, self._retries, *self._later.values()):
-            yield
 
     def _batcher(self, queue: str) -> Batcher[Sequence[DeliveryTask], None]:
         async def publish(asked: Sequence[Sequence[DeliveryTask]]) -> Sequence[None]:

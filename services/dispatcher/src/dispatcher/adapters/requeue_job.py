@@ -14,8 +14,8 @@ from common.contracts.topology import (
     EVENTS_QUEUE,
     RETRIES_QUEUE,
 )
-from common.messaging.connection import BrokerUnavailable
 from common.messaging.depth import QueueDepths
+from common.messaging.errors import BrokerUnavailable
 from common.runtime.health import Check
 from dispatcher.adapters.telemetry import (
     DEAD_LETTERS,

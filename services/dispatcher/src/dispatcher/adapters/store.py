@@ -1,8 +1,7 @@
-"""Adapters of the ports over the webhook store; concurrent calls are batched."""
+"""Adapters of the ports over the webhook store; `batchers`, to be run, batch concurrent calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
@@ -17,7 +16,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.runtime import tracing
 from common.runtime.backoff import delays
-from dispatcher.adapters.batcher import Batcher, running
+from dispatcher.adapters.batcher import Batcher
 from webhook_store.deliveries import Deliveries
 from webhook_store.delivery_models import (
     Claimed,
@@ -75,6 +74,7 @@ class StoredMatches:
     def __init__(self, webhooks: Webhooks) -> None:
         self._webhooks = webhooks
         self._matching = Batcher(webhooks.matching, max_batch_size=MAX_BATCH_SIZE)
+        self.batchers = (self._matching,)
 
     async def matching(self, subject: Subject) -> Sequence[Match]:
         return await self._matching(subject)
@@ -85,11 +85,6 @@ class StoredMatches:
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         return await self._webhooks.match_of(webhook_id)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._matching):
-            yield
-
 
 class StoredWebhooks:
     """`Webhooks` over MongoDB."""
@@ -98,6 +93,7 @@ class StoredWebhooks:
         self._webhooks = webhooks
         self._dependencies = dependencies
         self._sendable = Batcher(self._sendable_all, max_batch_size=MAX_BATCH_SIZE)
+        self.batchers = (self._sendable,)
 
     def sendable(self, webhook_id: WebhookId) -> Awaitable[Sendable | None]:
         return self._sendable(webhook_id)
@@ -105,11 +101,6 @@ class StoredWebhooks:
     async def _sendable_all(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
         found = await self._webhooks.sendable(set(ids), at=self._dependencies.now())
         return [found.get(webhook_id) for webhook_id in ids]
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._sendable):
-            yield
 
 
 class StoredEvents:
@@ -121,6 +112,7 @@ class StoredEvents:
         self._new = Batcher(self._store_all, max_batch_size=MAX_BATCH_SIZE)
         self._removed = Batcher(self._removed_all, max_batch_size=MAX_BATCH_SIZE)
         self._bodies = Batcher(self._bodies_all, max_batch_size=MAX_BATCH_SIZE)
+        self.batchers = (self._new, self._removed, self._bodies)
 
     async def store(self, event: StoredEvent) -> None:
         await self._new(replace(event, trace=tracing.CURRENT.get()))
@@ -151,11 +143,6 @@ class StoredEvents:
         found = await self._events.bodies(set(ids))
         return [found.get(event_id) for event_id in ids]
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._new), running(self._removed), running(self._bodies):
-            yield
-
 
 class StoredReceipts:
     """`Receipts` over MongoDB."""
@@ -165,6 +152,7 @@ class StoredReceipts:
         self._dependencies = dependencies
         self._looked_up = Batcher(self._has_all, max_batch_size=MAX_BATCH_SIZE)
         self._new = Batcher(self._add_all, max_batch_size=MAX_BATCH_SIZE)
+        self.batchers = (self._looked_up, self._new)
 
     async def has(self, event_id: str) -> bool:
         return await self._looked_up(event_id)
@@ -180,11 +168,6 @@ class StoredReceipts:
         await self._receipts.add(ids, at=self._dependencies.now())
         return [None] * len(ids)
 
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._looked_up), running(self._new):
-            yield
-
 
 class StoredRows:
     """`Rows` over MongoDB."""
@@ -196,6 +179,7 @@ class StoredRows:
         self._new = Batcher(self._insert_all, max_batch_size=MAX_CHUNKS)
         self._claims = Batcher(self._claim_all, max_batch_size=MAX_BATCH_SIZE)
         self._results = Batcher(self._record_all, max_batch_size=MAX_BATCH_SIZE)
+        self.batchers = (self._new, self._claims, self._results)
 
     async def insert(self, new: Sequence[NewDelivery]) -> None:
         await self._new(new)
@@ -230,8 +214,3 @@ class StoredRows:
 
     async def _record_all(self, results: Sequence[Result]) -> Sequence[Written]:
         return await self._recorder.record(results, at=self._dependencies.now())
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        async with running(self._new), running(self._claims), running(self._results):
-            yield

@@ -1,4 +1,4 @@
-"""Decision after an attempt (spec/decisions.md section 4)."""
+"""Decisions before and after an attempt (spec/decisions.md section 4)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,21 @@ from http import HTTPStatus
 
 from common.contracts.webhooks import DisabledReason
 from dispatcher.domain.outcome import Answered, Outcome, cause_of
+from webhook_store.delivery_models import CancelReason, Claimed
+from webhook_store.models import Sendable
+
+
+def refusal(webhook: Sendable | None, delivery: Claimed) -> CancelReason | None:
+    """The reason to cancel a claimed delivery; None when it may be attempted.
+
+    A disabled webhook receives nothing. Deliveries that waited when it was disabled belong to an
+    earlier generation: enabling does not resume them, but they can be recovered.
+    """
+    if webhook is None:
+        return CancelReason.WEBHOOK_DELETED
+    if not webhook.enabled or webhook.generation != delivery.generation:
+        return CancelReason.WEBHOOK_DISABLED
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from dispatcher.domain.outcome import Cause, Outcome, cause_of, status_of
-from dispatcher.domain.refusal import refusal
-from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
+from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide, refusal
 from dispatcher.domain.signature import signature_headers
 from dispatcher.ports import (
     AttemptReport,

@@ -3,10 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
-from typing import assert_never
 from uuid import UUID
 
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import (
     AttemptStatus,
     Delivery,
@@ -17,13 +15,12 @@ from common.contracts.webhooks import (
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.domain.bodies import Window
-from webhook_registry.ports import Retried
 from webhook_store.attempts import Attempts
-from webhook_store.delivery_models import Listed, ListPosition
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
 from webhook_store.events import Events
 from webhook_store.headers import shown_headers
 from webhook_store.recoveries import Recovery
-from webhook_store.redelivery import NotRepeated, Redelivery
+from webhook_store.redelivery import Redelivery
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +73,14 @@ class StoredDeliveries:
 
     async def retry(
         self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
-    ) -> Retried:
+    ) -> NotRepeated | None:
         result = await self.redelivery.retry(
             webhook.id, delivery_id, generation=webhook.generation, call_id=call_id, at=at
         )
-        match result:
-            case DeliveryTask():
-                await self.delivery_queue.enqueue([result])
-                return Retried.ACCEPTED
-            case NotRepeated.NOT_FOUND:
-                return Retried.NOT_FOUND
-            case NotRepeated.PENDING:
-                return Retried.PENDING
-            case _:
-                assert_never(result)
+        if isinstance(result, NotRepeated):
+            return result
+        await self.delivery_queue.enqueue([result])
+        return None
 
     async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
         return await self.recovering.ask(

@@ -1,8 +1,12 @@
-"""Publishing of test events."""
+"""Test events: an invented one of each type, and their publishing."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 
-from common.contracts.events import RegistryEvent, routing_key
+import orjson
+
+from common.contracts.events import EventType, RegistryEvent, routing_key
 from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhooks import WebhookId, encode_for
@@ -28,3 +32,16 @@ class BrokerEvents:
         except Unroutable:
             # The dispatcher declares its queue when it first starts.
             raise Unavailable("no dispatcher has ever been here to take events") from None
+
+
+def example_events() -> Mapping[EventType, RegistryEvent]:
+    """Reads the invented events."""
+    folder = files("webhook_registry") / "examples"
+    documents = {
+        kind: orjson.loads((folder / f"{kind.value}.json").read_bytes()) for kind in EventType
+    }
+    return {
+        # Without data, `data` is an empty object.
+        kind: RegistryEvent.model_validate({**document, "data": document["data"] or None})
+        for kind, document in documents.items()
+    }

@@ -22,9 +22,10 @@ from webhook_registry.domain.refusals import (
     delivery_pending,
     webhook_disabled,
 )
-from webhook_registry.ports import Deliveries, Events, Registrations, Retried
+from webhook_registry.ports import Deliveries, Events, Registrations
 from webhook_registry.usecases.idempotent import Clock, Idempotency
 from webhook_registry.usecases.manage import owned
+from webhook_store.delivery_models import NotRepeated
 from webhook_store.models import delivery_id
 
 
@@ -101,15 +102,15 @@ class RetryDelivery:
         """Returns 202 and schedules an attempt now, a scheduled one or one more."""
         webhook = await enabled(self.registrations, request)
         wanted = DeliveryId(request.delivery_id)
-        retried = await self.deliveries.retry(
+        refused = await self.deliveries.retry(
             webhook, wanted, call_id=request.call_id, at=self.now()
         )
-        match retried:
-            case Retried.ACCEPTED:
+        match refused:
+            case None:
                 return reply(ACCEPTED, AcceptedDelivery(delivery_id=wanted))
-            case Retried.PENDING:
+            case NotRepeated.PENDING:
                 raise delivery_pending()
-            case Retried.NOT_FOUND:
+            case NotRepeated.NOT_FOUND:
                 raise delivery_not_found()
 
 

@@ -8,6 +8,8 @@ from pydantic import SecretStr
 
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import Operation, WebhookReply, WebhookRequest
+from webhook_registry.domain.answers import OK, reply
+from webhook_registry.domain.event_types import event_types
 from webhook_registry.ports import (
     Deliveries,
     Events,
@@ -25,7 +27,6 @@ from webhook_registry.usecases.deliveries import (
     ShowDelivery,
 )
 from webhook_registry.usecases.destinations import Destinations
-from webhook_registry.usecases.event_types import ListEventTypes
 from webhook_registry.usecases.idempotent import Clock, Idempotency
 from webhook_registry.usecases.manage import (
     ChangeWebhook,
@@ -98,5 +99,14 @@ def operations(dependencies: Dependencies, policy: Policy) -> Mapping[Operation,
         Operation.DELIVERY: ShowDelivery(registrations, deliveries),
         Operation.RETRY: RetryDelivery(registrations, deliveries, now),
         Operation.RECOVER: RecoverDeliveries(registrations, deliveries, now),
-        Operation.EVENT_TYPES: ListEventTypes(),
+        Operation.EVENT_TYPES: _list_event_types(),
     }
+
+
+def _list_event_types() -> UseCase:
+    answer = reply(OK, event_types())  # the same for every client, so it is built once
+
+    async def listed(_request: WebhookRequest) -> WebhookReply:
+        return answer
+
+    return listed
