@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.feed import FeedNotice
 from lookup.search.hits import SearchHit
-from lookup.store.reads import CompanyRow
+from lookup.store.documents import CompanyRow
 
 
 @dataclass

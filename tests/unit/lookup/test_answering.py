@@ -13,7 +13,7 @@ from common.runtime.tasks import beside
 from lookup.query.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
-from lookup.store.reads import CompanyRow
+from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company
 from tests.fakes.lookup import FakeRegister, FakeSearches
 

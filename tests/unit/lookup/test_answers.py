@@ -5,27 +5,26 @@ from typing import Any
 
 import orjson
 
-from common.contracts.company import CompanyAnswer, Country, Include, Status
+from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include, Status
 from common.contracts.lookup import SearchType
-from lookup.query.rendering import Extras, Found, answer
+from lookup.query.rendering import Candidate, Extras, answer
+from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump, dump_all
+from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 
-def a_found_company(**fields: Any) -> Found:
-    given: dict[str, Any] = {
-        "country": Country.DK,
-        "vat": "12345674",
+def a_found_company(*, score: float = 100.0, **fields: Any) -> Candidate:
+    row: dict[str, Any] = {
         "revision": 3,
         "core": dump(a_company()),
         "owners": dump_all([an_owner()]),
         "roles": dump_all([a_held_role()]),
         "updated_at": datetime(2017, 2, 5, tzinfo=UTC),
-        "type": SearchType.VAT,
-        "score": 100.0,
         **fields,
     }
-    return Found(**given)
+    hit = SearchHit(CompanyKey(Country.DK, "12345674"), score)
+    return Candidate(SearchType.VAT, hit, CompanyRow(**row))
 
 
 def test_the_body_is_the_company_with_revision_match_and_source() -> None:

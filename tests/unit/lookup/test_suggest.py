@@ -8,8 +8,8 @@ import orjson
 from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
 from lookup.query.suggestions import AnswerSuggestions
-from lookup.search.suggesting import Suggested
-from lookup.store.reads import CompanyRow
+from lookup.search.hits import SearchHit
+from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, an_address
 
 
@@ -17,9 +17,9 @@ from tests.builders.companies import a_company, an_address
 class FakeSuggestions:
     """Returns prepared suggestions by text."""
 
-    by_text: Mapping[str, Sequence[Suggested]]
+    by_text: Mapping[str, Sequence[SearchHit]]
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
         return [one for one in self.by_text[text] if one.key.startswith(country)][:limit]
 
 
@@ -66,8 +66,8 @@ async def test_each_list_has_its_companies_in_order_and_all_lists_share_one_read
     answer = AnswerSuggestions(
         FakeSuggestions(
             {
-                "prø": [Suggested(SECOND, 95.0), Suggested(FIRST, 85.0)],
-                "prøven": [Suggested(FIRST, 100.0)],
+                "prø": [SearchHit(SECOND, 95.0), SearchHit(FIRST, 85.0)],
+                "prøven": [SearchHit(FIRST, 100.0)],
             }
         ),
         register,
@@ -86,7 +86,7 @@ async def test_each_list_has_its_companies_in_order_and_all_lists_share_one_read
 
 
 async def test_a_company_that_was_removed_a_moment_ago_is_left_out() -> None:
-    suggestions = FakeSuggestions({"p": [Suggested(GONE, 95.0), Suggested(FIRST, 95.0)]})
+    suggestions = FakeSuggestions({"p": [SearchHit(GONE, 95.0), SearchHit(FIRST, 95.0)]})
 
     [reply] = await AnswerSuggestions(suggestions, FakeCompanies(STORED))([asked("p")])
 
@@ -103,7 +103,7 @@ async def test_no_suggestion_needs_no_read() -> None:
 
 
 async def test_scores_are_written_as_lookups_write_them() -> None:
-    suggestions = FakeSuggestions({"p": [Suggested(FIRST, 100.0), Suggested(SECOND, 93.1)]})
+    suggestions = FakeSuggestions({"p": [SearchHit(FIRST, 100.0), SearchHit(SECOND, 93.1)]})
 
     [reply] = await AnswerSuggestions(suggestions, FakeCompanies(STORED))([asked("p")])
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Status
+from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.suggesting import Suggested, writings
+from lookup.search.suggesting import writings
 from tests.builders.indexed import an_indexed_company, filled
 
 
@@ -17,7 +18,7 @@ def named(index: SearchIndex, *names: str) -> SearchIndex:
     return filled(index, *(an_indexed_company(n, number=i) for i, n in enumerate(names)))
 
 
-def numbers(found: list[Suggested]) -> list[int]:
+def numbers(found: list[SearchHit]) -> list[int]:
     return [int(one.key.removeprefix("dk:")) for one in found]
 
 
@@ -210,7 +211,7 @@ def test_the_first_suggestion_is_what_a_search_for_the_name_answers(
     first = index.suggest(asked, 10)[0]
 
     assert answer
-    assert first == Suggested(answer.key, answer.score)
+    assert first == answer
 
 
 @given(st.text(alphabet="abeoæøå ", max_size=12), st.integers(0, 12))

@@ -4,7 +4,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
@@ -13,7 +13,16 @@ from common.mongo import Client, Database, connected, database, translated_error
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.app import build
-from lookup.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
+from lookup.import_commands import (
+    MISUSED,
+    SOUND,
+    UNAVAILABLE,
+    add_import,
+    moment,
+    run_import,
+    say,
+    utc_now,
+)
 from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.outbox import StoredUnconfirmedEvents
 from lookup.ingest.remove import RemoveCompany
@@ -121,7 +130,7 @@ async def _remove(client: Client, register: Database, chosen: argparse.Namespace
     key = CompanyKey(chosen.country, number)
     writer = StoredRegisterWriter(client, register)
     companies = companies_of(chosen.country)
-    remove = RemoveCompany(companies.name, writer, StoredLoadStates(register), _now)
+    remove = RemoveCompany(companies.name, writer, StoredLoadStates(register), utc_now)
     was_known = await remove(key)
     say("removed" if was_known else "it was not stored; imports will not store it")
     return SOUND
@@ -130,7 +139,7 @@ async def _remove(client: Client, register: Database, chosen: argparse.Namespace
 async def _republish(register: Database, since: datetime) -> int:
     # The command does not use the timeout.
     events = StoredUnconfirmedEvents(register, receipt_timeout=timedelta(0))
-    count = await events.republish(since=since, at=_now())
+    count = await events.republish(since=since, at=utc_now())
     say(f"{count:,} events; those without a receipt of the dispatcher are published again")
     return SOUND
 
@@ -142,10 +151,6 @@ async def _removed(register: Database) -> int:
 
 
 async def _restored(register: Database, skip: int, retention: timedelta) -> int:
-    count = await skip_ahead(register, skip, retention=retention, at=_now())
+    count = await skip_ahead(register, skip, retention=retention, at=utc_now())
     say(f"{count:,} companies and the event feed continue {skip:,} further on")
     return SOUND
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

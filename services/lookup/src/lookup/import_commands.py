@@ -23,7 +23,7 @@ from lookup.ingest.load_states import FileOrigin, StoredLoadStates
 from lookup.ingest.processes import reading_processes
 from lookup.ingest.read import ReadDocuments
 from lookup.ingest.reading import documents, likely_source
-from lookup.ingest.records import Rejected, SourceVersion
+from lookup.ingest.records import Rejected, SourceVersion, to_milliseconds
 from lookup.ingest.stored_digests import MongoDigests
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.registers.table import sources
@@ -110,11 +110,7 @@ class File:
             # The file is read twice: to check that it is complete, and to load it.
             raise OSError(errno.EINVAL, "it is not a regular file", path)
         made_at = modified or datetime.fromtimestamp(stat.st_mtime, UTC)
-        # Truncated to milliseconds, MongoDB's precision, so that comparisons with stored times
-        # hold.
-        return cls(
-            path, stat.st_size, made_at.replace(microsecond=made_at.microsecond // 1000 * 1000)
-        )
+        return cls(path, stat.st_size, to_milliseconds(made_at))
 
 
 def _files(chosen: argparse.Namespace) -> list[File]:
@@ -128,7 +124,7 @@ def _files(chosen: argparse.Namespace) -> list[File]:
 def _apply(client: Client, register: Database) -> ApplyRecords:
     return ApplyRecords(
         StoredRegisterWriter(client, register),
-        now=_now,
+        now=utc_now,
         waits=lambda: delays(Random(), first=0.02, max_delay=1.0),  # noqa: S311 (spreads retries)
     )
 
@@ -154,7 +150,7 @@ async def _load(
             read,
             _apply(client, register),
             StoredLoadStates(register),
-            now=_now,
+            now=utc_now,
             origin=FileOrigin.IMPORTED,
             refuse=report.refuse,
             stale=report.stale,
@@ -218,7 +214,7 @@ class _Report:
             say(f"  TRUNCATED: {summary.broken}")
 
 
-def _now() -> datetime:
+def utc_now() -> datetime:
     return datetime.now(UTC)
 
 

@@ -62,22 +62,15 @@ def fill(found: list[Piece], items: Iterator[Piece]) -> None:
         size += len(piece.text) if isinstance(piece, RawDocument) else 0
 
 
-class Batches:
-    """Cuts a file into batches; its truncation is recorded after the intact part."""
-
-    def __init__(self, items: Iterator[Piece], summary: Summary) -> None:
-        self._items = items
-        self._summary = summary
-
-    def next(self) -> list[Piece]:
-        """The next batch; empty at the end of the file."""
-        found: list[Piece] = []
-        try:
-            fill(found, self._items)
-        except FileBroken as error:
-            self._summary.broken = str(error)
-        self._summary.read += len(found)
-        return found
+def next_batch(items: Iterator[Piece], summary: Summary) -> list[Piece]:
+    """The next batch; empty at the end of the file, whose truncation is noted in the summary."""
+    found: list[Piece] = []
+    try:
+        fill(found, items)
+    except FileBroken as error:
+        summary.broken = str(error)
+    summary.read += len(found)
+    return found
 
 
 def distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
@@ -102,17 +95,17 @@ class Writes:
         self._stale = stale
         #: With the keys that each of them writes to.
         self._under_way: dict[asyncio.Task[Sequence[Verdict]], tuple[set[str], list[Stored]]] = {}
-        self._keys: set[str] = set()
 
     async def room(self, *, for_keys: set[str]) -> None:
         """Waits until another batch may start: few run, and none of them writes to its keys."""
         others = self._under_way.values()
         while len(others) >= IN_FLIGHT or any(for_keys & keys for keys, _ in others):
             await self._one_done()
-        self._keys = for_keys
 
-    def begin(self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored]) -> None:
-        self._under_way[task] = self._keys, batch
+    def begin(
+        self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored], *, keys: set[str]
+    ) -> None:
+        self._under_way[task] = keys, batch
 
     async def end(self) -> None:
         while self._under_way:

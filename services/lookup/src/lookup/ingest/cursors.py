@@ -1,5 +1,6 @@
 """Stored cursors: one document per source."""
 
+from dataclasses import asdict
 from typing import Any
 
 from pymongo.errors import DuplicateKeyError
@@ -36,18 +37,7 @@ class StoredCursors:
 
 
 def _document(cursor: Cursor) -> Document:
-    return {
-        "revision": cursor.revision + 1,
-        "position": {
-            "at": cursor.position.at,
-            "sequence": cursor.position.sequence,
-            "seen": list(cursor.position.seen),
-        },
-        "until": cursor.until,
-        "reconciled_at": cursor.reconciled_at,
-        "etag": cursor.etag,
-        "downloads": list(cursor.downloads),
-    }
+    return {**asdict(cursor), "revision": cursor.revision + 1}
 
 
 def _cursor(document: Document) -> Cursor:

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from typing import assert_never
+from typing import Any, assert_never
 
 from lookup.ingest.apply import ApplyRecords, Stored, touched
-from lookup.ingest.batches import Batches, Found, Piece, Summary, Writes, distinct, fill
+from lookup.ingest.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch
 from lookup.ingest.load_states import FileOrigin, LoadStates
 from lookup.ingest.planning.states import Verdict
 from lookup.ingest.read import ReadDocuments, UnchangedDocument
@@ -26,6 +27,10 @@ from lookup.ingest.records import (
     UnitRecord,
 )
 from lookup.ingest.register_source import RegisterSource
+
+#: Takes the next batch of a file, and writes a batch of records.
+TakeBatch = Callable[[], list[Piece]]
+Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
 
 #: Batches that are parsed ahead of the writes.
 _AHEAD = 4
@@ -113,9 +118,9 @@ class LoadFile:
             publish_events = await self.states.is_loaded(source.name)
         await self.states.begin(source.name, at=self.now())
         summary = Summary()
-        context = _FileContext(source, file_version, publish_events=publish_events)
+        apply = partial(self.apply, file_version=file_version, publish_events=publish_events)
         try:
-            await self._load(Batches(items, summary), context, summary)
+            await self._load(source, partial(next_batch, items, summary), apply, summary)
         except ExceptionGroup as failures:
             # The first failure cancels the other tasks, so it is the cause.
             raise failures.exceptions[0] from None
@@ -126,28 +131,28 @@ class LoadFile:
             )
         return summary
 
-    async def _load(self, lists: "Batches", context: "_FileContext", summary: Summary) -> None:
+    async def _load(
+        self, source: RegisterSource, take_batch: TakeBatch, apply: Apply, summary: Summary
+    ) -> None:
         async with (
             asyncio.TaskGroup() as group,
-            aclosing(self._found(context.source, lists, group)) as found,
+            aclosing(self._found(source, take_batch, group)) as found,
         ):
             writing = Writes(summary, self.stale)
             async for documents in found:
                 for batch in distinct(self._to_store(documents, summary)):
-                    await writing.room(for_keys={key for one in batch for key in touched(one)})
-                    applying = self.apply(
-                        batch, context.file_version, publish_events=context.publish_events
-                    )
-                    writing.begin(group.create_task(applying), batch)
+                    keys = {key for one in batch for key in touched(one)}
+                    await writing.room(for_keys=keys)
+                    writing.begin(group.create_task(apply(batch)), batch, keys=keys)
             await writing.end()
 
     async def _found(
-        self, source: RegisterSource, lists: "Batches", group: asyncio.TaskGroup
+        self, source: RegisterSource, take_batch: TakeBatch, group: asyncio.TaskGroup
     ) -> AsyncGenerator[Sequence[Found], None]:
         """The parsed batches in order; the next ones are parsed meanwhile."""
         reading: deque[asyncio.Task[Sequence[Found]]] = deque()
         while True:
-            while len(reading) < _AHEAD and (documents := await asyncio.to_thread(lists.next)):
+            while len(reading) < _AHEAD and (documents := await asyncio.to_thread(take_batch)):
                 reading.append(group.create_task(self.read(source, documents)))
             if not reading:
                 return
@@ -170,12 +175,3 @@ class LoadFile:
                     summary.elsewhere["registered in error"] += 1
                 case _:
                     assert_never(one)
-
-
-@dataclass(frozen=True, slots=True)
-class _FileContext:
-    """Properties of the whole file."""
-
-    source: RegisterSource
-    file_version: SourceVersion
-    publish_events: bool

@@ -1,8 +1,7 @@
 """The outbox publisher of a lookup process; a lease selects one of all replicas."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -19,7 +18,6 @@ from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
-from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents
 from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
@@ -221,10 +219,3 @@ def _show(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
     ):
         count.set(depth.events)
         oldest.set(0 if depth.since is None else (at - depth.since).total_seconds())
-
-
-@asynccontextmanager
-async def publishing_outbox(worker: OutboxWorker) -> AsyncIterator[None]:
-    """Publishes waiting events while the body runs."""
-    async with beside(worker.run()):
-        yield

@@ -7,7 +7,7 @@ to hand from one process to another. Code that needs its fields parses it.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 import orjson
 
@@ -16,6 +16,7 @@ from common.contracts.company import (
     CompanyKey,
     Country,
     EinvoicingEntry,
+    HolderType,
     Owner,
     ProductionUnit,
     Role,
@@ -50,6 +51,20 @@ class SourceVersion:
     at: datetime
     #: Norway's `oppdateringsid`; 0 where there is none.
     sequence: int = 0
+
+
+def to_milliseconds(moment: datetime) -> datetime:
+    """Truncates to MongoDB's precision, so that comparisons with stored times hold."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+class Holder(NamedTuple):
+    """A person or company that owns something or has a role."""
+
+    name: str
+    type: HolderType
+    #: The registration number of a company of the same register.
+    vat: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import pymongo.errors
-from pymongo import DeleteMany, DeleteOne, InsertOne, UpdateOne
+from pymongo import DeleteMany, InsertOne, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 
@@ -17,17 +17,13 @@ from common.mongo import Client, Database, translated_errors
 from common.runtime import tracing
 from lookup.ingest.apply import Conflict
 from lookup.ingest.changes import removal
-from lookup.ingest.digests import Part
 from lookup.ingest.events import OutboxEvent, events_of_change
+from lookup.ingest.planned_writes import Write, company_writes, participant_writes, unit_writes
 from lookup.ingest.planning.states import Known, Plan, UnitRemoval
-from lookup.ingest.stored_digests import renewed
 from lookup.ingest.stored_documents import (
-    company_document,
     company_state,
     outbox_document,
-    participant_document,
     participant_state,
-    unit_document,
     unit_state,
 )
 from lookup.store.documents import (
@@ -40,8 +36,6 @@ from lookup.store.documents import (
     UNITS,
     Document,
 )
-
-Write = InsertOne[Document] | UpdateOne | DeleteOne
 
 _COMPANY_STATE = {
     "revision": 1,
@@ -104,9 +98,9 @@ class StoredRegisterWriter:
 
     async def write(self, plan: Plan) -> None:
         batches = (
-            (self._companies, _company_writes(plan)),
-            (self._units, _unit_writes(plan)),
-            (self._participants, _participant_writes(plan)),
+            (self._companies, company_writes(plan)),
+            (self._units, unit_writes(plan)),
+            (self._participants, participant_writes(plan)),
         )
         traced = _TracedEvents(plan.outbox_events)
         events: list[Write] = [InsertOne(document) for document in traced.documents]
@@ -258,61 +252,3 @@ async def _write_all(
     result = await collection.bulk_write(writes, ordered=False, session=session)
     if result.inserted_count + result.matched_count + result.deleted_count != len(writes):
         raise Conflict
-
-
-def _company_writes(plan: Plan) -> list[Write]:
-    writes = [
-        _conditional(
-            change.key,
-            change.expected,
-            company_document(
-                change.state,
-                country=change.key.country,
-                rank=change.rank,
-                updated_at=change.updated_at,
-            ),
-        )
-        for change in plan.companies
-    ]
-    writes += [
-        UpdateOne({"_id": bump.key, "revision": bump.expected}, {"$inc": {"revision": 1}})
-        for bump in plan.bumps
-    ]
-    return writes + _renewals(plan, Part.COMPANY, Part.OWNERS)
-
-
-def _unit_writes(plan: Plan) -> list[Write]:
-    writes = [
-        _conditional(
-            change.key, change.expected, unit_document(change.state, country=change.key.country)
-        )
-        for change in plan.units
-    ]
-    writes += [
-        DeleteOne({"_id": removed.key, "revision": removed.expected})
-        for removed in plan.removals
-        if removed.expected is not None
-    ]
-    return writes + _renewals(plan, Part.UNIT)
-
-
-def _participant_writes(plan: Plan) -> list[Write]:
-    writes = [
-        _conditional(change.identifier, change.expected, participant_document(change.state))
-        for change in plan.participants
-    ]
-    writes += [
-        DeleteOne({"_id": dropped.identifier, "revision": dropped.expected})
-        for dropped in plan.drops
-    ]
-    return writes + _renewals(plan, Part.PARTICIPANT)
-
-
-def _renewals(plan: Plan, *parts: Part) -> list[Write]:
-    return [renewed(change) for change in plan.digest_updates if change.part in parts]
-
-
-def _conditional(key: str, expected: int | None, document: Document) -> Write:
-    if expected is None:
-        return InsertOne({"_id": key, **document})
-    return UpdateOne({"_id": key, "revision": expected}, {"$set": document})

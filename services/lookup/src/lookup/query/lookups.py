@@ -11,9 +11,9 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.query.rendering import Extras, Found, answer, listed_unit, not_found
+from lookup.query.rendering import Candidate, Extras, answer, listed_unit, not_found
 from lookup.search.hits import SearchHit
-from lookup.store.reads import CompanyRow
+from lookup.store.documents import CompanyRow
 
 
 class Companies(Protocol):
@@ -75,14 +75,6 @@ _EXACT = 100.0
 _NO_EXTRAS, _UNREAD = Extras(), Extras()
 
 
-class Candidate(NamedTuple):
-    """A stored company that matches a question."""
-
-    type: SearchType
-    hit: SearchHit
-    row: CompanyRow
-
-
 class Search(NamedTuple):
     """A question of a request, and the number of companies it needs."""
 
@@ -99,21 +91,17 @@ class AnswerLookups:
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
         candidates = await self._find_all(requests)
-        found = [
-            _found(request.country, ranked[0]) if ranked else None
-            for request, ranked in zip(requests, candidates, strict=True)
-        ]
-        extras = await self._extras(requests, found)
+        extras = await self._extras(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, one, ranked, extra in zip(requests, found, candidates, extras, strict=True):
-            if one is None:
+        for request, ranked, extra in zip(requests, candidates, extras, strict=True):
+            if not ranked:
                 replies.append(not_found(request))
             elif request.include and (extra is _UNREAD or size > MAX_SIZE):
                 replies.append(Failure(code=FailureCode.UNAVAILABLE))
             else:
                 others = _alternatives(ranked)
-                reply = answer(one, request.include, extra._replace(alternatives=others))
+                reply = answer(ranked[0], request.include, extra._replace(alternatives=others))
                 replies.append(reply)
                 size += len(reply.body)
                 if len(reply.body) > _LONG:
@@ -208,16 +196,17 @@ class AnswerLookups:
         return dict(zip(different, hits, strict=True))
 
     async def _extras(
-        self, requests: Sequence[LookupRequest], found: Sequence[Found | None]
+        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> list[Extras]:
         if not any(request.include for request in requests):
             return [_NO_EXTRAS] * len(requests)
+        keys = [ranked[0].hit.key if ranked else None for ranked in candidates]
 
         def asking(*parts: Include) -> set[CompanyKey]:
             return {
-                _key(one)
-                for request, one in zip(requests, found, strict=True)
-                if one is not None and not set(parts).isdisjoint(request.include)
+                key
+                for request, key in zip(requests, keys, strict=True)
+                if key is not None and not set(parts).isdisjoint(request.include)
             }
 
         # An identifier may be registered for a unit, so e-invoicing needs the units too.
@@ -232,9 +221,9 @@ class AnswerLookups:
         unread = with_units - units.keys()
         return [
             _NO_EXTRAS
-            if one is None
-            else (_UNREAD if _key(one) in unread else _extras_of(_key(one), units, entries))
-            for one in found
+            if key is None
+            else (_UNREAD if key in unread else _extras_of(key, units, entries))
+            for key in keys
         ]
 
 
@@ -280,25 +269,5 @@ def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
     return {term: (SearchHit(key, _EXACT),) for term, key in keys.items()}
 
 
-def _found(country: Country, candidate: Candidate) -> Found:
-    kind, hit, row = candidate
-    return Found(
-        country=country,
-        vat=hit.key.vat,
-        revision=row.revision,
-        core=row.core,
-        owners=row.owners,
-        roles=row.roles,
-        updated_at=row.updated_at,
-        type=kind,
-        score=hit.score,
-        matched_name=hit.matched_name,
-    )
-
-
 def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
     return [(one.hit.score, one.row.core) for one in ranked[1 : 1 + MAX_ALTERNATIVES]]
-
-
-def _key(found: Found) -> CompanyKey:
-    return CompanyKey(found.country, found.vat)

@@ -5,15 +5,16 @@ Stored JSON is copied, not parsed: a response is assembled from stored pieces.
 
 import hashlib
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import orjson
 
-from common.contracts.company import REGISTER_OF, Country, Include, ProductionUnit, UnitKey
+from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, SearchType
+from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
+from lookup.store.documents import CompanyRow
 from lookup.store.upgrading import completed, completed_owners
 
 #: The format of times: UTC, to the second.
@@ -33,21 +34,12 @@ _SEARCHED_AS = {
 }
 
 
-class Found(NamedTuple):
-    """A company, and how it was found."""
+class Candidate(NamedTuple):
+    """A stored company that matches a question."""
 
-    country: Country
-    vat: str
-    revision: int
-    core: bytes
-    owners: bytes
-    roles: bytes
-    updated_at: datetime | None
     type: SearchType
-    #: 0 to 100.
-    score: float
-    #: The trade or former name that matched.
-    matched_name: str | None = None
+    hit: SearchHit
+    row: CompanyRow
 
 
 class Extras(NamedTuple):
@@ -59,40 +51,40 @@ class Extras(NamedTuple):
     alternatives: Sequence[tuple[float, bytes]] = ()
 
 
-def answer(found: Found, include: Collection[Include], extras: Extras) -> LookupReply:
+def answer(found: Candidate, include: Collection[Include], extras: Extras) -> LookupReply:
     """The reply of spec/decisions.md section 3, its keys in that order."""
-    score = orjson.dumps(shown(found.score))
+    (key, score, matched_name), row = found.hit, found.row
+    country, printed_score = key.country, orjson.dumps(shown(score))
     parts = [
-        completed(found.core)[:-1],
+        completed(row.core)[:-1],
         b',"revision":%d,"match":{"type":"%s","score":%s,"matched_name":%s},'
         b'"source":{"register":"%s","updated_at":%s}'
         % (
-            found.revision,
+            row.revision,
             found.type.encode(),
-            score,
-            orjson.dumps(found.matched_name),
-            REGISTER_OF[found.country].encode(),
-            orjson.dumps(found.updated_at, option=_TIMES),
+            printed_score,
+            orjson.dumps(matched_name),
+            REGISTER_OF[country].encode(),
+            orjson.dumps(row.updated_at, option=_TIMES),
         ),
     ]
     if Include.OWNERS in include:
-        parts += (b',"owners":', completed_owners(found.owners))
+        parts += (b',"owners":', completed_owners(row.owners))
     if Include.PRODUCTION_UNITS in include:
-        parts += (b',"production_units":', orjson.dumps(in_order(found.core, extras.units)))
+        parts += (b',"production_units":', orjson.dumps(in_order(row.core, extras.units)))
     if Include.EINVOICING in include:
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
     if Include.ROLES in include:
-        parts += (b',"roles":', found.roles)
+        parts += (b',"roles":', row.roles)
     asked = "".join(part[0] for part in sorted(include))
     if Include.ALTERNATIVES in include:
-        others = orjson.dumps([summary(core, score) for score, core in extras.alternatives])
+        others = orjson.dumps([summary(core, its_score) for its_score, core in extras.alternatives])
         parts += (b',"alternatives":', others)
         # Alternatives change without a new revision of the company.
         asked += hashlib.blake2b(others, digest_size=8).hexdigest()
     parts.append(b"}")
-    tag = (
-        f"{_SHAPE}-{found.country}{found.vat}-{found.revision}-{found.type}{score.decode()}-{asked}"
-    )
+    by = f"{found.type}{printed_score.decode()}"
+    tag = f"{_SHAPE}-{country}{key.vat}-{row.revision}-{by}-{asked}"
     return LookupReply(body=b"".join(parts), tag=tag)
 
 

@@ -11,17 +11,17 @@ from common.contracts.company import Country
 from common.contracts.lookup import SuggestReply, SuggestRequest
 from lookup.query.lookups import Companies
 from lookup.query.rendering import summary
-from lookup.search.suggesting import Suggested
+from lookup.search.hits import SearchHit
 
 
 class Suggestions(Protocol):
     """Companies that match a partly typed name."""
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
         """At most `limit` companies, best first, each once; raises `Unavailable`."""
 
 
-def suggestion_list(found: Iterable[tuple[Suggested, bytes]]) -> SuggestReply:
+def suggestion_list(found: Iterable[tuple[SearchHit, bytes]]) -> SuggestReply:
     """The public response (`SuggestionList`) for suggested companies with their stored JSON."""
     suggestions = [summary(core, one.score) for one, core in found]
     return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))

@@ -86,7 +86,7 @@ def _almost_prefix(query: str, name: str, edits: int) -> float:
 
 
 def edits_allowed(letters: int) -> int:
-    """The maximum edits of a word; a short word with more matches too many others."""
+    """The maximum edits of a word or typed text; a short one with more matches too many others."""
     return (letters >= _ONE_EDIT_FROM) + (letters >= _TWO_EDITS_FROM)
 
 

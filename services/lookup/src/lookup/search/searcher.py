@@ -23,7 +23,6 @@ from lookup.search.follower import Follower
 from lookup.search.hits import SearchHit
 from lookup.search.index.budget import Budget
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.suggesting import Suggested
 
 _SECONDS = Histogram(
     "search_duration_seconds",
@@ -61,23 +60,18 @@ class IndexSearches:
     suggest_pool: ThreadPoolExecutor
 
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
-        index = self._answering(country)
-        with _SECONDS.labels(country, "name").time():
-            return await _bounded(self.pool, "name", partial(index.search_names, name, limit))
+        search = partial(self._answering(country).search_names, name, limit)
+        return await _bounded(self.pool, country, "name", search)
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1
     ) -> Sequence[SearchHit]:
-        index = self._answering(country)
-        with _SECONDS.labels(country, "address").time():
-            search = partial(index.search_addresses, address, limit)
-            return await _bounded(self.pool, "address", search)
+        search = partial(self._answering(country).search_addresses, address, limit)
+        return await _bounded(self.pool, country, "address", search)
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[Suggested]:
-        index = self._answering(country)
-        with _SECONDS.labels(country, "suggest").time():
-            search = partial(index.suggest, text, limit)
-            return await _bounded(self.suggest_pool, "suggest", search)
+    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
+        search = partial(self._answering(country).suggest, text, limit)
+        return await _bounded(self.suggest_pool, country, "suggest", search)
 
     async def health(self) -> str | None:
         """A health check: None, or the reason."""
@@ -90,7 +84,9 @@ class IndexSearches:
         return self.indexes[country]
 
 
-async def _bounded(pool: ThreadPoolExecutor, kind: str, search: Callable[[Budget], T]) -> T:
+async def _bounded(
+    pool: ThreadPoolExecutor, country: Country, kind: str, search: Callable[[Budget], T]
+) -> T:
     """Searches in a thread, which stops soon after the caller is cancelled."""
     budget, submitted_at = Budget(), perf_counter()
 
@@ -99,7 +95,8 @@ async def _bounded(pool: ThreadPoolExecutor, kind: str, search: Callable[[Budget
         return search(budget)
 
     try:
-        return await asyncio.get_running_loop().run_in_executor(pool, run)
+        with _SECONDS.labels(country, kind).time():
+            return await asyncio.get_running_loop().run_in_executor(pool, run)
     finally:
         budget.abandon()
 

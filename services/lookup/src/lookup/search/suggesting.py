@@ -8,19 +8,8 @@ not suggest every name that begins with `mo`.
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import NamedTuple
 
-from common.contracts.company import CompanyKey
 from lookup.search.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_partial_form
-
-#: Minimum letters of a typed text or word for one typo, and for two.
-_ONE_TYPO_FROM, _TWO_TYPOS_FROM = 4, 8
-
-
-class Suggested(NamedTuple):
-    key: CompanyKey
-    #: 0 to 100; 100 exactly if the whole name was typed.
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +41,3 @@ def writings(spelled: str) -> list[str]:
 def _tables(special: tuple[str, ...]) -> list[dict[int, str]]:
     choices = product(*(SPELLINGS[letter] for letter in special))
     return [str.maketrans(dict(zip(special, choice, strict=True))) for choice in choices]
-
-
-def typos_allowed(letters: int) -> int:
-    """The maximum typos of a text of this length; a short text with more matches too many names."""
-    return (letters >= _ONE_TYPO_FROM) + (letters >= _TWO_TYPOS_FROM)

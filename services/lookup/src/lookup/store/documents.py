@@ -1,28 +1,16 @@
-"""Collections of the register's database."""
+"""Collections of the register's database, and what is read of them."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 COMPANIES = "companies"
-
-
-UNITS = "production_units"
-
-
-PARTICIPANTS = "participants"
-
-
-TOMBSTONES = "tombstones"
-
-
-LOADS = "loads"
-
-
-CURSORS = "cursors"
-
-
 #: A field of companies: the names that a company had here before a rename.
 HELD_NAMES = "held_names"
+UNITS = "production_units"
+PARTICIPANTS = "participants"
+TOMBSTONES = "tombstones"
+LOADS = "loads"
+CURSORS = "cursors"
 OUTBOX = "outbox"
 #: One document: the revisions up to `skipped` were given out before a restore.
 REVISIONS = "revisions"
@@ -33,5 +21,15 @@ EVENT_BATCHES = "event_batches"
 #: expired misses none.
 EXPIRY_MARGIN = timedelta(minutes=10)
 
-
 Document = dict[str, Any]
+
+
+class CompanyRow(NamedTuple):
+    """The stored parts of a response."""
+
+    revision: int
+    core: bytes
+    #: A JSON list, or JSON null if unknown.
+    owners: bytes
+    roles: bytes
+    updated_at: datetime | None

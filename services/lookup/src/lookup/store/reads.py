@@ -3,24 +3,10 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.mongo import Database, translated_errors
-from lookup.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS
-
-
-class CompanyRow(NamedTuple):
-    """The stored parts of a response."""
-
-    revision: int
-    core: bytes
-    #: A JSON list, or JSON null if unknown.
-    owners: bytes
-    roles: bytes
-    updated_at: datetime | None
-
+from lookup.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS, CompanyRow
 
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
 _MAX_UNITS_OF_A_PHONE = 200

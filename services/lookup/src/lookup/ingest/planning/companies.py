@@ -1,6 +1,7 @@
 """Plans for companies, and for owners that come in a file of their own."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import orjson
 
@@ -85,7 +86,8 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Dec
     if verdict not in WRITTEN:
         return verdict, None, ()
     base = stored or CompanyState(revision=0)
-    state = CompanyState(
+    state = replace(
+        base,
         revision=max(base.revision, known.skipped_revisions) + 1,
         core=core,
         owners=base.owners if owners is None else owners,
@@ -93,7 +95,6 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Dec
         phones=record.phones,
         units=record.units,
         version=version,
-        owners_version=base.owners_version,
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
         held_names=held_names(base, core),
@@ -163,18 +164,13 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> _Decis
     base = stored or CompanyState(revision=0)
     # The revisions of a company begin when it is stored.
     public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
-    state = CompanyState(
+    state = replace(
+        base,
         revision=base.revision + 1 if public else base.revision,
-        core=base.core,
         owners=owners,
         roles=roles,
-        phones=base.phones,
-        units=base.units,
-        version=base.version,
         owners_version=version,
-        digest=base.digest,
         owners_digest=record.digest,
-        held_names=base.held_names,
     )
     expected = None if stored is None else stored.revision
     write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)

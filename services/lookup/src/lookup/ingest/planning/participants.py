@@ -5,11 +5,12 @@ from dataclasses import replace
 
 from common.contracts.company import CompanyKey
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, events_of_change
-from lookup.ingest.planning.einvoicing import einvoicing_changes
+from lookup.ingest.events import OutboxEvent
+from lookup.ingest.planning.bumps import einvoicing_changes, events_of_bumps
 from lookup.ingest.planning.states import (
     WRITTEN,
     ApplyContext,
+    Bump,
     DigestUpdate,
     Known,
     ParticipantDrop,
@@ -43,14 +44,13 @@ def plan_participants(
                 company = known.company_of(holder)
                 if company is not None:
                     touched[company] = None
-    after = {**known.participants, **{write.identifier: write.state for write in writes}}
+    changed = {**known.participants, **{write.identifier: write.state for write in writes}}
+    bumps = known.bumps(touched)
     return Plan(
         tuple(verdicts),
-        bumps=known.bumps(touched),
+        bumps=bumps,
         participants=tuple(writes),
-        outbox_events=_outbox_events(touched, after, known, context)
-        if context.publish_events
-        else (),
+        outbox_events=_outbox_events(bumps, changed, known, context),
         digest_updates=tuple(digest_updates),
     )
 
@@ -72,13 +72,12 @@ def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyCont
         for state in gone.values()
         if (company := known.company_of(state.holder)) is not None
     }
-    after = {key: state for key, state in known.participants.items() if key not in gone}
+    left = {key: state for key, state in known.participants.items() if key not in gone}
+    bumps = known.bumps(touched)
     return Plan(
-        bumps=known.bumps(touched),
+        bumps=bumps,
         drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
-        outbox_events=_outbox_events(touched, after, known, context)
-        if context.publish_events
-        else (),
+        outbox_events=_outbox_events(bumps, left, known, context),
     )
 
 
@@ -112,20 +111,12 @@ def _participant(
 
 
 def _outbox_events(
-    touched: Collection[CompanyKey],
-    after: Mapping[str, ParticipantState],
+    bumps: Sequence[Bump],
+    participants: Mapping[str, ParticipantState],
     known: Known,
     context: ApplyContext,
 ) -> tuple[OutboxEvent, ...]:
-    changed = replace(known, participants=after)
-    return tuple(
-        event
-        for bump in known.bumps(touched)
-        for event in events_of_change(
-            bump.key,
-            known.companies[bump.key].core,
-            revision=bump.expected + 1,
-            pending_events=einvoicing_changes(bump.key, known, changed),
-            at=context.at,
-        )
+    after = replace(known, participants=participants)
+    return events_of_bumps(
+        bumps, known, context, lambda company: einvoicing_changes(company, known, after)
     )

@@ -1,14 +1,13 @@
 """Plans for production units, which are stored by themselves and published with their company."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from common.contracts.company import CompanyKey, ProductionUnit
 from lookup.ingest.changes import PendingEvent, PlacedUnit, unit_events
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, events_of_change
-from lookup.ingest.planning.einvoicing import einvoicing_changes
+from lookup.ingest.planning.bumps import einvoicing_changes, events_of_bumps
 from lookup.ingest.planning.states import (
     WRITTEN,
     ApplyContext,
@@ -54,11 +53,12 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
     if known.participants:
         for company in pending:
             pending[company] += einvoicing_changes(company, known, after)
+    bumps = known.bumps(pending)
     return Plan(
         tuple(verdicts),
-        bumps=known.bumps(pending),
+        bumps=bumps,
         units=tuple(writes),
-        outbox_events=_outbox_events(pending, known, context) if context.publish_events else (),
+        outbox_events=events_of_bumps(bumps, known, context, pending.__getitem__),
         digest_updates=tuple(digest_updates),
     )
 
@@ -100,19 +100,3 @@ def _placed(stored: UnitState | None) -> PlacedUnit | None:
     if stored is None:
         return None
     return PlacedUnit(ProductionUnit.model_validate_json(stored.core), stored.company)
-
-
-def _outbox_events(
-    pending: Mapping[CompanyKey, Sequence[PendingEvent]], known: Known, context: ApplyContext
-) -> tuple[OutboxEvent, ...]:
-    return tuple(
-        event
-        for bump in known.bumps(pending)
-        for event in events_of_change(
-            bump.key,
-            known.companies[bump.key].core,
-            revision=bump.expected + 1,
-            pending_events=pending[bump.key],
-            at=context.at,
-        )
-    )

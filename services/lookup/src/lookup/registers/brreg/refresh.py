@@ -13,7 +13,13 @@ from lookup.ingest.digests import Part
 from lookup.ingest.ended import Ended, ended_record
 from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.states import Known
-from lookup.ingest.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
+from lookup.ingest.records import (
+    CompanyRecord,
+    OwnersRecord,
+    SourceVersion,
+    UnitRecord,
+    to_milliseconds,
+)
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.answers import Answer, Entities, Gone, Present, Unknown, Unusable
@@ -58,7 +64,7 @@ class RefreshEntities:
     async def _ask(self, some: Sequence[ChangeNotice]) -> "_Asked":
         # The answer was valid at some time after this one, which becomes the record's version: the
         # entry's own time may be older than a file without the change.
-        requested_at = _milliseconds(self.now())
+        requested_at = to_milliseconds(self.now())
         notices = {notice.number: notice for notice in some}
         return _Asked(requested_at, notices, await self.entities.fetch(list(notices)))
 
@@ -132,8 +138,3 @@ def _dated(record: Versioned, notice: ChangeNotice, requested_at: datetime) -> V
     if isinstance(record, CompanyRecord):
         return replace(record, version=version, updated_at=notice.at)
     return replace(record, version=version)
-
-
-def _milliseconds(moment: datetime) -> datetime:
-    """Truncates to milliseconds, MongoDB's precision, for comparisons with stored times."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator, Field
 from common.contracts.company import (
     CompanyKey,
     Country,
-    HolderType,
     Owner,
     OwnerRole,
     Role,
@@ -21,7 +20,7 @@ from common.contracts.company import (
 )
 from lookup.ingest.document_fields import Document, Flag, Many, Text, read_document
 from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import OwnersRecord, RecordRejected, in_order
+from lookup.ingest.records import Holder, OwnersRecord, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM
@@ -101,14 +100,6 @@ class Roles(Document):
     organisasjonsnummer: OrganisationNumber | None = None
     rollegrupper: tuple[RoleGroup, ...]
     links: Annotated[Links, Field(validation_alias="_links")] = Links()
-
-
-class Holder(NamedTuple):
-    """The person or entity that has a role."""
-
-    name: str
-    type: HolderType
-    vat: str | None = None
 
 
 class HeldRole(NamedTuple):

@@ -138,30 +138,25 @@ def _purge(
     return purge
 
 
-_CODE: Final = Path(__file__).parent
-
 NO_ENTITIES: Final = RegisterSource(
     name="no-enheter",
     part=Part.COMPANY,
     country=Country.NO,
     parse=company_record,
     key=_key,
-    code=_CODE,
+    code=Path(__file__).parent,
     follow=_follow,
     settings=BrregSettings,
     dialect=DIALECT,
     documents=_rows_as_documents,
 )
 NO_UNITS: Final = replace(NO_ENTITIES, name="no-underenheter", part=Part.UNIT, parse=unit_record)
-NO_ROLES: Final = RegisterSource(
+NO_ROLES: Final = replace(
+    NO_ENTITIES,
     name="no-roller",
     part=Part.OWNERS,
-    country=Country.NO,
     parse=owners_record,
-    key=_key,
-    code=_CODE,
-    follow=_follow,
-    settings=BrregSettings,
+    dialect=None,
     documents=_with_number_of_file,
 )
 

@@ -36,7 +36,7 @@ from lookup.registers.cvr.documents import (
     unwrapped,
 )
 from lookup.registers.cvr.employees import employees_of
-from lookup.registers.cvr.owners import Attribute, Relation, owners_of, roles_of
+from lookup.registers.cvr.owners import Attribute, Relation, owners_of, roles_of, values_of
 
 
 class CompanyForm(Dated):
@@ -200,10 +200,7 @@ def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:
 
 
 def _attribute(company: CvrCompany, kind: str) -> str | None:
-    values = [
-        value for given in company.attributter if given.type == kind for value in given.vaerdier
-    ]
-    value = latest(values)
+    value = latest(values_of(company.attributter, kind))
     return None if value is None else value.vaerdi
 
 

@@ -7,7 +7,7 @@ they are not declared here and so never read.
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Final, NamedTuple
+from typing import Final
 
 from common.contracts.company import (
     Country,
@@ -21,7 +21,7 @@ from common.contracts.company import (
 from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
 from lookup.ingest.document_fields import Document, Lines, Many, Text, Word
-from lookup.ingest.records import RecordRejected, in_order
+from lookup.ingest.records import Holder, RecordRejected, in_order
 from lookup.registers.cvr.documents import Dated, Name, current, latest
 from lookup.registers.cvr.status import fold_word
 
@@ -62,6 +62,10 @@ class Attribute(Document):
     vaerdier: Many[AttributeValue] = ()
 
 
+def values_of(attributes: Sequence[Attribute], kind: str) -> list[AttributeValue]:
+    return [value for given in attributes if given.type == kind for value in given.vaerdier]
+
+
 class Member(Document):
     attributter: Many[Attribute] = ()
 
@@ -77,14 +81,6 @@ class Participant(Document):
     #: The CVR number, of a company.
     forretningsnoegle: Word = None
     navne: Many[Name] = ()
-
-
-class Holder(NamedTuple):
-    """The person or company that owns something or has a role."""
-
-    name: str
-    type: HolderType
-    vat: str | None
 
 
 class Relation(Document):
@@ -211,9 +207,7 @@ def _cvr_number(participant: Participant) -> str | None:
 
 
 def _current(member: Member, attribute: str) -> AttributeValue | None:
-    values = [
-        value for given in member.attributter if given.type == attribute for value in given.vaerdier
-    ]
+    values = values_of(member.attributter, attribute)
     return next((value for value in current(values) if value.vaerdi), None)
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import tantivy
 
+from lookup.search.alignment import edits_allowed
 from lookup.search.folding import Folded
 from lookup.search.index import schema as fields
 from lookup.search.index.view import View, all_of, but_not, one_of
-from lookup.search.suggesting import typos_allowed, writings
+from lookup.search.suggesting import writings
 
 
 def add_beginnings(document: dict[str, Any], name: Folded) -> None:
@@ -107,7 +108,7 @@ def _shortest_spelling(text: str, typos: int) -> tuple[str, int]:
     """The spelling to look up, with its maximum edits."""
     # One spelling is near to all others, and each costs a traversal of the dictionary.
     written = min(writings(text), key=len)
-    return written, min(typos, typos_allowed(len(written)))
+    return written, min(typos, edits_allowed(len(written)))
 
 
 def _joined(name: Folded) -> str:

@@ -19,7 +19,6 @@ from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import search_names
 from lookup.search.index.suggestions import suggest
 from lookup.search.indexed import IndexedCompany
-from lookup.search.suggesting import Suggested
 
 log = structlog.get_logger()
 
@@ -74,7 +73,7 @@ class SearchIndex:
         """The best company at the address, if any."""
         return next(iter(self.search_addresses(term, 1, budget)), None)
 
-    def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[Suggested]:
+    def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
         """The companies that match a partly typed name, best first, each once."""
         return suggest(self._generation.view(budget), typed, limit)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import tantivy
 
+from lookup.search.hits import SearchHit
 from lookup.search.index.beginnings import (
     almost_begins,
     begins,
@@ -20,14 +21,14 @@ from lookup.search.index.names import Candidate, NameSearch, each_once, search_n
 from lookup.search.index.view import View, one_of
 from lookup.search.matching import EXACT
 from lookup.search.scoring import read_query
-from lookup.search.suggesting import Suggested, Typed, read_typed
+from lookup.search.suggesting import Typed, read_typed
 
 #: Documents that a step reads for each wanted company; more if companies have several matching
 #: names, or were found by an earlier step.
 _READ = (2, 32, 512)
 
 
-def suggest(view: View, text: str, limit: int) -> list[Suggested]:
+def suggest(view: View, text: str, limit: int) -> list[SearchHit]:
     """At most `limit` companies, best first, each once."""
     answer = search_names(view, text, 1)
     search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
@@ -38,10 +39,10 @@ def suggest(view: View, text: str, limit: int) -> list[Suggested]:
             break
         found += _read(search, step, found, limit)
     max_score = answer[0].score if answer else EXACT
-    suggested = {hit.key: Suggested(hit.key, hit.score) for hit in answer}
+    suggested = {hit.key: hit for hit in answer}
     for one in each_once(found):
         key = one.document.company
-        suggested.setdefault(key, Suggested(key, min(one.match.score, max_score)))
+        suggested.setdefault(key, SearchHit(key, min(one.match.score, max_score)))
     return list(suggested.values())[:limit]
 
 

@@ -55,13 +55,7 @@ class View:
 
     def rarest(self, words: Iterable[str], documents: int) -> list[str]:
         """The rarest of these words, up to a total number of documents; at least one."""
-        known = sorted((self.frequency(word), word) for word in words)
-        sums = accumulate(frequency for frequency, _ in known)
-        return [
-            word
-            for n, ((_, word), together) in enumerate(zip(known, sums, strict=True))
-            if together <= documents or not n
-        ]
+        return _rarest(((self.frequency(word), word) for word in words), documents, least=1)
 
     def term(self, field: str, value: str) -> tantivy.Query:
         return tantivy.Query.term_query(self.schema, field, value, index_option="basic")
@@ -90,13 +84,7 @@ class View:
         """
         grams = fields.grams_of(words)
         known = ((self.searcher.doc_freq(field, gram), gram) for gram in grams)
-        rarest = [(frequency, gram) for frequency, gram in sorted(known) if frequency]
-        sums = accumulate(frequency for frequency, _ in rarest)
-        return [
-            gram
-            for n, ((_, gram), together) in enumerate(zip(rarest, sums, strict=True))
-            if together <= documents or n < _FEWEST_GRAMS
-        ]
+        return _rarest((one for one in known if one[0]), documents, least=_FEWEST_GRAMS)
 
     def count(self, kind: str) -> int:
         query = self.term(fields.KIND, kind)
@@ -127,6 +115,17 @@ class View:
                 CompanyKey.parse(company), order, name, packed_address
             )
         return known
+
+
+def _rarest(terms: Iterable[tuple[int, str]], documents: int, *, least: int) -> list[str]:
+    """The rarest terms, given with their frequencies, up to a total number of documents."""
+    known = sorted(terms)
+    sums = accumulate(frequency for frequency, _ in known)
+    return [
+        term
+        for n, ((_, term), together) in enumerate(zip(known, sums, strict=True))
+        if together <= documents or n < least
+    ]
 
 
 def _affordable(value: str, edits: int) -> int:
