@@ -30,9 +30,9 @@ def servers(folder: Path) -> Iterator[Servers]:
     mongodb.ensure_runs()
     with ExitStack() as stack:
         broker = RabbitMQ(folder / "rabbitmq", RabbitPorts.free())
-        stack.callback(broker.close)
+        stack.callback(broker.kill)
         broker.start()
         mongo = ReplicaSet([mongodb.Mongod(folder / "mongodb", free_ports(1)[0], mongodb.ROOMY)])
-        stack.callback(mongo.close)
+        stack.callback(mongo.kill)
         mongo.start()
         yield Servers(broker, mongo)

@@ -88,7 +88,7 @@ def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator
         )
         for server in (own.replica_set, own.broker):
             if server is not None:
-                stack.callback(server.close)
+                stack.callback(server.kill)
         # With given servers, only a test that stops one needs another, which it starts.
         if own.replica_set is not None and servers.given_database(os.environ) is None:
             own.replica_set.begin()
@@ -223,7 +223,7 @@ def _three_members(server_folder: Path) -> Iterator[ReplicaSet]:
         members.start()
         yield members
     finally:
-        members.close()
+        members.kill()
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
 from local_stack import ports
 from local_stack.processes import Process, Program
-from local_stack.sealing import sealing_key
+from local_stack.run_files import sealing_key
 from local_stack.system import Service, System
 from lookup.ingest.reading import parse
 from lookup.ingest.records import CompanyRecord

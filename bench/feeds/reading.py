@@ -171,10 +171,10 @@ async def _feed(
     own = folder / mark
     with ExitStack() as stack:
         broker = rabbitmq.RabbitMQ(own / "rabbitmq", rabbitmq.RabbitPorts.free())
-        stack.callback(broker.close)
+        stack.callback(broker.kill)
         await asyncio.to_thread(broker.start)
         members = own_replica_set(own / "mongodb", members=3, election_timeout=1)
-        stack.callback(members.close)
+        stack.callback(members.kill)
         await asyncio.to_thread(members.start)
         register = f"register-{mark}"
         names = {"REGISTER_DB": register, "ACCESS_DB": f"access-{mark}"}

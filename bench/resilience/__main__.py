@@ -24,8 +24,7 @@ from bench.resilience.receiver import Authority, Received, receiving
 from bench.resilience.report import Outcome, table, written
 from bench.resilience.sent import Sent, sending
 from common.runtime.tasks import beside
-from local_stack import ports
-from local_stack.errors import SetupError
+from local_stack import SetupError, ports
 from register_samples import companies_no
 
 REPORT = Path(__file__).resolve().parents[2] / "docs" / "resilience.md"

@@ -135,7 +135,7 @@ async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_pat
             read = await eventually(partial(unless_away, companies.companies, [key]), bool)
             known = await eventually(partial(unless_away, keys.find, presented.id), bool)
     finally:
-        await asyncio.to_thread(members.close)
+        await asyncio.to_thread(members.kill)
 
     assert read is not None
     assert read[key].revision == 1

@@ -13,8 +13,8 @@ import pymongo
 
 from local_stack import mongodb, ports
 from local_stack.management import Management
-from local_stack.private_file import write_private
 from local_stack.processes import wait_for
+from local_stack.run_files import write_private
 from local_stack.servers import BrokerAddress
 
 GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -91,7 +91,7 @@ def database_users(folder: Path) -> Iterator[dict[str, str]]:
         mongod.ready()
         yield _users_of(mongod.host)
     finally:
-        mongod.close()
+        mongod.kill()
 
 
 def _users_of(host: str) -> dict[str, str]:

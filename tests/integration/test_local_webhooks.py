@@ -25,7 +25,7 @@ from common.contracts.webhooks import WebhookId
 from local_stack.certificates import Certificates, certificates
 from local_stack.ports import free_ports
 from local_stack.processes import Process, Program
-from local_stack.sealing import sealing_key
+from local_stack.run_files import sealing_key
 from tests.delivery.waiting import SOON
 from webhook_store.secrets import SecretKeys
 

@@ -33,7 +33,7 @@ async def empty_server(tmp_path: Path) -> AsyncIterator[str]:
         await asyncio.to_thread(members.start)
         yield members.url
     finally:
-        await asyncio.to_thread(members.close)
+        await asyncio.to_thread(members.kill)
 
 
 Dump = dict[str, list[dict[str, Any]]]

@@ -2,3 +2,7 @@
 
 `python -m local_stack run` is `make run`; the tests start their servers from the same modules.
 """
+
+
+class SetupError(Exception):
+    """One clear sentence that names the fault and its remedy, for the user who starts the stack."""

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 
 from common.runtime.settings import load
-from local_stack import alone, mongodb, packages, ports, rabbitmq, servers
-from local_stack.errors import SetupError
+from local_stack import SetupError, alone, mongodb, packages, ports, rabbitmq, servers
 from local_stack.receiver import receive
 from local_stack.run import run
 from local_stack.services import receiver_certificates
@@ -75,11 +74,11 @@ def _beside_servers(command: Sequence[str]) -> int:
         urls: dict[str, str] = {}
         if servers.given_broker(os.environ) is None:
             broker = servers.own_broker(folder / "rabbitmq")
-            stack.callback(broker.close)
+            stack.callback(broker.kill)
             broker.begin()
         if servers.given_database(os.environ) is None:
             database = servers.own_replica_set(folder / "mongodb")
-            stack.callback(database.close)
+            stack.callback(database.kill)
             database.begin()
             database.ready()
             urls["MONGO_URL"] = database.url

@@ -1,19 +1,43 @@
-"""One run at a time in a folder, even after an earlier one was killed."""
+"""One run at a time in a folder, even after an earlier one was killed, and its processes."""
 
 import fcntl
 import os
 import signal
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from local_stack import env_file
-from local_stack.errors import SetupError
-from local_stack.processes import STOP_TIMEOUT, wait_for
+from local_stack import SetupError
+from local_stack.processes import STOP_TIMEOUT, Process, wait_for
+from local_stack.run_files import remove_env_file
 
 #: Seconds that a whole stack has to stop in.
 _RUN_STOP_TIMEOUT = 60.0
+#: Seconds between two looks at the processes.
+_PAUSE = 0.5
+
+
+class Watch:
+    """Tracks every process of a run: all have to run until the end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[Process] = []
+
+    def add(self, *processes: Process) -> None:
+        """From now on its end is the end of the run, and a killed run's successor ends it."""
+        self._processes += processes
+        note_children(self._folder, (process.pid for process in self._processes))
+
+    def follow(self) -> None:
+        """Never returns: SetupError, with the tail of its log, when one of them has ended."""
+        while True:
+            for process in self._processes:
+                if process.exit_status is not None:
+                    raise SetupError(process.obituary())
+            time.sleep(_PAUSE)
 
 
 @contextmanager
@@ -69,7 +93,7 @@ def end_leftovers(folder: Path) -> bool:
         if wait_for(lambda: not any(map(start_of, left)), seconds=STOP_TIMEOUT):
             break
     _children(folder).unlink(missing_ok=True)
-    env_file.remove(folder)
+    remove_env_file(folder)
     return bool(left)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import trustme
 from cryptography import x509
 
-from local_stack.private_file import write_private
+from local_stack.run_files import write_private
 
 #: Validity, and how long before its end a certificate is replaced.
 _VALID = timedelta(days=90)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 from local_stack.processes import wait_for
 
 #: Seconds for one request.

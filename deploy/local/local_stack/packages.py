@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 
 #: A slow mirror, and Erlang is 60 MB.
 INSTALL_TIMEOUT = 900.0

@@ -1,10 +1,11 @@
-"""Free ports, and a clear word on the ones that are taken."""
+"""Ports of this machine: free ones, taken ones, and answers at them."""
 
+import http.client
 import random
 import socket
 from collections.abc import Mapping
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 
 HOST = "127.0.0.1"
 
@@ -42,3 +43,16 @@ def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
                 f"Port {port} is taken by another program: stop that one, "
                 f"or choose another port with {setting}=…, or move all ports with PORT_OFFSET=…"
             )
+
+
+def http_get(port: int, path: str) -> tuple[int, bytes]:
+    """Status and body of an HTTP answer; status 0 when there is none."""
+    connection = http.client.HTTPConnection(HOST, port, timeout=2)
+    try:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+    finally:
+        connection.close()

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 
 #: Seconds between two looks at something that is awaited.
 POLL = 0.05
@@ -101,6 +102,47 @@ class Process:
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         self._popen.wait(STOP_TIMEOUT)
+
+
+class Server(ABC):
+    """A server that can be stopped and started again with its data, on the same ports."""
+
+    def __init__(self) -> None:
+        self._running: list[Process] = []
+
+    @property
+    def processes(self) -> tuple[Process, ...]:
+        """Its processes while they run."""
+        return tuple(self._running)
+
+    @property
+    def running(self) -> bool:
+        """True if it was started and not stopped since."""
+        return bool(self._running)
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Starts the processes, and does not wait for them to be ready."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """Waits until it answers."""
+
+    def start(self) -> None:
+        self.begin()
+        self.ready()
+
+    def stop(self) -> None:
+        """Ends it in order, so that it loses nothing."""
+        for process in reversed(self._running):
+            process.stop()
+        self._running = []
+
+    def kill(self) -> None:
+        """Ends it as a power cut would."""
+        for process in reversed(self._running):
+            process.kill()
+        self._running = []
 
 
 def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds: float) -> str:

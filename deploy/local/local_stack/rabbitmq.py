@@ -11,7 +11,7 @@ from pathlib import Path
 
 from local_stack import packages, ports
 from local_stack.management import Management, ManagementError
-from local_stack.processes import Process, Program, complete
+from local_stack.processes import Process, Program, Server, complete
 
 # The script of this name in /usr/sbin changes user; this one runs as its caller.
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
@@ -58,13 +58,17 @@ def ensure_installed() -> None:
         packages.install(["rabbitmq-server"], why="RabbitMQ is missing.")
 
 
-class RabbitMQ:
-    """The broker, which can be stopped and started again with its data, on the same ports."""
+class RabbitMQ(Server):
+    """The broker and its port mapper.
+
+    Killed as by a power cut, RabbitMQ 3.10 loses a quorum queue that was declared less than a
+    second or two before: the queue is there again, and never has a leader.
+    """
 
     def __init__(self, where: Path, ports: RabbitPorts) -> None:
+        super().__init__()
         self.ports = ports
         self._where = where.absolute()
-        self._running: list[Process] = []
 
     @property
     def amqp_url(self) -> str:
@@ -75,18 +79,7 @@ class RabbitMQ:
     def management_url(self) -> str:
         return f"http://guest:guest@127.0.0.1:{self.ports.management}"
 
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """The port mapper and the broker while they run."""
-        return tuple(self._running)
-
-    @property
-    def running(self) -> bool:
-        """True if it was started and not stopped since."""
-        return bool(self._running)
-
     def begin(self) -> None:
-        """Starts the processes, and does not wait for them to be ready."""
         self._write_files()
         # Started here, and not by Erlang, which would leave it running for ever.
         mapper = Process(
@@ -110,35 +103,11 @@ class RabbitMQ:
         """Waits until clients may come."""
         self._running[-1].wait_until(self._serves, seconds=START_TIMEOUT)
 
-    def start(self) -> None:
-        self.begin()
-        self.ready()
-
-    def stop(self) -> None:
-        """Ends it in order; durable queues and persistent messages stay."""
-        for process in reversed(self._running):
-            process.stop()
-        self._running = []
-
-    def kill(self) -> None:
-        """Ends it as a power cut would.
-
-        RabbitMQ 3.10 loses a quorum queue that was declared less than a second or two before:
-        the queue is there again, and never has a leader.
-        """
-        for process in reversed(self._running):
-            process.kill()
-        self._running = []
-
     def set_memory_alarm(self, *, raised: bool) -> None:
         """Makes it short of memory, so that it takes no messages, or no longer."""
         watermark = "0.000001" if raised else "0.4"
         command = [str(_CONTROL), "set_vm_memory_high_watermark", watermark]
         complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)
-
-    def close(self) -> None:
-        """Ends it; its data will not be needed again."""
-        self.kill()
 
     def _mapper_answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.ports.mapper), 1):

@@ -9,9 +9,8 @@ from typing import Any
 
 from aiohttp import web
 
-from local_stack import ports
+from local_stack import SetupError, ports
 from local_stack.certificates import Certificates
-from local_stack.errors import SetupError
 
 #: The verifier from the documentation.
 _VERIFIER = Path(__file__).resolve().parents[3] / "docs" / "webhooks" / "verify.py"

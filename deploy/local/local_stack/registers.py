@@ -3,12 +3,12 @@
 import hashlib
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 from local_stack.processes import complete
-from local_stack.state import State
+from local_stack.run_files import State
 
 #: The kinds of `python -m lookup import`, companies before what belongs to them.
 KINDS = (
@@ -32,24 +32,17 @@ def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
     return {kind: _file_of(kind, folder) for kind in KINDS}
 
 
-def load_samples(
-    files: Mapping[str, Path],
-    state: State,
-    *,
-    environment: Mapping[str, str],
-    keep: Callable[[State], None],
-) -> State:
-    """Loads each file that is not the last one loaded of its kind; calls `keep` for each."""
-    for kind, file in files.items():
-        with file.open("rb") as content:
-            digest = hashlib.file_digest(content, "sha256").hexdigest()
-        if state.loaded.get(kind) != digest:
-            # Forced, because a trial may load fewer records of a real register afterwards.
-            command = [sys.executable, "-m", "lookup", "import", "--force", kind, str(file)]
-            complete(command, environment, seconds=_TIMEOUT)
-            state = state.with_loaded(kind, digest)
-            keep(state)
-    return state
+def load_sample(kind: str, file: Path, state: State, *, environment: Mapping[str, str]) -> bool:
+    """Loads a file and notes that in the state, unless it is the last one loaded of its kind."""
+    with file.open("rb") as content:
+        digest = hashlib.file_digest(content, "sha256").hexdigest()
+    if state.loaded.get(kind) == digest:
+        return False
+    # Forced, because a trial may load fewer records of a real register afterwards.
+    command = [sys.executable, "-m", "lookup", "import", "--force", kind, str(file)]
+    complete(command, environment, seconds=_TIMEOUT)
+    state.loaded[kind] = digest
+    return True
 
 
 def _file_of(kind: str, folder: Path) -> Path:

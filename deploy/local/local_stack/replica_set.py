@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
-from local_stack.errors import SetupError
+from local_stack import SetupError
 from local_stack.mongodb import REPLICA_SET, START_TIMEOUT, Mongod, command
 from local_stack.processes import POLL, wait_for
 
@@ -57,10 +57,6 @@ class ReplicaSet:
     def kill(self) -> None:
         for member in self.members:
             member.kill()
-
-    def close(self) -> None:
-        for member in self.members:
-            member.close()
 
     def primary(self, *, other_than: Mongod | None = None) -> Mongod:
         """The member that takes writes; waits for one while there is none."""

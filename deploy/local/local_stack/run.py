@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from types import FrameType
 
-from local_stack.alone import alone
-from local_stack.env_file import env_file
-from local_stack.errors import SetupError
+from local_stack import SetupError
+from local_stack.alone import Watch, alone
 from local_stack.registers import make_samples
+from local_stack.run_files import env_file
 from local_stack.services import PORTAL, SERVICES, SYNC, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
@@ -22,7 +22,6 @@ from local_stack.stack import (
     prepare,
     start_services,
 )
-from local_stack.watch import Watch
 
 
 class _Stopped(BaseException):

@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlsplit
 
-from local_stack import mongodb, ports, rabbitmq
-from local_stack.errors import SetupError
+from local_stack import SetupError, mongodb, ports, rabbitmq
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
 

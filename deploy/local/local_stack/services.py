@@ -1,12 +1,13 @@
 """The services that `make run` starts, in this order, and stops in the reverse one."""
 
-import http.client
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 
+from local_stack import ports
 from local_stack.certificates import Certificates, certificates
-from local_stack.sealing import sealing_key, session_key
+from local_stack.run_files import sealing_key, session_key
 from local_stack.settings import StackSettings
 
 
@@ -116,15 +117,7 @@ def is_ready(port: int) -> bool:
 
     The gateway is ready without its dependencies, so each of its checks has to pass too.
     """
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        checks = json.load(answer)["checks"]
-        return answer.status == http.HTTPStatus.OK and all(
-            check == "ok" for check in checks.values()
-        )
-    except (OSError, http.client.HTTPException, ValueError):
-        return False
-    finally:
-        connection.close()
+    status, body = ports.http_get(port, "/readyz")
+    return status == HTTPStatus.OK and all(
+        check == "ok" for check in json.loads(body)["checks"].values()
+    )

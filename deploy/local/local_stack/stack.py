@@ -10,13 +10,14 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from local_stack import mongodb, ports, rabbitmq, registers, state
+from local_stack import mongodb, ports, rabbitmq, registers
+from local_stack.alone import Watch
 from local_stack.processes import Process, Program, complete
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
+from local_stack.run_files import State
 from local_stack.services import DOWNLOADS_A_DAY, SERVICES, Service, is_ready
 from local_stack.settings import StackSettings
-from local_stack.watch import Watch
 
 #: Seconds for a service to be ready; one that builds a search index takes longest.
 _READY_TIMEOUT = 120.0
@@ -85,14 +86,13 @@ def prepare(settings: StackSettings, urls: Mapping[str, str], samples: Mapping[s
     Steps that an earlier run completed for the same database are skipped.
     """
     kept = settings.run_dir / "state.json"
-    known = state.read(kept, database=urls["MONGO_URL"])
-    api_key = known.api_key or _issued_key(urls)
-    known = known.with_key(api_key)
-    state.write(kept, known)
-    registers.load_samples(
-        samples, known, environment=urls, keep=lambda changed: state.write(kept, changed)
-    )
-    return api_key
+    state = State.read(kept, database=urls["MONGO_URL"])
+    state.api_key = state.api_key or _issued_key(urls)
+    state.write(kept)
+    for kind, file in samples.items():
+        if registers.load_sample(kind, file, state, environment=urls):
+            state.write(kept)
+    return state.api_key
 
 
 def begin_registers(

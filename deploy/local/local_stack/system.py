@@ -1,6 +1,5 @@
 """The system as it is deployed: each service a process of its own, started by its entry point."""
 
-import http.client
 import os
 import subprocess
 import sys
@@ -27,7 +26,7 @@ class Service:
         return f"http://127.0.0.1:{self.admin_port}"
 
     def is_ready(self) -> bool:
-        return _status(self.admin_port, "/readyz") == 200
+        return ports.http_get(self.admin_port, "/readyz")[0] == 200
 
     def wait_until_ready(self) -> None:
         self.process.wait_until(self.is_ready, seconds=SOON)
@@ -112,14 +111,3 @@ class System:
             "INDEX_DIR": str(self.folder / "index"),
             **self.environment,
         }
-
-
-def _status(port: int, path: str) -> int | None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    except OSError:
-        return None
-    finally:
-        connection.close()
