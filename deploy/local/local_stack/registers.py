@@ -6,19 +6,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from local_stack import SetupError
 from local_stack.processes import complete
 from local_stack.run_files import State
-
-#: The kinds of `python -m lookup import`, companies before what belongs to them.
-KINDS = (
-    "no-enheter",
-    "no-underenheter",
-    "no-roller",
-    "dk-virksomhed",
-    "dk-produktionsenhed",
-    "peppol",
-)
 
 #: Seconds for making the samples, and for loading one file.
 _TIMEOUT = 900.0
@@ -28,8 +17,10 @@ def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
     """Files of invented companies by kind: the same for the same number of companies."""
     shutil.rmtree(folder, ignore_errors=True)
     options = ["--out", str(folder), "--companies", str(companies)]
-    complete([sys.executable, "-m", "register_samples", *options], {}, seconds=_TIMEOUT)
-    return {kind: _file_of(kind, folder) for kind in KINDS}
+    made = complete([sys.executable, "-m", "register_samples", *options], {}, seconds=_TIMEOUT)
+    # A line for each, companies before what belongs to them.
+    named = (line.split(maxsplit=1) for line in made.splitlines())
+    return {kind: Path(path) for kind, path in named}
 
 
 def load_sample(kind: str, file: Path, state: State, *, environment: Mapping[str, str]) -> bool:
@@ -43,10 +34,3 @@ def load_sample(kind: str, file: Path, state: State, *, environment: Mapping[str
     complete(command, environment, seconds=_TIMEOUT)
     state.loaded[kind] = digest
     return True
-
-
-def _file_of(kind: str, folder: Path) -> Path:
-    found = sorted(folder.glob(f"{kind}.*"))
-    if len(found) != 1:
-        raise SetupError(f"register_samples made {len(found)} files of {kind} in {folder}, not 1.")
-    return found[0]

@@ -10,15 +10,12 @@ import pytest
 from register_samples import (
     companies_dk,
     companies_no,
-    participants,
     roles_no,
     units_dk,
     units_no,
 )
 
 Stream = Callable[..., Iterator[dict[str, Any]]]
-
-STREAMS = [companies_dk, companies_no, participants, roles_no, units_dk, units_no]
 
 #: Writes a register and prints the peak memory of the process in kilobytes. (Not by `getrusage`,
 #: which includes the parent's memory at the start of the process.)
@@ -29,11 +26,6 @@ from register_samples import write_registers
 write_registers(Path(sys.argv[1]), 2500, countries=["dk"])
 print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
-
-
-@pytest.mark.parametrize("stream", STREAMS)
-def test_a_stream_is_the_same_each_time(stream: Stream) -> None:
-    assert list(stream(40, 1)) == list(stream(40, 1))
 
 
 @pytest.mark.parametrize("stream", [companies_dk, companies_no, roles_no, units_dk, units_no])

@@ -174,6 +174,19 @@ class Company:
     def ended(self) -> date | None:
         return self.state.since if self.state.standing is Standing.ENDED else None
 
+    def main_unit(self, number: str, industry: Industry) -> "Unit":
+        """A unit at the company's own address, for as long as the company exists."""
+        return Unit(
+            number=number,
+            name=self.name,
+            address=self.address,
+            industry=industry,
+            employees=self.employees,
+            started=self.founded,
+            ended=self.ended,
+            contacts=self.contacts,
+        )
+
 
 class Move(NamedTuple):
     """A unit came from another company on a day."""

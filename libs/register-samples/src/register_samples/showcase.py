@@ -102,18 +102,9 @@ class _Reader:
         )
 
     def _unit(self, company: Company, row: dict[str, Any]) -> Unit:
-        """A unit; one with a number alone is the main unit, at the company's own address."""
+        """A unit; one with a number alone is the main unit."""
         if row.keys() == {"number"}:
-            return Unit(
-                number=row["number"],
-                name=company.name,
-                address=company.address,
-                industry=company.industries[0],
-                employees=company.employees,
-                started=company.founded,
-                ended=company.ended,
-                contacts=company.contacts,
-            )
+            return company.main_unit(row["number"], company.industries[0])
         resolved = {
             "address": self._address(row["address"]),
             "industry": self._industries[row["industry"]],

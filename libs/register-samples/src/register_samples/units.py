@@ -1,5 +1,6 @@
 """The units of a company: its places of business."""
 
+from dataclasses import replace
 from datetime import date
 
 from register_samples.chance import Draw, Topic
@@ -39,24 +40,15 @@ def departed(register: Register, owner: Company) -> tuple[Unit, ...]:
 
 
 def _main_unit(register: Register, owner: Company, draw: Draw) -> Unit:
-    moved, started = None, owner.founded
+    move, started = None, owner.founded
     if owner.index % 2 and _moves(register, owner):
         origin = company(register, owner.seed, owner.index - 1)
         earliest, latest = max(origin.founded, owner.founded), owner.ended or AS_OF
         if earliest <= latest:
             started = min(origin.founded, owner.founded)
-            moved = Move(origin.number, draw.day(earliest, latest))
-    return Unit(
-        number=_number(register, owner, 0),
-        name=owner.name,
-        address=owner.address,
-        industry=_industry(register, owner, draw),
-        employees=owner.employees,
-        started=started,
-        ended=owner.ended,
-        contacts=owner.contacts,
-        moved=moved,
-    )
+            move = Move(origin.number, draw.day(earliest, latest))
+    unit = owner.main_unit(_number(register, owner, 0), _industry(register, owner, draw))
+    return replace(unit, started=started, moved=move)
 
 
 def _further_unit(register: Register, owner: Company, draw: Draw, place: int) -> Unit:

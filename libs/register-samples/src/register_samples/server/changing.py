@@ -1,17 +1,19 @@
 """Registers that change by themselves: one thing after another, as registers do."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from itertools import count, cycle
 
 from register_samples.chance import Draw, Topic
 from register_samples.contacts import building
+from register_samples.facts import Document
 from register_samples.names import coin, person
 from register_samples.norway import parts
 from register_samples.numbers import gln
 from register_samples.registers import DENMARK, NORWAY, Register
 from register_samples.server.brreg import innehaver
+from register_samples.server.cvr import Index
 from register_samples.server.registers import Registers
 from register_samples.showcase import SHOWCASE
 
@@ -36,6 +38,7 @@ class Changes:
     def __init__(self, registers: Registers, *, first: int = 0) -> None:
         """`first` is the number of the first change: another one draws other companies."""
         self._registers = registers
+        self._no, self._dk = registers.no, registers.dk
         self._numbers = count(first)
         #: In an order that shows the kinds of events early; a removal ends each round.
         rota: Sequence[Callable[[Draw], str]] = (
@@ -64,13 +67,10 @@ class Changes:
         while True:
             change = next(self._turns)
             try:
-                return change(self._draw())
+                return change(Draw(self._registers.seed, 0, Topic.DETAILS, next(self._numbers)))
             except _Nobody:
                 # After some hours every sole trader may be gone; companies still come.
                 continue
-
-    def _draw(self) -> Draw:
-        return Draw(self._registers.seed, 0, Topic.DETAILS, next(self._numbers))
 
     @property
     def _today(self) -> date:
@@ -78,95 +78,79 @@ class Changes:
 
     def _norwegian(self, draw: Draw, form: str = "AS") -> str:
         """An active company of a legal form."""
-        return _pick(
-            draw,
-            (
-                number
-                for number, found in self._registers.no.entities.documents.items()
-                if found["organisasjonsform"]["kode"] == form
-                and "slettedato" not in found
-                and not found["konkurs"]
-            ),
-        )
+
+        def fits(company: Document) -> bool:
+            active = "slettedato" not in company and not company["konkurs"]
+            return active and company["organisasjonsform"]["kode"] == form
+
+        return _pick(draw, self._no.entities.documents, fits)
+
+    def _norwegian_unit(self, draw: Draw) -> str:
+        return _pick(draw, self._no.units.documents, lambda unit: "nedleggelsesdato" not in unit)
 
     def _danish(self, draw: Draw) -> str:
         """An active company that has a status word."""
-        found = self._registers.dk.companies
-        return _pick(
-            draw,
-            (
-                number
-                for number in found.documents
-                if found.content(number)["virksomhedMetadata"]["sammensatStatus"] == "NORMAL"
-            ),
-        )
+        return self._danish_document(draw, self._dk.companies, "virksomhedMetadata", "NORMAL")
 
     def _danish_unit(self, draw: Draw) -> str:
-        found = self._registers.dk.units
-        return _pick(
-            draw,
-            (
-                number
-                for number in found.documents
-                if found.content(number)["produktionsEnhedMetadata"]["sammensatStatus"] == "Aktiv"
-            ),
-        )
+        return self._danish_document(draw, self._dk.units, "produktionsEnhedMetadata", "Aktiv")
 
-    def _norwegian_unit(self, draw: Draw) -> str:
-        found = self._registers.no.units.documents
-        return _pick(draw, (n for n, unit in found.items() if "nedleggelsesdato" not in unit))
+    def _danish_document(self, draw: Draw, index: Index, digest: str, status: str) -> str:
+        def fits(document: Document) -> bool:
+            return bool(document[index.wrapping][digest]["sammensatStatus"] == status)
+
+        return _pick(draw, index.documents, fits)
 
     def _rename_norwegian(self, draw: Draw) -> str:
-        number = self._norwegian(draw)
-        name = f"{_name(draw, NORWAY)} AS".upper()
-        old = self._registers.no.entities.documents[number]
+        number, name = self._norwegian(draw), f"{_name(draw, NORWAY)} AS".upper()
+        old = self._no.entities.documents[number]
         former = {
             "navn": old["navn"],
             "fraDato": old["registreringsdatoEnhetsregisteret"],
             "tilDato": str(self._today),
         }
         past = [*old.get("historiskeNavn", []), former]
-        self._registers.no.entities.change(number, {"navn": name, "historiskeNavn": past})
+        self._no.entities.change(number, {"navn": name, "historiskeNavn": past})
         return f"no {number} is now called {name}"
 
     def _norwegian_address(self, draw: Draw) -> str:
         number = self._norwegian(draw)
         address = parts.address(building(draw, NORWAY))
-        self._registers.no.entities.change(number, {"forretningsadresse": address})
+        self._no.entities.change(number, {"forretningsadresse": address})
         return f"no {number} moved"
 
     def _norwegian_bankruptcy(self, draw: Draw) -> str:
         number = self._norwegian(draw)
-        self._registers.no.go_bankrupt(number, self._today)
+        self._no.go_bankrupt(number, self._today)
         return f"no {number} went bankrupt"
 
     def _end_norwegian(self, draw: Draw) -> str:
         number = self._norwegian(draw)
-        self._registers.no.entities.delete(number, self._today)
+        self._no.entities.delete(number, self._today)
         return f"no {number} ended"
 
     def _remove_norwegian(self, draw: Draw) -> str:
         number = self._norwegian(draw, "ENK")
-        for unit in self._registers.no.units_of(number):
-            self._registers.no.units.remove(unit)
-        self._registers.no.entities.remove(number)
+        for unit in self._no.units_of(number):
+            self._no.units.remove(unit)
+        self._no.entities.remove(number)
         return f"no {number} was removed"
 
     def _norwegian_owner(self, draw: Draw) -> str:
         number = self._norwegian(draw, "ENK")
         given, _, family, born = person(draw, NORWAY)
-        self._registers.no.set_roles(number, innehaver(given, family, born.isoformat()))
+        self._no.set_roles(number, innehaver(given, family, born.isoformat()))
         return f"no {number} has another owner"
 
     def _move_norwegian_unit(self, draw: Draw) -> str:
         number, company = self._norwegian_unit(draw), self._norwegian(draw)
-        self._registers.no.move_unit(number, to=company, on=self._today)
+        self._no.move_unit(number, to=company, on=self._today)
         return f"no unit {number} moved to {company}"
 
     def _norwegian_unit_address(self, draw: Draw) -> str:
         number = self._norwegian_unit(draw)
         address = parts.address(building(draw, NORWAY))
-        self._registers.no.units.change(number, {"beliggenhetsadresse": address})
+        self._no.units.change(number, {"beliggenhetsadresse": address})
         return f"no unit {number} has another address"
 
     def _new_companies(self, _draw: Draw) -> str:
@@ -175,32 +159,32 @@ class Changes:
 
     def _danish_bankruptcy(self, draw: Draw) -> str:
         number = self._danish(draw)
-        self._registers.dk.set_status(number, "UNDER KONKURS", self._today)
+        self._dk.set_status(number, "UNDER KONKURS", self._today)
         return f"dk {number} went bankrupt"
 
     def _rename_danish(self, draw: Draw) -> str:
         number, name = self._danish(draw), f"{_name(draw, DENMARK)} ApS"
-        self._registers.dk.rename(number, name, self._today)
+        self._dk.rename(number, name, self._today)
         return f"dk {number} is now called {name}"
 
     def _danish_address(self, draw: Draw) -> str:
         number = self._danish(draw)
-        self._registers.dk.move(number, building(draw, DENMARK), self._today)
+        self._dk.move(number, building(draw, DENMARK), self._today)
         return f"dk {number} moved"
 
     def _danish_owner(self, draw: Draw) -> str:
         number, holder = self._danish(draw), self._danish(draw)
-        self._registers.dk.set_owner(number, holder, "0.05", self._today)
+        self._dk.set_owner(number, holder, "0.05", self._today)
         return f"dk {number} has one more owner"
 
     def _rename_danish_unit(self, draw: Draw) -> str:
         number, name = self._danish_unit(draw), _name(draw, DENMARK)
-        self._registers.dk.rename_unit(number, name, self._today)
+        self._dk.rename_unit(number, name, self._today)
         return f"dk unit {number} is now called {name}"
 
     def _close_danish_unit(self, draw: Draw) -> str:
         number = self._danish_unit(draw)
-        self._registers.dk.close_unit(number, self._today)
+        self._dk.close_unit(number, self._today)
         return f"dk unit {number} closed"
 
     def _electronic_address(self, draw: Draw) -> str:
@@ -213,8 +197,8 @@ class Changes:
 
     def _electronic_address_withdrawn(self, draw: Draw) -> str:
         """An identifier that was registered here: the directory's other cards stay."""
-        directory = self._registers.directory
-        pid = _pick(draw, (pid for pid in directory.cards if f"::0088:{_GLN_PREFIX}9" in pid))
+        directory, registered_here = self._registers.directory, f"::0088:{_GLN_PREFIX}9"
+        pid = _pick(draw, directory.cards, lambda card: registered_here in card["pid"])
         directory.withdraw(pid)
         directory.publish()
         return f"{pid} receives invoices no longer"
@@ -227,8 +211,9 @@ async def keep_changing(changes: Changes, every: timedelta, say: Callable[[str],
         say(changes.make())
 
 
-def _pick(draw: Draw, numbers: Iterable[str]) -> str:
-    found = [number for number in numbers if number not in _SHOWN]
+def _pick(draw: Draw, documents: Mapping[str, Document], fits: Callable[[Document], bool]) -> str:
+    """The key of a document that fits and is not the showcase's; raises _Nobody."""
+    found = [key for key, each in documents.items() if key not in _SHOWN and fits(each)]
     if not found:
         raise _Nobody
     return draw.pick(found)
