@@ -43,6 +43,17 @@ async def create(world: World, **fields: Any) -> dict[str, Any]:
     return read(await world.do(Operation.CREATE, body=a_draft(**fields)))
 
 
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@pytest.fixture
+async def webhook_id(world: World) -> str:
+    """The id of a new webhook."""
+    return str((await create(world))["id"])
+
+
 async def disable(world: World, webhook_id: str) -> None:
     await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "disabled"}')
 
@@ -89,10 +100,7 @@ async def test_creation_returns_the_secret_and_the_location() -> None:
     }
 
 
-async def test_no_other_answer_shows_the_secret() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_no_other_answer_shows_the_secret(world: World, webhook_id: str) -> None:
     bodies = [
         (await world.do(Operation.LIST)).body,
         (await world.do(Operation.GET, webhook_id=webhook_id)).body,
@@ -102,8 +110,7 @@ async def test_no_other_answer_shows_the_secret() -> None:
     assert not any(b"whsec" in body or b"secret" in body for body in bodies)
 
 
-async def test_webhooks_are_listed_newest_first() -> None:
-    world = World()
+async def test_webhooks_are_listed_newest_first(world: World) -> None:
     older = await create(world)
     world.now += timedelta(seconds=1)
     newer = await create(world)
@@ -113,10 +120,9 @@ async def test_webhooks_are_listed_newest_first() -> None:
     assert [webhook["id"] for webhook in listed] == [newer["id"], older["id"]]
 
 
-async def test_the_health_in_a_list_may_be_seconds_old_and_that_of_one_webhook_not() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_the_health_in_a_list_may_be_seconds_old_and_that_of_one_webhook_not(
+    world: World, webhook_id: str
+) -> None:
     await world.do(Operation.LIST)
     of_list = world.health.max_age
     await world.do(Operation.GET, webhook_id=webhook_id)
@@ -138,9 +144,8 @@ async def test_an_owner_cannot_have_more_webhooks_than_the_limit() -> None:
 
 @pytest.mark.parametrize("operation", [Operation.CREATE, Operation.CHANGE])
 async def test_a_url_whose_name_resolves_to_a_private_address_is_refused(
-    operation: Operation,
+    world: World, operation: Operation
 ) -> None:
-    world = World()
     webhook_id = (await create(world, url="https://other.example.com/"))["id"]
     world.resolver.names["hooks.example.com"] = [ip_address("10.0.0.7")]
 
@@ -150,9 +155,7 @@ async def test_a_url_whose_name_resolves_to_a_private_address_is_refused(
     assert [error.parameter for error in failure.errors] == ["url"]
 
 
-async def test_the_port_of_a_url_is_resolved_with_its_name() -> None:
-    world = World()
-
+async def test_the_port_of_a_url_is_resolved_with_its_name(world: World) -> None:
     await create(world, url="https://hooks.example.com:8443/")
 
     assert world.resolver.asked == [("hooks.example.com", 8443)]
@@ -183,10 +186,8 @@ async def test_an_address_is_not_resolved() -> None:
     ],
 )
 async def test_another_owners_webhook_is_not_found(
-    operation: Operation, fields: dict[str, Any]
+    world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
 ) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
     before = dict(world.registrations.stored)
 
     other = await world.refused(operation, owner=OTHER_OWNER, webhook_id=webhook_id, **fields)
@@ -198,17 +199,13 @@ async def test_another_owners_webhook_is_not_found(
     assert (world.events.published, world.deliveries.asked) == ([], [])
 
 
-async def test_another_owners_webhooks_are_not_listed() -> None:
-    world = World()
+async def test_another_owners_webhooks_are_not_listed(world: World) -> None:
     await create(world)
 
     assert read(await world.do(Operation.LIST, owner=OTHER_OWNER)) == {"webhooks": []}
 
 
-async def test_a_deleted_webhook_is_gone() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_a_deleted_webhook_is_gone(world: World, webhook_id: str) -> None:
     reply = await world.do(Operation.DELETE, webhook_id=webhook_id)
 
     assert (reply.status, reply.body) == (204, b"")
@@ -216,8 +213,7 @@ async def test_a_deleted_webhook_is_gone() -> None:
     assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
 
 
-async def test_a_webhook_deleted_during_a_change_is_not_found() -> None:
-    world = World()
+async def test_a_webhook_deleted_during_a_change_is_not_found(world: World) -> None:
     webhook_id = (await create(world, url="https://other.example.com/"))["id"]
     world.resolver.on_asked = world.registrations.stored.clear
 
@@ -226,8 +222,7 @@ async def test_a_webhook_deleted_during_a_change_is_not_found() -> None:
     assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
 
 
-async def test_a_rotated_secret_is_shown_once() -> None:
-    world = World()
+async def test_a_rotated_secret_is_shown_once(world: World) -> None:
     created = await create(world)
     world.now += timedelta(hours=1)
 
@@ -238,17 +233,17 @@ async def test_a_rotated_secret_is_shown_once() -> None:
     assert "secret" not in read(await world.do(Operation.GET, webhook_id=created["id"]))
 
 
-async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret(
+    world: World, webhook_id: str
+) -> None:
     request = a_request(Operation.ROTATE_SECRET, webhook_id=webhook_id)
 
     assert await world.ask(request) == await world.ask(request)
 
 
-async def test_a_secret_that_could_not_be_shown_is_not_rotated() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_secret_that_could_not_be_shown_is_not_rotated(
+    world: World, webhook_id: str
+) -> None:
     secret = world.registrations.stored[webhook_id].secret
     world.health.fault = Unavailable("the database did not answer in time")
 
@@ -258,8 +253,7 @@ async def test_a_secret_that_could_not_be_shown_is_not_rotated() -> None:
     assert world.registrations.stored[webhook_id].secret == secret
 
 
-async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook() -> None:
-    world = World()
+async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook(world: World) -> None:
     request = a_request(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
     first, second = await world.ask(request), await world.ask(request)
@@ -269,8 +263,9 @@ async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook() -> 
     assert len(world.registrations.stored) == 1
 
 
-async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret() -> None:
-    world = World()
+async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
+    world: World,
+) -> None:
     first = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
     repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
@@ -282,8 +277,7 @@ async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
     assert len(world.registrations.stored) == 1
 
 
-async def test_the_stored_answer_outlives_the_webhook() -> None:
-    world = World()
+async def test_the_stored_answer_outlives_the_webhook(world: World) -> None:
     created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
     await world.do(Operation.DELETE, webhook_id=read(created)["id"])
 
@@ -293,8 +287,7 @@ async def test_the_stored_answer_outlives_the_webhook() -> None:
     assert world.registrations.stored == {}
 
 
-async def test_another_body_under_a_used_key_is_a_conflict() -> None:
-    world = World()
+async def test_another_body_under_a_used_key_is_a_conflict(world: World) -> None:
     await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
     failure = await world.refused(
@@ -307,8 +300,7 @@ async def test_another_body_under_a_used_key_is_a_conflict() -> None:
 @pytest.mark.parametrize(
     "fields", [{"owner": OTHER_OWNER}, {"idempotency_key": "other"}, {"idempotency_key": None}]
 )
-async def test_a_key_is_scoped_to_its_owner(fields: dict[str, Any]) -> None:
-    world = World()
+async def test_a_key_is_scoped_to_its_owner(world: World, fields: dict[str, Any]) -> None:
     await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
     reply = await world.do(
@@ -319,8 +311,7 @@ async def test_a_key_is_scoped_to_its_owner(fields: dict[str, Any]) -> None:
     assert len(world.registrations.stored) == 2
 
 
-async def test_a_key_is_valid_for_a_day() -> None:
-    world = World()
+async def test_a_key_is_valid_for_a_day(world: World) -> None:
     await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
     world.now += timedelta(hours=24)
 
@@ -329,8 +320,7 @@ async def test_a_key_is_valid_for_a_day() -> None:
     assert not reply.replayed
 
 
-async def test_a_refused_body_leaves_its_key_unused() -> None:
-    world = World()
+async def test_a_refused_body_leaves_its_key_unused(world: World) -> None:
     await world.refused(Operation.CREATE, body=a_draft(url="http://a.example"), idempotency_key="k")
 
     reply = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
@@ -350,8 +340,7 @@ async def test_a_repeat_completes_a_failed_creation() -> None:
     assert "secret" in read(reply)
 
 
-async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret() -> None:
-    world = World()
+async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret(world: World) -> None:
     created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
     world.keys.forget_answers()
 
@@ -368,10 +357,8 @@ async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret() -> 
     ids=["create", "test"],
 )
 async def test_a_repeat_answered_concurrently_does_nothing(
-    operation: Operation, body: bytes
+    world: World, webhook_id: str, operation: Operation, body: bytes
 ) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
     fields = {"webhook_id": webhook_id, "body": body, "idempotency_key": "k"}
     first = await world.do(operation, **fields)
     world.keys.is_hidden = True
@@ -390,10 +377,7 @@ async def test_a_malformed_key_is_refused(key: str) -> None:
     assert [error.parameter for error in failure.errors] == ["Idempotency-Key"]
 
 
-async def test_a_test_is_an_event_for_its_webhook_only() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_a_test_is_an_event_for_its_webhook_only(world: World, webhook_id: str) -> None:
     reply = await world.do(Operation.TEST, webhook_id=webhook_id)
 
     [(addressee, event)] = world.events.published
@@ -403,19 +387,14 @@ async def test_a_test_is_an_event_for_its_webhook_only() -> None:
     assert read(reply) == {"delivery_id": delivery_id(event.id, addressee)}
 
 
-async def test_each_test_is_an_event_of_its_own() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_each_test_is_an_event_of_its_own(world: World, webhook_id: str) -> None:
     first = await world.do(Operation.TEST, webhook_id=webhook_id)
     second = await world.do(Operation.TEST, webhook_id=webhook_id)
 
     assert read(first) != read(second)
 
 
-async def test_a_repeat_of_a_test_sends_nothing_again() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_repeat_of_a_test_sends_nothing_again(world: World, webhook_id: str) -> None:
     first = await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
 
     repeat = await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
@@ -424,9 +403,7 @@ async def test_a_repeat_of_a_test_sends_nothing_again() -> None:
     assert len(world.events.published) == 1
 
 
-async def test_a_repeat_publishes_an_unpublished_test() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_repeat_publishes_an_unpublished_test(world: World, webhook_id: str) -> None:
     world.events.failure = Unavailable("the broker cannot be reached")
     with pytest.raises(Unavailable):
         await world.do(Operation.TEST, webhook_id=webhook_id, idempotency_key="k")
@@ -437,8 +414,7 @@ async def test_a_repeat_publishes_an_unpublished_test() -> None:
     assert len(world.events.published) == 1
 
 
-async def test_a_key_is_scoped_to_its_webhook() -> None:
-    world = World()
+async def test_a_key_is_scoped_to_its_webhook(world: World) -> None:
     ids = [(await create(world))["id"] for _ in range(2)]
 
     for webhook_id in ids:
@@ -456,10 +432,8 @@ async def test_a_key_is_scoped_to_its_webhook() -> None:
     ],
 )
 async def test_nothing_is_sent_to_a_disabled_webhook(
-    operation: Operation, fields: dict[str, Any]
+    world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
 ) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
     await disable(world, webhook_id)
 
     failure = await world.refused(operation, webhook_id=webhook_id, **fields)
@@ -468,10 +442,9 @@ async def test_nothing_is_sent_to_a_disabled_webhook(
     assert (world.events.published, world.deliveries.asked) == ([], [])
 
 
-async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner(
+    world: World, webhook_id: str
+) -> None:
     await disable(world, webhook_id)
     shown = read(await world.do(Operation.GET, webhook_id=webhook_id))
     enabled = read(
@@ -483,9 +456,7 @@ async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner() -> None:
     assert (enabled["status"], enabled["disabled_reason"]) == ("enabled", None)
 
 
-async def test_attempts_are_listed_as_they_were_made() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_attempts_are_listed_as_they_were_made(world: World, webhook_id: str) -> None:
     attempt = Attempt(
         delivery_id=DELIVERY,
         event_id="7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
@@ -506,9 +477,9 @@ async def test_attempts_are_listed_as_they_were_made() -> None:
     assert world.deliveries.asked == [(webhook_id, DeliveryQuery(), None)]
 
 
-async def test_the_cursor_of_a_page_stands_for_its_last_entry() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_the_cursor_of_a_page_stands_for_its_last_entry(
+    world: World, webhook_id: str
+) -> None:
     place = ListPosition(NOON, f"{DELIVERY}:2")
     world.deliveries.page = Listed([], last=place)
 
@@ -520,10 +491,7 @@ async def test_the_cursor_of_a_page_stands_for_its_last_entry() -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "eA", "MTIz", "é"])
-async def test_an_invented_cursor_is_refused(cursor: str) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_an_invented_cursor_is_refused(world: World, webhook_id: str, cursor: str) -> None:
     failure = await world.refused(
         Operation.DELIVERIES, webhook_id=webhook_id, query=DeliveryQuery(after=cursor)
     )
@@ -531,20 +499,16 @@ async def test_an_invented_cursor_is_refused(cursor: str) -> None:
     assert [error.parameter for error in failure.errors] == ["after"]
 
 
-async def test_an_unknown_delivery_is_not_shown() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_an_unknown_delivery_is_not_shown(world: World, webhook_id: str) -> None:
     failure = await world.refused(Operation.DELIVERY, webhook_id=webhook_id, delivery_id=DELIVERY)
 
     assert failure.code is FailureCode.DELIVERY_NOT_FOUND
 
 
 @pytest.mark.parametrize("kind", EventType)
-async def test_a_test_of_a_type_is_an_example_of_it_that_is_marked(kind: EventType) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_a_test_of_a_type_is_an_example_of_it_that_is_marked(
+    world: World, webhook_id: str, kind: EventType
+) -> None:
     await world.do(Operation.TEST, webhook_id=webhook_id, body=orjson.dumps({"type": kind.value}))
 
     [(_, event)] = world.events.published
@@ -557,10 +521,7 @@ async def test_a_test_of_a_type_is_an_example_of_it_that_is_marked(kind: EventTy
 
 
 @pytest.mark.parametrize("body", [b'{"type": "company.sold"}', b'{"kind": "webhook.test"}', b"[]"])
-async def test_an_invalid_test_is_refused(body: bytes) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_an_invalid_test_is_refused(world: World, webhook_id: str, body: bytes) -> None:
     failure = await world.refused(Operation.TEST, webhook_id=webhook_id, body=body)
 
     assert failure.code is FailureCode.INVALID_BODY
@@ -574,9 +535,9 @@ async def test_an_invalid_test_is_refused(body: bytes) -> None:
         (NotRepeated.PENDING, FailureCode.DELIVERY_PENDING),
     ],
 )
-async def test_a_refused_retry_gives_the_reason(reason: NotRepeated, code: FailureCode) -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_refused_retry_gives_the_reason(
+    world: World, webhook_id: str, reason: NotRepeated, code: FailureCode
+) -> None:
     world.deliveries.not_repeated = reason
 
     failure = await world.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
@@ -584,19 +545,14 @@ async def test_a_refused_retry_gives_the_reason(reason: NotRepeated, code: Failu
     assert failure.code is code
 
 
-async def test_a_retry_keeps_the_deliverys_id() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
-
+async def test_a_retry_keeps_the_deliverys_id(world: World, webhook_id: str) -> None:
     reply = await world.do(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
 
     assert reply.status == 202
     assert read(reply) == {"delivery_id": DELIVERY}
 
 
-async def test_a_recovery_returns_the_number_of_deliveries() -> None:
-    world = World()
-    webhook_id = (await create(world))["id"]
+async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook_id: str) -> None:
     world.deliveries.recovered = 7
 
     reply = await world.do(
