@@ -53,12 +53,3 @@ def owned_by(number: str, given: str, family: str) -> dict[str, Any]:
     person = {"navn": {"fornavn": given, "etternavn": family}}
     group = {"type": role, "roller": [{"type": role, "person": person}]}
     return {"organisasjonsnummer": number, "rollegrupper": [group]}
-
-
-def a_card(number: str) -> dict[str, Any]:
-    """The business card of a Norwegian entity that takes electronic invoices."""
-    return {
-        "pid": f"iso6523-actorid-upis::0192:{number}",
-        "entities": [{"countryCode": "NO", "regdate": "2024-05-02"}],
-        "docTypes": [],
-    }

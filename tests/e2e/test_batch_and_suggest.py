@@ -122,36 +122,6 @@ async def test_a_company_is_suggested_while_its_name_is_typed(
     assert vat in [one["vat"] for one in found]
 
 
-async def test_a_suggestion_has_town_status_and_score(client: aiohttp.ClientSession) -> None:
-    [first, *others] = await suggestions(client, country="dk", q="prøvefabrikken")
-
-    assert first == {
-        "vat": "12345674",
-        "name": "Prøvefabrikken ApS",
-        "city": "København K",
-        "status": "active",
-        "score": 100,
-    }
-    assert all(one["score"] < 100 for one in others)
-
-
-@pytest.mark.parametrize("limit", [1, 20])
-async def test_two_letters_and_a_limit_are_enough(
-    client: aiohttp.ClientSession, limit: int
-) -> None:
-    found = await suggestions(client, country="no", q="st", limit=str(limit))
-
-    numbers = [one["vat"] for one in found]
-    scores = [one["score"] for one in found]
-    assert 1 <= len(numbers) <= limit
-    assert len(set(numbers)) == len(numbers)
-    assert scores == sorted(scores, reverse=True)
-
-
-async def test_nonsense_suggests_nothing(client: aiohttp.ClientSession) -> None:
-    assert await suggestions(client, country="dk", q="qzxwvq jkhgfq") == []
-
-
 @pytest.mark.chaos
 async def test_without_a_lookup_process_both_say_so_once_its_queues_are_gone(
     client: aiohttp.ClientSession, running: Running

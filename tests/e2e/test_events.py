@@ -10,77 +10,12 @@ from tests.delivery.receiver import Received, Receiver
 from tests.delivery.waiting import eventually
 from tests.e2e.client import Client
 from tests.e2e.conftest import Running
-from tests.e2e.register import Register, a_card, a_unit, an_entity, owned_by
+from tests.e2e.register import Register, an_entity
 
 pytestmark = pytest.mark.e2e
 
 #: Posts in flight to one webhook (WEBHOOK_MAX_POSTS_PER_WEBHOOK).
 CAP = 4
-
-
-async def test_each_change_of_a_company_is_an_event(
-    owner: Client, receiver: Receiver, register: Register
-) -> None:
-    number, unit = "310999938", "310999946"
-    webhook = await owner.create(
-        receiver.url("/all"), filter={"countries": ["no"], "companies": [f"no:{number}"]}
-    )
-    receiver.trust("/all", webhook["secret"])
-
-    taken = 0
-
-    async def told(count: int) -> dict[str, dict[str, Any]]:
-        """The next so many events, by type."""
-        nonlocal taken
-        await receiver.until_count(taken + count)
-        received = receiver.received[taken : taken + count]
-        taken += count
-        assert all(one.genuine for one in received)
-        return {one.event["type"]: one.event for one in received}
-
-    await register.load("no-enheter", an_entity(number, "PRØVELØPET AS"))
-    founded = await told(1)
-    await register.load("no-underenheter", a_unit(unit, number))
-    opened = await told(1)
-    await register.load("no-roller", owned_by(number, "Kari", "Prøvesen"))
-    owned = await told(1)
-    await register.load("peppol", a_card(number))
-    listed = await told(1)
-    await register.load("no-enheter", an_entity(number, "PRØVEFALLET AS", konkurs=True))
-    failed = await told(2)
-    await register.load("no-underenheter", a_unit(unit, number, epostadresse="a@unit.example"))
-    reachable = await told(1)
-    await register.load(
-        "no-underenheter",
-        a_unit(unit, number, epostadresse="a@unit.example", nedleggelsesdato="2026-01-31"),
-    )
-    closed = await told(1)
-    await register.remove("no", number)
-    removed = await told(1)
-
-    created = founded["company.created"]
-    assert (created["country"], created["vat"], created["revision"]) == ("no", number, 1)
-    assert created["data"]["company"]["name"] == "PRØVELØPET AS"
-    assert created["data"]["changes"] == []
-    assert opened["production_unit.created"]["data"]["production_unit"]["number"] == unit
-    assert changes_of(owned["owners.changed"])["owners"]["new"][0]["name"] == "Kari Prøvesen"
-    [entry] = changes_of(listed["einvoicing.changed"])["einvoicing"]["new"]
-    assert entry["identifier"] == f"0192:{number}"
-    updated, turned = failed["company.updated"], failed["company.status_changed"]
-    assert updated["data"]["changes"] == [
-        {"field": "name", "old": "PRØVELØPET AS", "new": "PRØVEFALLET AS"},
-    ]
-    assert changes_of(turned)["status"] == {"field": "status", "old": "active", "new": "bankrupt"}
-    assert turned["revision"] == updated["revision"] == 5
-    assert changes_of(reachable["production_unit.updated"])["email"]["new"] == "a@unit.example"
-    assert closed["production_unit.ended"]["data"]["production_unit"]["ended"] == "2026-01-31"
-    assert removed["company.removed"]["data"] == {"company": None, "changes": []}
-    assert len(receiver.received) == taken == len(receiver.counted())
-
-
-def changes_of(event: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The changes in an event, by field."""
-    return {change["field"]: change for change in event["data"]["changes"]}
 
 
 async def test_the_same_record_again_is_no_event_and_a_change_back_is_one(

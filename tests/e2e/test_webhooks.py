@@ -4,12 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from tests.delivery.receiver import Received, Receiver
 from tests.delivery.verifying import is_genuine
-from tests.e2e.client import Client, Json, client_with
-from tests.e2e.conftest import Running
+from tests.e2e.client import Client, Json
 from tests.e2e.register import Register, an_entity
 
 pytestmark = pytest.mark.e2e
@@ -53,21 +51,6 @@ async def test_a_test_delivery_arrives_signed_and_is_listed(
     assert listed["delivery_id"] == delivery_id
     assert listed["event_id"] == received.event["id"]
     assert (listed["attempt"], listed["status"], listed["response_code"]) == (1, "succeeded", 204)
-
-
-async def test_the_secret_is_shown_once(owner: Client, receiver: Receiver) -> None:
-    answer = await owner.ask(
-        "POST", body={"url": receiver.url("/hook"), "events": ["company.*"], "description": "one"}
-    )
-    assert answer.body is not None
-    webhook = dict(answer.body)
-    secret = webhook.pop("secret")
-
-    assert answer.status == 201
-    assert answer.headers["Location"] == f"/api/webhooks/{webhook['id']}"
-    assert secret.startswith("whsec_")
-    assert await owner.webhook(webhook) == webhook
-    assert (await owner.demand("GET"))["webhooks"] == [webhook]
 
 
 async def test_a_delivery_that_failed_comes_again_the_same(
@@ -134,20 +117,6 @@ async def test_a_dead_receiver_is_disabled_and_recovers_missed_deliveries(
     assert seen[0].delivery_id in {one.delivery_id for one in again}
 
 
-async def test_a_receiver_that_responds_410_is_disabled_at_once(
-    owner: Client, receiver: Receiver
-) -> None:
-    webhook = await registered(owner, receiver, "/gone")
-    receiver.answer("/gone", 410)
-
-    await owner.test(webhook)
-
-    disabled = await owner.until_webhook(webhook, status="disabled")
-    assert disabled["disabled_reason"] == "gone"
-    assert [one["response_code"] for one in await owner.deliveries(webhook)] == [410]
-    assert len(receiver.at("/gone")) == 1
-
-
 async def test_a_finished_delivery_is_sent_once_more_when_its_owner_asks(
     owner: Client, receiver: Receiver
 ) -> None:
@@ -181,68 +150,6 @@ async def test_after_a_rotation_both_secrets_sign(owner: Client, receiver: Recei
     assert rotated["secret"] != webhook["secret"]
     assert received.genuine
     assert is_genuine(as_the_old_one_sees_it, received.body, webhook["secret"], now=now)
-
-
-async def test_a_redirect_is_not_followed(owner: Client, receiver: Receiver) -> None:
-    webhook = await registered(owner, receiver, "/moved")
-
-    async def redirect(_received: Received) -> web.StreamResponse:
-        return web.Response(status=307, headers={"Location": receiver.url("/elsewhere")})
-
-    receiver.answer("/moved", redirect)
-    await owner.test(webhook)
-
-    [attempt, *_] = await owner.until_listed(webhook, 1)
-    assert (attempt["error"], attempt["response_code"]) == ("redirect", 307)
-    assert receiver.at("/elsewhere") == []
-
-
-async def test_a_repeated_request_is_answered_again_without_the_secret(
-    owner: Client, receiver: Receiver
-) -> None:
-    body = {"url": receiver.url("/hook"), "events": ["*"]}
-    key = {"Idempotency-Key": "one-order"}
-    first, second = [await owner.ask("POST", "", body, key) for _ in range(2)]
-    other = await owner.ask("POST", "", {**body, "description": "another"}, key)
-    assert first.body is not None
-    receiver.trust("/hook", first.body["secret"])
-    tested = [await owner.ask("POST", f"/{first.body['id']}/test", None, key) for _ in range(2)]
-
-    assert (first.status, second.status) == (201, 201)
-    assert second.headers["Idempotency-Replayed"] == "true"
-    assert second.body == {name: first.body[name] for name in first.body if name != "secret"}
-    assert (other.status, other.code) == (409, "idempotency_conflict")
-    assert tested[0].body == tested[1].body
-    assert (await receiver.next("/hook")).genuine
-    assert len((await owner.demand("GET"))["webhooks"]) == 1
-
-
-async def test_another_owner_neither_sees_nor_touches_a_webhook(
-    owner: Client, receiver: Receiver, running: Running
-) -> None:
-    webhook = await registered(owner, receiver, "/hook")
-    delivery_id = await owner.test(webhook)
-    await owner.until_listed(webhook, 1)
-    path = f"/{webhook['id']}"
-    key = await running.issue_key("other-owner")
-
-    async with client_with(key, running.system.base_url) as stranger:
-        listed = await stranger.demand("GET")
-        answers = [
-            await stranger.ask("GET", path),
-            await stranger.ask("PATCH", path, {"status": "disabled"}),
-            await stranger.ask("DELETE", path),
-            await stranger.ask("POST", f"{path}/rotate-secret"),
-            await stranger.ask("POST", f"{path}/test"),
-            await stranger.ask("GET", f"{path}/deliveries"),
-            await stranger.ask("POST", f"{path}/deliveries/{delivery_id}/retry"),
-            await stranger.ask("POST", f"{path}/recover", {"since": webhook["created_at"]}),
-        ]
-
-    assert listed == {"webhooks": []}
-    assert {(answer.status, answer.code) for answer in answers} == {(404, "webhook_not_found")}
-    assert (await owner.webhook(webhook))["updated_at"] == webhook["updated_at"]
-    assert len(receiver.received) == 1
 
 
 async def test_a_deleted_webhook_gets_nothing_more(owner: Client, receiver: Receiver) -> None:
