@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,7 @@ def test_an_event_is_what_it_was(kind: EventType) -> None:
     assert orjson.loads(the_story()[kind]) == golden(kind)
 
 
+@cache
 def validator(kind: EventType) -> jsonschema.Draft202012Validator:
     [schema] = [one.body_schema for one in event_types().event_types if one.name == kind]
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -1,7 +1,6 @@
 """The event feed as clients see it, over a fake `Events`."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -20,15 +19,11 @@ from common.contracts.feed import (
 from gateway.domain.events import DEFAULT_LIMIT, MAX_WAIT
 from gateway.domain.keys import Scope
 from gateway.domain.problems import (
-    EventNotFound,
-    InternalError,
-    LookupTimeout,
     ServiceUnavailable,
 )
-from gateway.domain.rates import Rate
 from gateway.usecases import events as usecase
 from tests.builders.keys import NOON
-from tests.builders.openapi import DOCUMENT, assert_response, example
+from tests.builders.openapi import DOCUMENT
 from tests.delivery.waiting import SOON
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
@@ -383,57 +378,6 @@ async def test_a_stream_outlives_an_outage(
     while not seen.startswith(b"id: "):
         seen = await frame(answer)
     assert seen.startswith(b"id: 000000000001")
-
-
-@dataclass(frozen=True)
-class Cause:
-    status: int
-    query: str = ""
-    key: dict[str, Any] | None = None
-    fault: Exception | None = None
-    times: int = 1
-    paths: tuple[str, ...] = ("/api/events", "/api/events/stream", "/api/events/{id}")
-
-
-LISTS = ("/api/events", "/api/events/stream")
-ONE = ("/api/events/{id}",)
-CAUSES = (
-    Cause(200, paths=("/api/events",)),
-    Cause(400, query="?after=x", paths=LISTS),
-    Cause(401, key={"revoked_at": NOON}),
-    Cause(403, key={"scopes": frozenset({Scope.LOOKUP, Scope.WEBHOOKS})}),
-    Cause(404, fault=EventNotFound("none"), paths=ONE),
-    Cause(410, query=f"?after={FIRST}", paths=LISTS),
-    Cause(429, times=3),
-    Cause(500, fault=InternalError("an internal error")),
-    Cause(503, fault=ServiceUnavailable("away")),
-    Cause(504, fault=LookupTimeout("late")),
-)
-CASES = [(path, cause) for cause in CAUSES for path in cause.paths]
-
-
-@pytest.mark.parametrize(
-    "path, cause", CASES, ids=[f"{path}-{cause.status}" for path, cause in CASES]
-)
-async def test_a_response_is_as_described(path: str, cause: Cause) -> None:
-    async with a_gateway(key_rate=Rate(2, 60)) as gateway:
-        page = example("EventPage")
-        gateway.events.add(*map(orjson.dumps, page["events"] * 3))
-        gateway.events.expired = 2
-        gateway.events.fault = cause.fault
-        headers = gateway.issue(**(cause.key or {}))
-        for _ in range(cause.times - 1):
-            (await gateway.get("/api/events/x", headers=headers)).close()
-
-        response = await gateway.get(path.replace("{id}", "x") + cause.query, headers=headers)
-
-        await assert_response(response, path, cause.status)
-
-
-def test_every_described_status_has_a_cause_above() -> None:
-    for path in (*LISTS, *ONE):
-        described = {int(status) for status in DOCUMENT["paths"][path]["get"]["responses"]}
-        assert described == {200, *(cause.status for cause in CAUSES if path in cause.paths)}
 
 
 def test_limits_are_those_of_the_code() -> None:

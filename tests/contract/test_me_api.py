@@ -4,10 +4,8 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 
 import orjson
-import pytest
 
 from gateway.domain.keys import Scope
-from gateway.domain.problems import InternalError, ServiceUnavailable
 from gateway.domain.rates import Rate
 from tests.builders.keys import NOON
 from tests.builders.openapi import assert_response
@@ -61,19 +59,6 @@ async def test_an_expired_key_is_refused(gateway: Gateway) -> None:
 
 async def test_a_key_is_needed_to_show_it(gateway: Gateway) -> None:
     await assert_response(await gateway.get(ME), ME, 401)
-
-
-@pytest.mark.parametrize(
-    "fault, status", [(ServiceUnavailable("away"), 503), (InternalError(), 500)]
-)
-@pytest.mark.parametrize("path", [ME, SOURCES])
-async def test_a_key_that_cannot_be_checked_is_a_problem(
-    gateway: Gateway, path: str, fault: Exception, status: int
-) -> None:
-    key = gateway.issue()
-    gateway.keys.fault = fault
-
-    await assert_response(await gateway.get(path, headers=key), path, status)
 
 
 async def test_the_sources_are_the_configured_networks() -> None:

@@ -1,7 +1,6 @@
 """The OpenAPI document matches the routes, the models, the problems and the responses."""
 
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -22,18 +21,13 @@ from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
 from gateway.domain.problems import (
     PUBLIC_ERRORS,
-    CompanyNotFound,
-    LookupTimeout,
-    ServiceUnavailable,
 )
 from gateway.domain.query import SEARCH, Format
-from gateway.domain.rates import Rate
 from gateway.domain.search import NAME_LENGTH
 from gateway.domain.suggesting import DEFAULT_LIMIT
 from tests.builders.openapi import (
     DOCUMENT,
     Node,
-    assert_response,
     check,
     example,
     operations,
@@ -41,17 +35,9 @@ from tests.builders.openapi import (
     schema_of,
 )
 from tests.fakes.gateway import Gateway
-from tests.fakes.gateway import gateway as a_gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 EXAMPLES = DOCUMENT["components"]["examples"]
-LOOKUP = "/api?country=dk&vat=12345674"
-
-
-@pytest.fixture
-async def gateway() -> AsyncIterator[Gateway]:
-    async with a_gateway(anonymous_rate=Rate(20, 60)) as running:
-        yield running
 
 
 def nodes(node: Any) -> Iterator[Node]:
@@ -256,45 +242,3 @@ def test_every_problem_has_an_example_and_a_response_with_its_status() -> None:
             public.title,
         )
         assert code in general or described[code] == str(public.status.value)
-
-
-@dataclass(frozen=True)
-class Cause:
-    """The cause of one status, and its request."""
-
-    status: int
-    path: str = LOOKUP
-    failure: Exception | None = None
-    key: dict[str, Any] | None = None
-    headers: tuple[tuple[str, str], ...] = ()
-    times: int = 1
-
-
-CAUSES = [
-    Cause(200),
-    Cause(400, path="/api?country=dk"),
-    Cause(401, headers=(("X-API-Key", "x"),)),
-    Cause(403, key={"scopes": frozenset({Scope.WEBHOOKS})}),
-    Cause(404, failure=CompanyNotFound("no company matches")),
-    Cause(429, times=21),
-    Cause(500, failure=RuntimeError("a fault")),
-    Cause(503, failure=ServiceUnavailable("a dependency is unavailable")),
-    Cause(504, failure=LookupTimeout("no answer in time")),
-]
-
-
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: str(cause.status))
-async def test_a_lookup_responds_as_described(gateway: Gateway, cause: Cause) -> None:
-    gateway.lookups.answer = cause.failure or gateway.lookups.answer
-    headers = dict(cause.headers) | (gateway.issue(**cause.key) if cause.key else {})
-
-    for _ in range(cause.times):
-        response = await gateway.get(cause.path, headers=headers)
-
-    await assert_response(response, "/api", cause.status)
-
-
-def test_every_described_status_has_a_cause_above() -> None:
-    for path in LOOKUP_PATHS:
-        described = {int(status) for status in DOCUMENT["paths"][path]["get"]["responses"]}
-        assert described == {cause.status for cause in CAUSES}

@@ -13,9 +13,6 @@ from aiohttp import ClientResponse
 
 from common.contracts.webhooks import Attempt, AttemptStatus, Delivery
 from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
-from gateway.domain.keys import Scope
-from gateway.domain.problems import InternalError, ServiceUnavailable
-from gateway.domain.rates import Rate
 from tests.builders.openapi import DOCUMENT, assert_response, example
 from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway
@@ -227,7 +224,7 @@ STORIES: list[tuple[str, int, Story]] = [
     ("recover", 415, _of_new("POST", f"{ONE}/recover", **TEXT)),
     ("event_types", 200, _plain("GET", "/api/event-types")),
 ]
-#: Statuses with the same cause in every operation.
+#: Statuses with the same cause in every operation: see test_responses.py.
 COMMON = {401, 403, 429, 500, 503}
 
 
@@ -240,31 +237,6 @@ async def test_an_operation_responds_as_described(
     answer = await story(service)
 
     await assert_response(answer, of_operation(name).path, status)
-
-
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation.value)
-async def test_common_failures_are_as_described(service: Service, endpoint: Endpoint) -> None:
-    async def send(**options: Any) -> ClientResponse:
-        path = endpoint.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
-        return await service.send(endpoint.method, path, data=b"{}", **options)
-
-    await assert_response(await send(headers={"X-API-Key": "bad"}), endpoint.path, 401)
-    if endpoint.operation != "event_types":
-        key = service.gateway.issue(scopes=frozenset({Scope.LOOKUP}))
-        await assert_response(await send(headers=key), endpoint.path, 403)
-    service.registrar.fault = ServiceUnavailable("a dependency is unavailable")
-    await assert_response(await send(), endpoint.path, 503)
-    service.registrar.fault = InternalError("a fault")
-    await assert_response(await send(), endpoint.path, 500)
-
-
-async def test_a_rate_limited_request_is_as_described() -> None:
-    async with a_gateway(registrar=Registrar(), key_rate=Rate(1, 60)) as gateway:
-        key = gateway.issue()
-        for _ in range(2):
-            answer = await gateway.get("/api/webhooks", headers=key)
-
-        await assert_response(answer, of_operation("list").path, 429)
 
 
 def test_every_described_status_has_a_story() -> None:

@@ -140,15 +140,19 @@ class TestDisabling:
     async def test_the_last_failure_disables_the_webhook_in_the_same_write(
         self, store: Store
     ) -> None:
-        await store.webhook()
+        webhook = await store.webhook()
         [delivery] = await store.claimed(a_new_delivery())
         failed = an_attempted(delivery, error="dns", disable=DisabledReason.DELIVERY_FAILED)
 
         [written] = await store.recorder.record([failed], at=NOON)
 
+        after = await store.registrations.find(webhook.owner, webhook.id)
         assert written.disabled
         assert not await store.is_enabled()
         assert (await store.row())["state"] == "failed"
+        assert after is not None
+        assert (after.disabled_reason, after.disabled_at) == (DisabledReason.DELIVERY_FAILED, NOON)
+        assert (after.status, after.generation) == (WebhookStatus.DISABLED, 2)
 
     async def test_of_concurrent_failures_one_disables_the_webhook(self, store: Store) -> None:
         await store.webhook()
@@ -925,15 +929,3 @@ async def test_indexes_of_an_earlier_version_are_replaced(store: Store) -> None:
     await make_indexes(store.database)
 
     assert "repeatable" not in await rows.index_information()
-
-
-async def test_a_disabled_webhook_has_its_reason(store: Store) -> None:
-    webhook = await store.webhook()
-    [delivery] = await store.claimed(a_new_delivery())
-    await store.attempt(delivery, error="http_status", disable=DisabledReason.GONE)
-
-    after = await store.registrations.find(webhook.owner, webhook.id)
-
-    assert after is not None
-    assert (after.status, after.disabled_reason) == (WebhookStatus.DISABLED, DisabledReason.GONE)
-    assert (after.disabled_at, after.generation) == (NOON, 2)

@@ -22,8 +22,6 @@ from common.contracts.events import EventType
 from common.contracts.failures import FailureCode
 from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from common.contracts.webhooks import (
-    AttemptStatus,
-    DeliveryQuery,
     Operation,
     WebhookId,
     WebhookReply,
@@ -37,7 +35,7 @@ from common.messaging.rpc_routes import Route
 from common.mongo import Database, connected, database
 from common.runtime.health import Health
 from tests.builders.deliveries import a_delivery_id, a_new_delivery
-from tests.builders.webhooks import OTHER_OWNER, a_draft, a_request, encoded_key
+from tests.builders.webhooks import a_draft, a_request, encoded_key
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
 from webhook_registry.app import build
@@ -186,17 +184,6 @@ async def test_a_webhook_is_created_changed_and_deleted(registry: Registry) -> N
     assert await registry.refused(Operation.GET, webhook_id=webhook_id) == "webhook_not_found"
 
 
-async def test_concurrent_creations_respect_the_maximum(registry: Registry) -> None:
-    results = await asyncio.gather(
-        *(registry.do(Operation.CREATE, body=a_draft()) for _ in range(20)), return_exceptions=True
-    )
-
-    made = [one for one in results if isinstance(one, WebhookReply)]
-    refused = [one.failure.code for one in results if isinstance(one, RpcFailed)]
-    assert len(made) == 5
-    assert refused == [FailureCode.WEBHOOK_LIMIT_REACHED] * 15
-
-
 async def test_concurrent_creations_under_one_key_make_one_webhook_and_show_its_secret_once(
     registry: Registry,
 ) -> None:
@@ -338,27 +325,6 @@ def cancelled_rows(webhook_id: str, count: int) -> list[dict[str, Any]]:
         )
         for number in range(count)
     ]
-
-
-async def test_webhooks_are_invisible_to_other_owners(registry: Registry) -> None:
-    webhook_id = (await registry.created())["id"]
-
-    code = await registry.refused(
-        Operation.DELIVERIES,
-        owner=OTHER_OWNER,
-        webhook_id=webhook_id,
-        query=DeliveryQuery(status=AttemptStatus.CANCELLED),
-    )
-
-    assert code is FailureCode.WEBHOOK_NOT_FOUND
-
-
-async def test_an_unknown_delivery_is_not_found(registry: Registry) -> None:
-    webhook_id = (await registry.created())["id"]
-
-    code = await registry.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id="../x")
-
-    assert code is FailureCode.DELIVERY_NOT_FOUND
 
 
 async def test_logs_queues_metrics_and_database_contain_no_secret(

@@ -1,6 +1,5 @@
 """Webhooks in MongoDB, as dispatcher and operators access them."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -79,58 +78,6 @@ async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator
         yield Store(client, webhooks)
 
 
-async def test_an_event_matches_its_webhooks(store: Store) -> None:
-    every = await store.created()
-    of_country = await store.created(
-        events=("company.*",), filter=WebhookFilter(countries=(Country.DK,))
-    )
-    of_company = await store.created(
-        events=("company.updated", "owners.*"),
-        filter=WebhookFilter(companies=(CompanyKey.parse("dk:12345674"),)),
-    )
-    await store.created(events=("owners.changed",))
-    await store.created(filter=WebhookFilter(countries=(Country.NO,)))
-    await store.created(filter=WebhookFilter(companies=(CompanyKey.parse("no:123456785"),)))
-    await store.created(
-        events=("owners.*",), filter=WebhookFilter(companies=(CompanyKey.parse("dk:12345674"),))
-    )
-    subject = Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674")
-
-    [matches] = await store.webhooks().matching([subject])
-
-    expected = {one.webhook.id for one in (every, of_country, of_company)}
-    assert len(matches) == 3
-    assert {match.webhook_id for match in matches} == expected
-
-
-async def test_every_part_of_a_filter_selects(store: Store) -> None:
-    chosen = await store.created(
-        filter=WebhookFilter(
-            industries=("62",), forms=("AS",), municipalities=("oslo",), fields=("address",)
-        )
-    )
-    for other in (
-        WebhookFilter(industries=("63",)),
-        WebhookFilter(industries=("62",), forms=("ASA",)),
-        WebhookFilter(municipalities=("BERGEN",)),
-        WebhookFilter(fields=("name",)),
-    ):
-        await store.created(filter=other)
-    subject = Subject(
-        EventType.COMPANY_UPDATED,
-        Country.NO,
-        "923609016",
-        form="AS",
-        industries=("62010",),
-        municipality="OSLO",
-        fields=("address.street",),
-    )
-
-    [matches] = await store.webhooks().matching([subject])
-
-    assert [match.webhook_id for match in matches] == [chosen.webhook.id]
-
-
 async def test_an_owners_headers_are_sealed_and_opened_for_the_post(store: Store) -> None:
     new = await store.created(headers=("X-Tenant",), new_headers={"X-Tenant": "hush"})
 
@@ -161,61 +108,48 @@ async def test_a_disabled_webhook_matches_as_disabled(store: Store) -> None:
     ]
 
 
-async def test_events_of_a_batch_have_their_own_matches(store: Store) -> None:
-    every = await store.created()
-    company = WebhookFilter(
-        companies=(CompanyKey.parse("dk:12345674"), CompanyKey.parse("no:123456785"))
-    )
-    of_companies = await store.created(events=("company.*",), filter=company)
-    of_country = await store.created(
-        events=("owners.*",), filter=WebhookFilter(countries=(Country.NO,))
-    )
-    expected = {
-        Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"): {every, of_companies},
-        Subject(EventType.OWNERS_CHANGED, Country.DK, "12345674"): {every},
-        Subject(EventType.OWNERS_CHANGED, Country.NO, "123456785"): {every, of_country},
-        Subject(EventType.COMPANY_CREATED, Country.NO, "999999999"): {every},
-    }
-
-    # The same event twice in a list is nothing special.
-    subjects = [*expected, *expected]
-    matches = await store.webhooks().matching(subjects)
-
-    for subject, found in zip(subjects, matches, strict=True):
-        ids = {registered.webhook.id for registered in expected[subject]}
-        assert len(found) == len(ids)
-        assert {match.webhook_id for match in found} == ids
-
-
-async def test_filters_select_for_each_event_of_a_batch_as_for_it_alone(store: Store) -> None:
+async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: Store) -> None:
+    companies = (CompanyKey.parse("dk:12345674"), CompanyKey.parse("no:123456785"))
+    country = {"countries": (Country.NO,)}
     parts: dict[str, tuple[str, ...]] = {
         "forms": ("AS",),
         "industries": ("62", "41.2"),
         "municipalities": ("Oslo",),
         "fields": ("address",),
     }
-    filters = [None, WebhookFilter(countries=(Country.NO,))]
+    patterns = [("*",), ("company.*",), ("company.updated", "owners.*"), ("owners.changed",)]
+    limits: list[dict[str, Any]] = [{}, country, {"companies": companies}]
+    subscriptions = [*product(patterns, limits)]
     for size in (1, 2, 4):
         for names in combinations(parts, size):
-            limits = WebhookFilter(**{name: parts[name] for name in names})
-            filters += [limits, limits.model_copy(update={"countries": (Country.NO,)})]
-    stored = [await store.created(filter=limits) for limits in filters]
+            filtered = {name: parts[name] for name in names}
+            subscriptions += [(("*",), filtered), (("*",), filtered | country)]
+    stored = [
+        await store.created(events=events, filter=WebhookFilter(**fields) if fields else None)
+        for events, fields in subscriptions
+    ]
     values = product(
-        Country, ("AS", "ENK", None), ("62010", "51000"), ("OSLO", None), ("address.city", "name")
+        (EventType.COMPANY_UPDATED, EventType.OWNERS_CHANGED),
+        Country,
+        ("12345674", "123456785"),
+        ("AS", "ENK", None),
+        ("62010", "51000"),
+        ("OSLO", None),
+        ("address.city", "name"),
     )
     subjects = [
-        Subject(EventType.COMPANY_UPDATED, country, "12345674", form, (code,), town, (changed,))
-        for country, form, code, town, changed in values
+        Subject(kind, country, vat, form, (code,), town, (changed,))
+        for kind, country, vat, form, code, town, changed in values
     ]
 
-    together = await store.webhooks().matching(subjects)
+    # The same event twice in a list is nothing special.
+    together = await store.webhooks().matching([*subjects, subjects[0]])
 
-    for subject, found in zip(subjects, together, strict=True):
+    for subject, found in zip([*subjects, subjects[0]], together, strict=True):
         [alone] = await store.webhooks().matching([subject])
-        ids = {one.webhook.id for one in stored if is_for(one.webhook, subject)}
-        assert {match.webhook_id for match in found} == ids
-        assert {match.webhook_id for match in alone} == ids
-        assert len(alone) == len(found) == len(ids)
+        ids = sorted(one.webhook.id for one in stored if is_for(one.webhook, subject))
+        assert sorted(match.webhook_id for match in found) == ids
+        assert sorted(match.webhook_id for match in alone) == ids
 
 
 async def test_matching_uses_one_index(store: Store) -> None:
@@ -272,47 +206,6 @@ async def test_a_webhook_with_an_unknown_key_has_no_secrets_and_does_not_affect_
     assert found[known.webhook.id].secrets == SigningSecrets(known.secret)
 
 
-async def test_a_webhook_is_disabled_once(store: Store) -> None:
-    new = await store.created()
-
-    done = await asyncio.gather(
-        *(
-            store.webhooks().disable(
-                new.webhook.id,
-                generation=1,
-                reason=DisabledReason.DELIVERY_FAILED,
-                by=f"delivery-{number}",
-                at=LATER,
-            )
-            for number in range(5)
-        )
-    )
-
-    assert sorted(done) == [False, False, False, False, True]
-    found = await Registrations(store.database, secret_keys(), Random(1)).find(
-        OWNER, new.webhook.id
-    )
-    assert found is not None
-    assert (found.status, found.disabled_at, found.disabled_reason, found.generation) == (
-        WebhookStatus.DISABLED,
-        LATER,
-        DisabledReason.DELIVERY_FAILED,
-        2,
-    )
-
-
-async def test_an_attempt_in_flight_cannot_disable_a_webhook_enabled_since(
-    store: Store,
-) -> None:
-    new = await store.created(generation=3)
-
-    done = await store.webhooks().disable(
-        new.webhook.id, generation=1, reason=DisabledReason.GONE, by="delivery", at=LATER
-    )
-
-    assert not done
-
-
 async def test_every_secret_is_resealed_with_the_newest_key(store: Store) -> None:
     old, rotated = await store.created("k1"), await store.created("k1")
     await store.rotated(rotated.webhook.id, "k1")
@@ -357,13 +250,6 @@ async def test_undecryptable_secrets_are_reported_and_left_unchanged(store: Stor
     assert await store.secrets(known.webhook.id, "k2") == SigningSecrets(known.secret)
 
 
-async def test_the_database_contains_no_plain_secret(store: Store) -> None:
-    new = await store.created()
-    await store.rotated(new.webhook.id, text="whsec_also_in_the_clear")
-
-    assert b"in_the_clear" not in await everything(store.database)
-
-
 async def test_stored_answers_are_expired_by_the_database(store: Store) -> None:
     keys, scope = IdempotencyKeys(store.database), KeyScope(OWNER, "/api/webhooks", "k")
     await keys.use(scope, KeyUse(a_call(1), b"body"), at=NOON, until=LATER)
@@ -374,12 +260,3 @@ async def test_stored_answers_are_expired_by_the_database(store: Store) -> None:
 
     assert indexes["expires_at"]["expireAfterSeconds"] == 0
     assert document["expires_at"] == LATER
-
-
-async def everything(database: Database) -> bytes:
-    """All documents of a database, as they lie there."""
-    dump = b""
-    for name in await database.list_collection_names():
-        async for document in database[name].find():
-            dump += bson.encode(document)
-    return dump

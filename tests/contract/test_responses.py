@@ -1,0 +1,113 @@
+"""Each described response comes, and is as described.
+
+Responses that only webhooks have are in `test_webhooks_openapi.py`.
+"""
+
+from typing import Any
+
+import orjson
+import pytest
+
+from gateway.adapters.http.routes import LOOKUP_PATHS
+from gateway.domain.keys import Scope
+from gateway.domain.problems import (
+    CompanyNotFound,
+    EventNotFound,
+    LookupTimeout,
+    ServiceUnavailable,
+)
+from gateway.domain.rates import Rate
+from tests.builders.openapi import DOCUMENT, assert_response, example, operations
+from tests.fakes.gateway import Gateway
+from tests.fakes.gateway import gateway as a_gateway
+
+RATE = 5
+LOOKUP = "/api"
+
+#: By tag.
+SCOPES = {"Lookups": Scope.LOOKUP, "Events": Scope.EVENTS, "Webhooks": Scope.WEBHOOKS}
+#: What makes a request succeed, by path.
+REQUESTS: dict[str, dict[str, Any]] = {
+    "/api": {"query": "?country=dk&vat=12345674"},
+    "/api/suggest": {"query": "?country=dk&q=ab"},
+    "/api/batch": {"data": orjson.dumps(example("Batch"))},
+}
+#: What leads to a status in every operation.
+COMMON: dict[int, dict[str, Any]] = {
+    401: {"headers": {"X-API-Key": "x"}},
+    403: {},  # the key has every other scope
+    429: {"sent_before": RATE},
+    500: {"failure": RuntimeError("a fault")},
+    503: {"failure": ServiceUnavailable("a dependency is unavailable")},
+    504: {"failure": LookupTimeout("no answer in time")},
+}
+#: What leads to a status in one operation.
+CAUSES: dict[tuple[str, int], dict[str, Any]] = {
+    ("/api", 400): {"query": "?country=dk"},
+    ("/api", 404): {"failure": CompanyNotFound("no company matches")},
+    ("/api/batch", 400): {"data": b"{}"},
+    ("/api/batch", 413): {"data": b" " * 65_537},
+    ("/api/batch", 415): {"headers": {"Content-Type": "text/csv"}},
+    ("/api/suggest", 400): {"query": ""},
+    ("/api/events", 400): {"query": "?after=x"},
+    ("/api/events", 410): {"query": "?after=000000000001"},
+    ("/api/events/stream", 400): {"query": "?after=x"},
+    ("/api/events/stream", 410): {"query": "?after=000000000001"},
+    ("/api/events/{id}", 404): {"failure": EventNotFound("no such event")},
+}
+#: The keys are all that these depend on.
+KEYS_ALONE = ("/api/me", "/api/webhook-sources", "/docs", "/openapi.json")
+#: Not JSON, without an end, and whatever the lookup service responds.
+OTHER_BODIES = {("/docs", 200), ("/api/events/stream", 200), ("/api/events/{id}", 200)}
+
+
+def described() -> list[tuple[str, str, int]]:
+    """Path, method and status of each response; the typed lookups have those of `/api`."""
+    return [
+        (path, method, status)
+        for path, method, operation in operations()
+        for status in map(int, operation["responses"])
+        if path == LOOKUP or path not in LOOKUP_PATHS
+        if "Webhooks" not in operation["tags"] or status in COMMON
+        if (path, status) not in OTHER_BODIES
+    ]
+
+
+def fail(gateway: Gateway, failure: Exception, path: str) -> None:
+    # A lookup that fails is a problem in the results of its batch.
+    of_a_batch = path == "/api/batch" and isinstance(failure, ServiceUnavailable)
+    if path in KEYS_ALONE or of_a_batch:
+        gateway.keys.fault = failure
+    gateway.lookups.answer = gateway.suggestions.answer = gateway.webhooks.answer = failure
+    gateway.events.fault = failure
+
+
+@pytest.mark.parametrize("path, method, status", described())
+async def test_a_response_is_as_described(path: str, method: str, status: int) -> None:
+    cause = CAUSES.get((path, status)) or COMMON.get(status, {})
+    request = {"query": "", "data": b"{}", "headers": {}, **REQUESTS.get(path, {}), **cause}
+    async with a_gateway(key_rate=Rate(RATE, 60)) as gateway:
+        gateway.events.add(*map(orjson.dumps, example("EventPage")["events"] * 3))
+        gateway.events.expired = 2
+        [tag] = DOCUMENT["paths"][path][method]["tags"]
+        lacking = {SCOPES[tag]} if status == 403 else set()
+        key = gateway.issue(scopes=frozenset(Scope) - lacking)
+        for _ in range(cause.get("sent_before", 0)):
+            await gateway.get("/api/me", headers=key)
+        if "failure" in cause:
+            fail(gateway, cause["failure"], path)
+
+        response = await gateway.client.request(
+            method,
+            path.replace("{id}", "x").replace("{delivery_id}", "y") + request["query"],
+            data=None if method == "get" else request["data"],
+            headers={"Content-Type": "application/json"} | key | request["headers"],
+        )
+
+        await assert_response(response, path, status)
+
+
+def test_typed_lookups_have_the_responses_of_a_lookup() -> None:
+    for path in LOOKUP_PATHS:
+        responses = DOCUMENT["paths"][path]["get"]["responses"]
+        assert responses.keys() == DOCUMENT["paths"][LOOKUP]["get"]["responses"].keys()
