@@ -22,6 +22,7 @@ from tests.fakes.gateway import A_REPLY, Gateway, code_of, database_unavailable,
 from tests.fakes.gateway import gateway as a_gateway
 
 LOOKUP = "/api?country=dk&vat=12345674"
+SUGGEST = "/api/suggest?country=dk&q=Pr%C3%B8v"
 DOCUMENTS = ["/docs", "/openapi.json"]
 TYPED = ["vat", "name", "produ", "phone", "ean", "address"]
 
@@ -72,14 +73,17 @@ class TestLookups:
             "trade_names"
         ]
 
-    async def test_head_has_the_headers_of_get_and_no_body(self, gateway: Gateway) -> None:
-        whole = await gateway.get(LOOKUP)
-        head = await gateway.client.head(LOOKUP)
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
+    async def test_head_has_the_headers_of_get_and_no_body(
+        self, gateway: Gateway, path: str
+    ) -> None:
+        whole = await gateway.get(path)
+        head = await gateway.client.head(path)
 
         assert head.status == 200
         assert await head.read() == b""
         for header in ("Content-Length", "Content-Type", "ETag", "Cache-Control"):
-            assert head.headers[header] == whole.headers[header]
+            assert head.headers.get(header) == whole.headers.get(header)
 
     async def test_an_internal_error_reveals_no_details(self, gateway: Gateway) -> None:
         gateway.lookups.answer = RuntimeError("secret words")
@@ -168,7 +172,20 @@ class TestProblems:
         assert document.findtext("request_id") == answer.headers["X-Request-Id"]
         assert document.findtext("errors/error/parameter") == "vat"
 
-    @pytest.mark.parametrize("path", ["/nothing", "/api/", "/api/webhook", "/API", "/api/vat/1"])
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "/nothing",
+            "/api/",
+            "/API",
+            "/api/vat/1",
+            "/api/webhook",
+            "/api/webhooks/",
+            "/api/webhooks/wh_1/",
+            "/api/webhooks/wh_1/secret",
+            "/api/event-type",
+        ],
+    )
     async def test_other_paths_are_not_found(self, gateway: Gateway, path: str) -> None:
         answer = await gateway.get(path)
 
@@ -303,10 +320,11 @@ class TestKeys:
 
         assert await code_of(answer) == (500, "internal_error")
 
-    async def test_without_a_required_key_a_request_is_unauthorized(self) -> None:
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
+    async def test_without_a_required_key_a_request_is_unauthorized(self, path: str) -> None:
         async with a_gateway(anonymous_lookups=False) as gateway:
-            without = await gateway.get(LOOKUP)
-            with_key = await gateway.get(LOOKUP, headers=gateway.issue())
+            without = await gateway.get(path)
+            with_key = await gateway.get(path, headers=gateway.issue())
 
             assert await code_of(without) == (401, "unauthorized")
             assert with_key.status == 200
@@ -317,9 +335,10 @@ class TestKeys:
 
 
 class TestRates:
-    async def test_beyond_the_rate_the_answer_is_429_with_retry_after(self) -> None:
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
+    async def test_beyond_the_rate_the_answer_is_429_with_retry_after(self, path: str) -> None:
         async with a_gateway(anonymous_rate=Rate(2, 60)) as gateway:
-            answers = [await gateway.get(LOOKUP) for _ in range(3)]
+            answers = [await gateway.get(path) for _ in range(3)]
 
             assert [answer.status for answer in answers] == [200, 200, 429]
             assert [answer.headers["RateLimit"] for answer in answers] == [
@@ -464,16 +483,18 @@ class TestRates:
 
 
 class TestBrowsers:
-    async def test_scripts_of_any_site_may_look_up(self, gateway: Gateway) -> None:
-        answer = await gateway.get(LOOKUP, headers={"Origin": "https://shop.example"})
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
+    async def test_scripts_of_any_site_may_look_up(self, gateway: Gateway, path: str) -> None:
+        answer = await gateway.get(path, headers={"Origin": "https://shop.example"})
 
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
         assert "RateLimit" in answer.headers["Access-Control-Expose-Headers"]
 
-    async def test_a_preflight_needs_no_key(self) -> None:
+    @pytest.mark.parametrize("path", ["/api/vat", "/api/suggest"])
+    async def test_a_preflight_needs_no_key(self, path: str) -> None:
         async with a_gateway(anonymous_lookups=False) as gateway:
             answer = await gateway.client.options(
-                "/api/vat",
+                path,
                 headers={
                     "Origin": "https://shop.example",
                     "Access-Control-Request-Method": "GET",
@@ -632,6 +653,7 @@ class TestObservation:
 
         with capture_logs() as lines:
             await gateway.get("/api/name?country=dk&q=Testesen", headers={"X-API-Key": key})
+            await gateway.get("/api/suggest?country=dk&q=Testesen")
             await gateway.get(LOOKUP, headers={"X-API-Key": key[:-1] + "x"})
 
         assert "Testesen" not in str(lines)

@@ -241,16 +241,6 @@ async def test_another_method_is_refused_and_the_allowed_ones_are_named(gateway:
     assert answer.headers["Allow"] == "DELETE, GET, HEAD, PATCH"
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/api/webhooks/", "/api/webhooks/wh_1/", "/api/webhooks/wh_1/secret", "/api/event-type"],
-)
-async def test_other_paths_are_not_found(gateway: Gateway, path: str) -> None:
-    answer = await gateway.get(path, headers=gateway.issue())
-
-    assert await code_of(answer) == (404, "not_found")
-
-
 async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway) -> None:
     answer = await gateway.client.head("/api/webhooks", headers=gateway.issue())
 
