@@ -16,13 +16,16 @@ import hypothesis
 import pymongo
 import pytest
 
-from common.mongo import Database, connected
+from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from local_stack import servers
 from local_stack.management import Management
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
+from lookup.store import indexes as register_indexes
+from tests.delivery.pipeline import Pipeline, pipeline
+from webhook_store import indexes as webhooks_indexes
 
 # In CI the same code gives the same verdict; elsewhere every run tries new examples.
 # No deadline and no health checks for slow or large examples: requests generated from the OpenAPI
@@ -177,11 +180,51 @@ def database_names(mongo_admin: pymongo.MongoClient[dict[str, Any]]) -> Iterator
 
 
 @pytest.fixture
-async def database(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
-    """The register's database of the test's own, through the driver that the services use."""
+async def mongo(mongo_url: str) -> AsyncIterator[Client]:
+    """The driver that the services use."""
     # Without the services' limit of an operation: on a busy machine one may take longer.
     async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        yield named_database(client, database_names.register)
+        yield client
+
+
+@pytest.fixture
+def database(mongo: Client, database_names: DatabaseNames) -> Database:
+    """The register's database of the test's own."""
+    return named_database(mongo, database_names.register)
+
+
+@pytest.fixture
+async def register_db(database: Database) -> Database:
+    """The same with its indexes."""
+    await register_indexes.make_indexes(database)
+    return database
+
+
+@pytest.fixture
+async def webhooks_db(mongo: Client, database_names: DatabaseNames) -> Database:
+    """The webhooks' database of the test's own, with its indexes."""
+    webhooks = named_database(mongo, database_names.webhooks)
+    await webhooks_indexes.make_indexes(webhooks)
+    return webhooks
+
+
+@pytest.fixture
+async def pipe(
+    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
+) -> AsyncIterator[Pipeline]:
+    """From the exchange of events to a receiver, with a dispatcher when the test starts one."""
+    async with pipeline(
+        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
+    ) as opened:
+        yield opened
+
+
+def ensure_running(server: RabbitMQ | ReplicaSet) -> None:
+    """Returns when a server that may have been stopped or killed is ready."""
+    if server.running:
+        server.ready()
+    else:
+        server.start()
 
 
 @pytest.fixture
@@ -193,13 +236,9 @@ def stoppable_broker(own_servers: OwnServers) -> Iterator[RabbitMQ]:
     """
     own = own_servers.broker
     assert own is not None
-    if own.running:
-        own.ready()
-    else:
-        own.start()
+    ensure_running(own)
     yield own
-    if not own.running:
-        own.start()
+    ensure_running(own)
 
 
 @pytest.fixture
@@ -207,13 +246,9 @@ def stoppable_mongo(own_servers: OwnServers) -> Iterator[ReplicaSet]:
     """A replica set of one member that the test may stop, kill and start; see stoppable_broker."""
     own = own_servers.replica_set
     assert own is not None
-    if own.running:
-        own.ready()
-    else:
-        own.start()
+    ensure_running(own)
     yield own
-    if not own.running:
-        own.start()
+    ensure_running(own)
 
 
 @pytest.fixture(scope="session")

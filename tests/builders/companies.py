@@ -16,6 +16,7 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
+from common.contracts.events import EventType
 from lookup.ingest.planning.states import Known, Plan
 from lookup.ingest.records import (
     CompanyRecord,
@@ -102,6 +103,20 @@ def a_participant_record(
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
     return ParticipantRecord.of(entry, holder, version=version)
+
+
+def an_outbox_row(event_id: str, **fields: Any) -> dict[str, Any]:
+    """A document of an event that waits for its publication."""
+    return {
+        "_id": event_id,
+        "company": "dk:12345674",
+        "revision": 1,
+        "type": EventType.COMPANY_UPDATED.value,
+        "occurred_at": datetime(2026, 3, 4, 12, 0, tzinfo=UTC),
+        "body": event_id.encode(),
+        "published_at": None,
+        **fields,
+    }
 
 
 def after(plan: Plan, before: Known | None = None) -> Known:

@@ -10,10 +10,9 @@ import pytest
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.topology import EVENTS_QUEUE
-from common.mongo import Database, connected, database
+from common.mongo import Database
 from local_stack.management import Management
 from lookup.store.documents import OUTBOX
-from lookup.store.indexes import make_indexes
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.waiting import eventually
@@ -38,18 +37,13 @@ async def pipe(
 
 
 @pytest.fixture
-async def outbox(
-    pipe: Pipeline, mongo_url: str, database_names: DatabaseNames
-) -> AsyncIterator["Outbox"]:
+async def outbox(pipe: Pipeline, register_db: Database) -> "Outbox":
     """The outbox of a lookup service."""
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        register = database(client, database_names.register)
-        await make_indexes(register)
-        service = pipe.system.start(
-            "lookup", register_db=database_names.register, event_receipt_timeout="PT0.5S"
-        )
-        await asyncio.to_thread(service.wait_until_ready)
-        yield Outbox(register)
+    service = pipe.system.start(
+        "lookup", register_db=register_db.name, event_receipt_timeout="PT0.5S"
+    )
+    await asyncio.to_thread(service.wait_until_ready)
+    return Outbox(register_db)
 
 
 class Outbox:

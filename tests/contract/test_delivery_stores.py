@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from common.contracts.webhooks import WebhookId
-from common.mongo import connected, database
+from common.mongo import Database
 from dispatcher.adapters.batcher import running
 from dispatcher.adapters.store import Dependencies, StoredRows
 from dispatcher.ports import OverdueRows, Rows
@@ -22,11 +22,9 @@ from tests.builders.deliveries import (
     an_attempted,
 )
 from tests.builders.webhooks import secret_keys
-from tests.conftest import DatabaseNames
 from tests.fakes.dispatcher import FakeRows, Time
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.delivery_models import Cancelled, CancelReason, Claimed, Due, Written
-from webhook_store.indexes import make_indexes
 from webhook_store.recording import Recorder
 from webhook_store.webhooks import Webhooks
 
@@ -273,16 +271,13 @@ class TestFakeRows(Promises):
 @pytest.mark.integration
 class TestStoredRows(Promises):
     @pytest.fixture
-    async def store(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
+    async def store(self, webhooks_db: Database) -> AsyncIterator[Store]:
         time, ids = Time(), count()
         # Noon is long ago by the database's own clock, and nothing is to expire meanwhile.
         times = DeliveryTimes(lease=LEASE, grace=GRACE, retention=timedelta(days=36_500))
-        async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            webhooks = database(client, database_names.webhooks)
-            await make_indexes(webhooks)
-            deliveries = Deliveries(webhooks, times)
-            recorder = Recorder(webhooks, Webhooks(webhooks, secret_keys()), times)
-            around = Dependencies(time.now, lambda: f"claim-{next(ids)}", Random(1))
-            rows = StoredRows(deliveries, recorder, around)
-            async with running(*rows.batchers):
-                yield Store(rows, deliveries, time)
+        deliveries = Deliveries(webhooks_db, times)
+        recorder = Recorder(webhooks_db, Webhooks(webhooks_db, secret_keys()), times)
+        around = Dependencies(time.now, lambda: f"claim-{next(ids)}", Random(1))
+        rows = StoredRows(deliveries, recorder, around)
+        async with running(*rows.batchers):
+            yield Store(rows, deliveries, time)

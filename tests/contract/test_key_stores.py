@@ -1,12 +1,11 @@
 """One suite for both stores of API keys: the fake keeps the promises of the real one."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from common.mongo import connected, database
+from common.mongo import Client, database
 from gateway.adapters.keys import MongoKeys
 from gateway.domain.keys import Scope
 from gateway.domain.rates import Rate
@@ -72,11 +71,10 @@ class TestFake(Promises):
 @pytest.mark.integration
 class TestMongo(Promises):
     @pytest.fixture(name="store")
-    async def _store(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-        async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            keys = MongoKeys(database(client, database_names.access))
-            await keys.create_indexes()
-            yield keys
+    async def _store(self, mongo: Client, database_names: DatabaseNames) -> MongoKeys:
+        keys = MongoKeys(database(mongo, database_names.access))
+        await keys.create_indexes()
+        return keys
 
     async def test_keys_are_listed_newest_first(self, store: MongoKeys) -> None:
         older, newer = (an_api_key(a_presented_key(number)) for number in (1, 2))

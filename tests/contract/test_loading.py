@@ -1,7 +1,7 @@
 """Loading of register files: one suite over the ports in memory and over MongoDB."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import Random
@@ -9,8 +9,7 @@ from random import Random
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.mongo import Database, connected
-from common.mongo import database as named_database
+from common.mongo import Client, Database
 from common.runtime.backoff import delays
 from lookup.ingest.apply import TRIES, ApplyRecords, Conflict, RegisterWriter, Stored
 from lookup.ingest.batches import Piece, Summary
@@ -27,7 +26,6 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.store.documents import OUTBOX
-from lookup.store.indexes import make_indexes
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -39,7 +37,6 @@ from tests.builders.companies import (
     an_owner,
     an_owners_record,
 )
-from tests.conftest import DatabaseNames
 from tests.fakes.ingest import (
     FakeDigests,
     FakeLoadStates,
@@ -315,13 +312,10 @@ class TestFake(Promises):
 @pytest.mark.integration
 class TestMongo(Promises):
     @pytest.fixture
-    async def store(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-        async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            database = named_database(client, database_names.register)
-            await make_indexes(database)
-            yield Store(
-                StoredRegisterWriter(client, database),
-                MongoDigests(database),
-                StoredLoadStates(database),
-                database,
-            )
+    def store(self, mongo: Client, register_db: Database) -> Store:
+        return Store(
+            StoredRegisterWriter(mongo, register_db),
+            MongoDigests(register_db),
+            StoredLoadStates(register_db),
+            register_db,
+        )

@@ -1,6 +1,6 @@
 """Cursors, leases and keys of a sync: one suite over the stores in memory and over MongoDB."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -8,8 +8,7 @@ from random import Random
 import pytest
 
 from common.contracts.company import Country
-from common.mongo import connected
-from common.mongo import database as named_database
+from common.mongo import Client, Database
 from common.runtime.backoff import delays
 from lookup.ingest.apply import ApplyRecords, Conflict, RegisterWriter, Stored, identity
 from lookup.ingest.cursors import StoredCursors
@@ -23,7 +22,6 @@ from lookup.ingest.writes import StoredRegisterWriter
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
-from lookup.store.indexes import make_indexes
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -35,7 +33,6 @@ from tests.builders.companies import (
     an_owner,
     an_owners_record,
 )
-from tests.conftest import DatabaseNames
 from tests.fakes.ingest import FakeCursors, FakeKeys, FakeLeases, FakeRegisterWriter
 from tests.syncing.world import Clock
 
@@ -181,13 +178,10 @@ class TestFake(Promises):
 @pytest.mark.integration
 class TestMongo(Promises):
     @pytest.fixture
-    async def stores(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Stores]:
-        async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            database = named_database(client, database_names.register)
-            await make_indexes(database)
-            yield Stores(
-                StoredRegisterWriter(client, database),
-                MongoKeys(database),
-                StoredCursors(database),
-                lambda holder: StoredLeases(database, holder=holder),
-            )
+    def stores(self, mongo: Client, register_db: Database) -> Stores:
+        return Stores(
+            StoredRegisterWriter(mongo, register_db),
+            MongoKeys(register_db),
+            StoredCursors(register_db),
+            lambda holder: StoredLeases(register_db, holder=holder),
+        )

@@ -1,7 +1,6 @@
 """One suite for both stores of webhooks and of idempotency keys: the fakes keep the promises."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from random import Random
@@ -10,7 +9,7 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
-from common.mongo import connected, database
+from common.mongo import Database
 from tests.builders.webhooks import (
     NOON,
     OTHER_OWNER,
@@ -20,11 +19,9 @@ from tests.builders.webhooks import (
     a_secret,
     secret_keys,
 )
-from tests.conftest import DatabaseNames
 from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
 from webhook_registry.ports import IdempotencyKeys, Registrations
 from webhook_store import idempotency, registrations
-from webhook_store.indexes import make_indexes
 from webhook_store.models import KeptAnswer, KeyScope, KeyUse, MadeBefore, NewSecret, OwnerIsFull
 
 LATER = NOON + timedelta(hours=1)
@@ -273,11 +270,8 @@ class TestFakes(Promises):
 @pytest.mark.integration
 class TestMongo(Promises):
     @pytest.fixture
-    async def stores(self, mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Stores]:
-        async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            webhooks = database(client, database_names.webhooks)
-            await make_indexes(webhooks)
-            yield Stores(
-                registrations.Registrations(webhooks, secret_keys(), Random(1)),
-                idempotency.IdempotencyKeys(webhooks),
-            )
+    def stores(self, webhooks_db: Database) -> Stores:
+        return Stores(
+            registrations.Registrations(webhooks_db, secret_keys(), Random(1)),
+            idempotency.IdempotencyKeys(webhooks_db),
+        )

@@ -14,7 +14,7 @@ from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
 from tests.commanding import run_here
-from tests.conftest import OwnServers
+from tests.conftest import OwnServers, ensure_running
 from tests.delivery import waiting
 from tests.e2e.conftest import Running, running_system
 
@@ -40,10 +40,7 @@ def _running(
     assert broker is not None
     assert replica_set is not None
     for server in (broker, replica_set):
-        if server.running:
-            server.ready()
-        else:
-            server.start()
+        ensure_running(server)
     address = BrokerAddress(broker.amqp_url, broker.management_url)
     folder = tmp_path_factory.mktemp("faults")
     with running_system(address, replica_set.url, sample_registers, folder) as system:
@@ -82,7 +79,7 @@ async def test_without_a_server_clients_get_503_and_answers_when_it_is_back(
         await asyncio.to_thread(getattr(lost, fault))
         away = [await status_of(client) for _ in range(2)]
     finally:
-        await asyncio.to_thread(_ensure_started, lost)
+        await asyncio.to_thread(ensure_running, lost)
 
     await eventually((200, None), partial(status_of, client))
     assert before == (200, None)
@@ -150,8 +147,3 @@ async def test_a_removed_company_is_found_by_nothing_any_more(
     assert before == [(200, None)] * 2
     for query in queries:
         await eventually((404, "company_not_found"), partial(status_of, client, **query))
-
-
-def _ensure_started(server: RabbitMQ | ReplicaSet) -> None:
-    if not server.running:
-        server.start()

@@ -28,7 +28,7 @@ from common.contracts.webhooks import (
     WebhookId,
     WebhookStatus,
 )
-from common.mongo import Database, connected, database
+from common.mongo import Database
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -37,7 +37,6 @@ from tests.builders.deliveries import (
     an_attempted,
 )
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
-from tests.conftest import DatabaseNames
 from tests.delivery.waiting import eventually
 from webhook_store.attempts import Attempts
 from webhook_store.deliveries import Deliveries, DeliveryTimes
@@ -116,24 +115,21 @@ class Store:
 
 
 @pytest.fixture(name="store")
-async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        webhooks_db = database(client, database_names.webhooks)
-        await make_indexes(webhooks_db)
-        times = DeliveryTimes(lease=LEASE, retention=RETENTION)
-        keys = secret_keys()
-        webhooks = Webhooks(webhooks_db, keys)
-        yield Store(
-            webhooks_db,
-            webhooks,
-            Registrations(webhooks_db, keys, Random(1)),
-            Deliveries(webhooks_db, times),
-            Recorder(webhooks_db, webhooks, times),
-            Recorder(webhooks_db, webhooks, replace(times, retention=SHORT)),
-            Attempts(webhooks_db),
-            Redelivery(webhooks_db),
-            Events(webhooks_db, retention=RETENTION),
-        )
+def _store(webhooks_db: Database) -> Store:
+    times = DeliveryTimes(lease=LEASE, retention=RETENTION)
+    keys = secret_keys()
+    webhooks = Webhooks(webhooks_db, keys)
+    return Store(
+        webhooks_db,
+        webhooks,
+        Registrations(webhooks_db, keys, Random(1)),
+        Deliveries(webhooks_db, times),
+        Recorder(webhooks_db, webhooks, times),
+        Recorder(webhooks_db, webhooks, replace(times, retention=SHORT)),
+        Attempts(webhooks_db),
+        Redelivery(webhooks_db),
+        Events(webhooks_db, retention=RETENTION),
+    )
 
 
 class TestDisabling:

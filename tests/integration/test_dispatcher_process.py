@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -15,8 +13,7 @@ from common.contracts.topology import DELIVERIES_QUEUE
 from common.contracts.webhooks import WebhookStatus
 from local_stack.system import Service
 from tests.builders.webhooks import a_call
-from tests.conftest import DatabaseNames
-from tests.delivery.pipeline import Pipeline, an_event, pipeline
+from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
@@ -41,16 +38,6 @@ METRICS = {
     "webhook_deliveries_overdue_total",
     "webhook_dead_letters",
 }
-
-
-@pytest.fixture(name="pipe")
-async def _pipe(
-    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
-) -> AsyncIterator[Pipeline]:
-    async with pipeline(
-        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
-    ) as pipe:
-        yield pipe
 
 
 async def metrics_of(service: Service) -> str:

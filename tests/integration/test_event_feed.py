@@ -1,7 +1,6 @@
 """The feed of published events: each once, in one order, from any publishing process."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -13,8 +12,7 @@ from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedFilter, FeedNotice, FeedPage, FeedRequest, PublishedEvent
-from common.mongo import Client, Database, connected
-from common.mongo import database as named_database
+from common.mongo import Client, Database
 from lookup.ingest.event_log import Superseded
 from lookup.ingest.outbox import StoredOutbox
 from lookup.ingest.publisher import PublishOutbox, WaitingEvent
@@ -22,8 +20,7 @@ from lookup.ingest.writes import StoredRegisterWriter
 from lookup.store import feed as feed_module
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
 from lookup.store.feed import StoredFeed
-from lookup.store.indexes import make_indexes
-from tests.conftest import DatabaseNames
+from tests.builders.companies import an_outbox_row
 from tests.fakes.lookup import FakeNotifier
 
 pytestmark = pytest.mark.integration
@@ -59,19 +56,8 @@ class World:
 
     async def store(self, *ids: str, **fields: Any) -> None:
         await self.register[OUTBOX].insert_many(
-            [
-                {
-                    "_id": identifier,
-                    "company": "dk:12345674",
-                    "revision": number,
-                    "type": "company.updated",
-                    "occurred_at": NOON,
-                    "body": identifier.encode(),
-                    "published_at": None,
-                    **fields,
-                }
-                for number, identifier in enumerate(ids, 1)
-            ]
+            an_outbox_row(identifier, **{"revision": number, **fields})
+            for number, identifier in enumerate(ids, 1)
         )
 
     async def published(self, *ids: str, **fields: Any) -> None:
@@ -89,11 +75,8 @@ class World:
 
 
 @pytest.fixture(name="world")
-async def _world(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[World]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        register = named_database(client, database_names.register)
-        await make_indexes(register)
-        yield World(client, register)
+def _world(mongo: Client, register_db: Database) -> World:
+    return World(mongo, register_db)
 
 
 def bodies(page: FeedPage) -> list[str]:

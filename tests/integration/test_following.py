@@ -11,8 +11,7 @@ from threading import Event
 import pytest
 
 from common.contracts.company import Company, CompanyKey, Country
-from common.mongo import Client, Database, connected
-from common.mongo import database as named_database
+from common.mongo import Client, Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
 from lookup.ingest.planning.companies import plan_companies
@@ -22,7 +21,6 @@ from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
 from lookup.store.documents import COMPANIES
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
-from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON
 
 pytestmark = pytest.mark.integration
@@ -31,19 +29,8 @@ NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-async def mongo(mongo_url: str) -> AsyncIterator[Client]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        yield client
-
-
-@pytest.fixture
-def register(mongo: Client, database_names: DatabaseNames) -> Database:
-    return named_database(mongo, database_names.register)
-
-
-@pytest.fixture
-def writer(mongo: Client, register: Database) -> StoredRegisterWriter:
-    return StoredRegisterWriter(mongo, register)
+def writer(mongo: Client, database: Database) -> StoredRegisterWriter:
+    return StoredRegisterWriter(mongo, database)
 
 
 async def store(
@@ -54,19 +41,19 @@ async def store(
     await writer.write(plan_companies([record], known, ApplyContext(MONDAY, NOON)))
 
 
-def a_follower(register: Database, index: SearchIndex) -> Follower:
+def a_follower(database: Database, index: SearchIndex) -> Follower:
     return Follower(
-        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
     )
 
 
 @asynccontextmanager
 async def following(
-    register: Database, folder: Path
+    database: Database, folder: Path
 ) -> AsyncIterator[tuple[SearchIndex, Follower]]:
     index = await asyncio.to_thread(SearchIndex.open, folder, Country.DK)
     follower = Follower(
-        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
     )
     try:
         async with beside(follower.run()):
@@ -88,19 +75,19 @@ def finds(index: SearchIndex, name: str, vat: str = "12345674") -> bool:
 
 
 async def test_an_index_is_built_from_the_stored_companies_of_its_country(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
     await store(writer, a_company(country=Country.NO, vat="310345679", name="Norsk Prøve AS"))
 
-    async with following(register, tmp_path) as (index, _):
+    async with following(database, tmp_path) as (index, _):
         assert finds(index, "Prøvefabrikken")
         assert index.search_name("Norsk Prøve") is None
         assert index.size.companies == 1
 
 
 async def test_a_large_register_is_indexed_in_worker_processes(
-    register: Database,
+    database: Database,
     writer: StoredRegisterWriter,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -112,7 +99,7 @@ async def test_a_large_register_is_indexed_in_worker_processes(
 
     async with workers(1) as builders:
         follower = Follower(
-            register, index, Country.DK, interval=0.05, random=Random(1), builders=builders
+            database, index, Country.DK, interval=0.05, random=Random(1), builders=builders
         )
         async with beside(follower.run()):
             await eventually(lambda: follower.can_answer)
@@ -123,9 +110,9 @@ async def test_a_large_register_is_indexed_in_worker_processes(
 
 
 async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
-    async with following(register, tmp_path) as (index, _):
+    async with following(database, tmp_path) as (index, _):
         await store(writer, a_company())
         await eventually(lambda: finds(index, "Prøvefabrikken"))
 
@@ -141,10 +128,10 @@ async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
 
 
 async def test_a_restarted_process_resumes_from_its_saved_copy(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
-    async with following(register, tmp_path) as (index, _):
+    async with following(database, tmp_path) as (index, _):
         saved = index.save_point
     await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
 
@@ -153,7 +140,7 @@ async def test_a_restarted_process_resumes_from_its_saved_copy(
     answers_at_once = finds(reopened, "Prøvefabrikken")
     await asyncio.to_thread(reopened.close)
 
-    async with following(register, tmp_path) as (index, _):
+    async with following(database, tmp_path) as (index, _):
         await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
 
     assert point_after_restart == saved
@@ -161,25 +148,25 @@ async def test_a_restarted_process_resumes_from_its_saved_copy(
 
 
 async def test_an_index_with_an_expired_resume_token_is_rebuilt_and_serves_meanwhile(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
-    async with following(register, tmp_path) as (index, _):
+    async with following(database, tmp_path) as (index, _):
         await asyncio.to_thread(index.commit, b"\x05\x00\x00\x00\x00")  # an unknown point
     await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
 
-    async with following(register, tmp_path) as (index, follower):
+    async with following(database, tmp_path) as (index, follower):
         assert follower.can_answer
         assert finds(index, "Prøvefabrikken")
         await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
 
 
 async def test_an_index_follows_a_register_that_is_dropped_and_loaded_again(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
-    async with following(register, tmp_path) as (index, _):
-        await register[COMPANIES].drop()
+    async with following(database, tmp_path) as (index, _):
+        await database[COMPANIES].drop()
         await store(writer, a_company(vat="87654321", name="Efter Nulstilling ApS"))
 
         await eventually(lambda: finds(index, "Efter Nulstilling", "87654321"))
@@ -203,12 +190,12 @@ class HeldIndex(SearchIndex):
 
 
 async def test_a_shutdown_ends_the_build_of_an_index_first(
-    register: Database, writer: StoredRegisterWriter, tmp_path: Path
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
 ) -> None:
     await store(writer, a_company())
     index = HeldIndex.open(tmp_path, Country.DK)
     follower = Follower(
-        register, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
+        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
     )
     running = asyncio.create_task(follower.run())
     await eventually(index.begun.is_set)

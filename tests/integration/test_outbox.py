@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -18,8 +18,7 @@ from common.contracts.topology import EVENTS_EXCHANGE
 from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Binding, Queue, Topology
-from common.mongo import Database, connected
-from common.mongo import database as named_database
+from common.mongo import Database
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
@@ -33,8 +32,7 @@ from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, S
 from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
 from lookup.ingest.sources import Leases
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
-from lookup.store.indexes import make_indexes
-from tests.conftest import DatabaseNames
+from tests.builders.companies import an_outbox_row
 from tests.delivery.waiting import SOON
 from tests.fakes.lookup import FakeNotifier
 
@@ -63,52 +61,34 @@ class RecordingBus:
         self.taken.append(event.id)
 
 
-@pytest.fixture
-async def register(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        database = named_database(client, database_names.register)
-        await make_indexes(database)
-        yield database
-
-
-async def stored(register: Database, *events: tuple[str, str, int]) -> None:
+async def stored(register_db: Database, *events: tuple[str, str, int]) -> None:
     """Puts events of (id, company, revision) into the outbox."""
-    await register[OUTBOX].insert_many(
-        [
-            {
-                "_id": identifier,
-                "company": company,
-                "revision": revision,
-                "type": "company.updated",
-                "occurred_at": NOON,
-                "body": identifier.encode(),
-                "published_at": None,
-            }
-            for identifier, company, revision in events
-        ]
+    await register_db[OUTBOX].insert_many(
+        an_outbox_row(identifier, company=company, revision=revision)
+        for identifier, company, revision in events
     )
 
 
-def publishing(register: Database, bus: object) -> PublishOutbox:
-    outbox = StoredOutbox(register, retention=RETENTION)
+def publishing(register_db: Database, bus: object) -> PublishOutbox:
+    outbox = StoredOutbox(register_db, retention=RETENTION)
     return PublishOutbox(outbox, bus, FakeNotifier(), lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
 
 
-def working(register: Database, bus: object, leases: Leases, *, number: int = 1) -> OutboxWorker:
+def working(register_db: Database, bus: object, leases: Leases, *, number: int = 1) -> OutboxWorker:
     stored = StoredEvents(
-        StoredOutbox(register, retention=RETENTION),
-        StoredUnconfirmedEvents(register, receipt_timeout=TIMEOUT),
+        StoredOutbox(register_db, retention=RETENTION),
+        StoredUnconfirmedEvents(register_db, receipt_timeout=TIMEOUT),
     )
     confirm = ConfirmEvents(
         stored.unconfirmed,
-        StoredReceipts(register),
+        StoredReceipts(register_db),
         bus,  # type: ignore[arg-type]
         bus,  # type: ignore[arg-type]
         lambda: NOON,
         TIMEOUT,
     )
     return OutboxWorker(
-        publishing(register, bus),
+        publishing(register_db, bus),
         confirm,
         stored,
         leases,
@@ -117,15 +97,15 @@ def working(register: Database, bus: object, leases: Leases, *, number: int = 1)
     )
 
 
-async def unpublished(register: Database) -> list[str]:
-    found = await register[OUTBOX].find({"published_at": None}, sort=[("_id", 1)]).to_list(None)
+async def unpublished(register_db: Database) -> list[str]:
+    found = await register_db[OUTBOX].find({"published_at": None}, sort=[("_id", 1)]).to_list(None)
     return [event["_id"] for event in found]
 
 
-async def test_pending_events_are_published_once_and_by_revision(register: Database) -> None:
-    await stored(register, ("c", "dk:1", 3), ("a", "dk:1", 1), ("b", "dk:1", 2))
+async def test_pending_events_are_published_once_and_by_revision(register_db: Database) -> None:
+    await stored(register_db, ("c", "dk:1", 3), ("a", "dk:1", 1), ("b", "dk:1", 2))
     bus = RecordingBus()
-    publish = publishing(register, bus)
+    publish = publishing(register_db, bus)
 
     counts = [await publish(), await publish()]
 
@@ -133,45 +113,45 @@ async def test_pending_events_are_published_once_and_by_revision(register: Datab
     assert bus.taken == ["a", "b", "c"]
 
 
-async def test_a_published_event_expires_after_the_retention(register: Database) -> None:
-    await stored(register, ("a", "dk:1", 1))
+async def test_a_published_event_expires_after_the_retention(register_db: Database) -> None:
+    await stored(register_db, ("a", "dk:1", 1))
 
-    await publishing(register, RecordingBus())()
+    await publishing(register_db, RecordingBus())()
 
-    [event] = await register[OUTBOX].find().to_list(None)
+    [event] = await register_db[OUTBOX].find().to_list(None)
     assert event["expires_at"] == NOON + RETENTION + EXPIRY_MARGIN
 
 
 async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(
-    register: Database,
+    register_db: Database,
 ) -> None:
-    await stored(register, ("a", "dk:1", 1), ("b", "dk:1", 2), ("c", "dk:2", 1))
+    await stored(register_db, ("a", "dk:1", 1), ("b", "dk:1", 2), ("c", "dk:2", 1))
 
-    count = await publishing(register, RecordingBus(refused=frozenset({"dk:1"})))()
+    count = await publishing(register_db, RecordingBus(refused=frozenset({"dk:1"})))()
 
     assert count == 1
-    assert await unpublished(register) == ["a", "b"]
+    assert await unpublished(register_db) == ["a", "b"]
 
 
 async def test_unreadable_events_wait_for_another_release_while_others_are_published(
-    register: Database,
+    register_db: Database,
 ) -> None:
-    await stored(register, *((f"unreadable-{n}", "dk:1", n) for n in range(BATCH + 1)))
-    await register[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
+    await stored(register_db, *((f"unreadable-{n}", "dk:1", n) for n in range(BATCH + 1)))
+    await register_db[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
     await stored(
-        register, ("b", "dk:1", 9999), ("c", "dk:2", 1), ("a", "dk:0", 1), ("d", "se:1", 1)
+        register_db, ("b", "dk:1", 9999), ("c", "dk:2", 1), ("a", "dk:0", 1), ("d", "se:1", 1)
     )
-    await register[OUTBOX].update_one({"_id": "a"}, {"$unset": {"body": ""}})
+    await register_db[OUTBOX].update_one({"_id": "a"}, {"$unset": {"body": ""}})
     bus = RecordingBus()
-    publish = publishing(register, bus)
+    publish = publishing(register_db, bus)
     before = REGISTRY.get_sample_value("outbox_events_unreadable_total") or 0
 
     with structlog.testing.capture_logs() as logs:
         counts = [await publish(), await publish()]
 
     reported = [line["event_id"] for line in logs if line["event"] == "outbox.unreadable"]
-    left = {*await unpublished(register)}
-    positions = await register[OUTBOX].distinct("position")
+    left = {*await unpublished(register_db)}
+    positions = await register_db[OUTBOX].distinct("position")
     assert counts == [2, 0]
     assert bus.taken == ["b", "c"]
     assert left == {"a", "d", *(f"unreadable-{n}" for n in range(BATCH + 1))}
@@ -181,16 +161,16 @@ async def test_unreadable_events_wait_for_another_release_while_others_are_publi
 
 
 async def test_a_thousand_unreadable_events_and_more_do_not_block_the_others(
-    register: Database,
+    register_db: Database,
 ) -> None:
-    await stored(register, *((f"{n}", "dk:1", n) for n in range(MAX_UNREADABLE + BATCH + 1)))
-    await register[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
-    await stored(register, ("a", "dk:2", 1))
+    await stored(register_db, *((f"{n}", "dk:1", n) for n in range(MAX_UNREADABLE + BATCH + 1)))
+    await register_db[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
+    await stored(register_db, ("a", "dk:2", 1))
     bus = RecordingBus()
-    publish = publishing(register, bus)
+    publish = publishing(register_db, bus)
 
     counts = [await publish(), await publish()]
-    await stored(register, ("b", "dk:2", 2))
+    await stored(register_db, ("b", "dk:2", 2))
     counts.append(await publish())
 
     assert counts == [1, 0, 1]
@@ -198,33 +178,33 @@ async def test_a_thousand_unreadable_events_and_more_do_not_block_the_others(
 
 
 async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(
-    register: Database,
+    register_db: Database,
 ) -> None:
-    await stored(register, ("a", "dk:1", 1))
+    await stored(register_db, ("a", "dk:1", 1))
 
     with pytest.raises(Unavailable):
-        await publishing(register, RecordingBus(refused=frozenset({"dk:1"})))()
+        await publishing(register_db, RecordingBus(refused=frozenset({"dk:1"})))()
 
-    assert await unpublished(register) == ["a"]
+    assert await unpublished(register_db) == ["a"]
 
 
 async def test_a_process_that_dies_before_it_marks_publishes_the_same_id_again(
-    register: Database,
+    register_db: Database,
 ) -> None:
-    await stored(register, ("a", "dk:1", 1))
+    await stored(register_db, ("a", "dk:1", 1))
     bus = RecordingBus()
-    waiting = await StoredOutbox(register, retention=RETENTION).waiting(10)
+    waiting = await StoredOutbox(register_db, retention=RETENTION).waiting(10)
     await bus.publish(waiting[0])  # and dies here
 
-    await publishing(register, bus)()
+    await publishing(register_db, bus)()
 
     assert bus.taken == ["a", "a"]
 
 
 async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
-    register: Database, amqp_url: str
+    register_db: Database, amqp_url: str
 ) -> None:
-    await stored(register, ("a", "dk:1", 1))
+    await stored(register_db, ("a", "dk:1", 1))
     async with AsyncExitStack() as stack:
         link = await stack.enter_async_context(
             supervised(amqp_url, name="events", random=Random(1))
@@ -237,7 +217,7 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
         )
         await link.add(publisher)
         await link.until_ready(SOON)
-        publish = publishing(register, BrokerBus(publisher))
+        publish = publishing(register_db, BrokerBus(publisher))
         with pytest.raises(NoQueueBound):
             await publish()
         await _declared(amqp_url, EVERYTHING)
@@ -248,19 +228,23 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
     assert await _bodies(amqp_url, 1) == [b"a"]
 
 
-async def test_of_two_processes_one_publishes_and_the_other_takes_over(register: Database) -> None:
+async def test_of_two_processes_one_publishes_and_the_other_takes_over(
+    register_db: Database,
+) -> None:
     buses = [RecordingBus(), RecordingBus()]
     workers = [
-        working(register, bus, StoredLeases(register, holder=f"process-{number}"), number=number)
+        working(
+            register_db, bus, StoredLeases(register_db, holder=f"process-{number}"), number=number
+        )
         for number, bus in enumerate(buses)
     ]
     async with beside(workers[1].run()):
         async with beside(workers[0].run()):
-            await stored(register, *((f"a{n}", f"dk:{n}", 1) for n in range(50)))
-            await _until_empty(register)
+            await stored(register_db, *((f"a{n}", f"dk:{n}", 1) for n in range(50)))
+            await _until_empty(register_db)
         first = [len(bus.taken) for bus in buses]
-        await stored(register, *((f"b{n}", f"dk:{n}", 2) for n in range(50)))
-        await _until_empty(register)
+        await stored(register_db, *((f"b{n}", f"dk:{n}", 2) for n in range(50)))
+        await _until_empty(register_db)
 
     assert sorted(first) == [0, 50]
     assert sum(len(bus.taken) for bus in buses) == 100
@@ -285,11 +269,13 @@ class ShortLease:
     async def give_up(self, *_: object) -> None: ...
 
 
-async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: Database) -> None:
-    await stored(register, ("a", "dk:1", 1))
+async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(
+    register_db: Database,
+) -> None:
+    await stored(register_db, ("a", "dk:1", 1))
     lease = ShortLease()
     # A lease may expire during an outage.
-    worker = working(register, RecordingBus(refused=frozenset({"dk:1"})), lease)
+    worker = working(register_db, RecordingBus(refused=frozenset({"dk:1"})), lease)
 
     async with beside(worker.run()), asyncio.timeout(SOON):
         await lease.lost.wait()
@@ -303,9 +289,9 @@ async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(register: 
     assert told == [0, 0]
 
 
-async def _until_empty(register: Database) -> None:
+async def _until_empty(register_db: Database) -> None:
     async with asyncio.timeout(SOON):
-        while await unpublished(register):
+        while await unpublished(register_db):
             pass
 
 

@@ -1,63 +1,42 @@
 """Events about a webhook reach its owner's other webhooks and the owner's event feed."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import orjson
 import pytest
 
 from common.contracts.feed import FeedRequest
-from common.mongo import connected, database
+from common.mongo import Client, Database
 from lookup.store.feed import StoredFeed
-from lookup.store.indexes import make_indexes
 from tests.builders.webhooks import OWNER
-from tests.conftest import DatabaseNames
-from tests.delivery.pipeline import Pipeline, an_event, pipeline
+from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.waiting import eventually
 
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-async def pipe(
-    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
-) -> AsyncIterator[Pipeline]:
-    async with pipeline(
-        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
-    ) as opened:
-        yield opened
-
-
 async def test_an_owner_is_notified_of_a_webhook_that_fails_and_is_disabled(
-    pipe: Pipeline, mongo_url: str, database_names: DatabaseNames
+    pipe: Pipeline, mongo: Client, register_db: Database
 ) -> None:
     dead = await pipe.webhook("/dead", events=("company.*",))
     await pipe.webhook("/owner", events=("webhook.*",))
     await pipe.webhook("/other", events=("webhook.*",), owner="another owner")
     await pipe.webhook("/company", events=("company.*",))
     pipe.receiver.answer("/dead", 500)
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        register = database(client, database_names.register)
-        await make_indexes(register)
-        pipe.system.start("lookup", register_db=database_names.register)
-        await pipe.dispatcher()
+    pipe.system.start("lookup", register_db=register_db.name)
+    await pipe.dispatcher()
 
-        await pipe.publish(an_event())
-        await pipe.receiver.until(lambda: len(pipe.receiver.counted("/owner")) == 2, seconds=40)
+    await pipe.publish(an_event())
+    await pipe.receiver.until(lambda: len(pipe.receiver.counted("/owner")) == 2, seconds=40)
 
-        async def feed_of(owner: str) -> list[str]:
-            feed = StoredFeed(
-                client,
-                register,
-                retention=timedelta(days=1),
-                now=lambda: datetime.now(UTC),
-            )
-            page = await feed.read(FeedRequest(owner=owner, limit=100))
-            return sorted(event.type for event in page.events)
+    async def feed_of(owner: str) -> list[str]:
+        now, retention = datetime.now(UTC), timedelta(days=1)
+        feed = StoredFeed(mongo, register_db, retention=retention, now=lambda: now)
+        page = await feed.read(FeedRequest(owner=owner, limit=100))
+        return sorted(event.type for event in page.events)
 
-        told = await eventually(lambda: feed_of(OWNER), lambda types: len(types) == 2)
-        of_others = await feed_of("another owner")
+    told = await eventually(lambda: feed_of(OWNER), lambda types: len(types) == 2)
+    of_others = await feed_of("another owner")
 
     events = [orjson.loads(each.body) for each in pipe.receiver.received if each.path == "/owner"]
     failing, disabled = sorted(events, key=lambda event: event["occurred_at"])

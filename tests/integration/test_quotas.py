@@ -1,12 +1,12 @@
 """Rates of several gateways, counted in a real MongoDB."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from common.mongo import Database, connected, database
+from common.mongo import Client, Database, connected, database
 from gateway.adapters.http.limits import RateLimiter
 from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.rates import Rate
@@ -22,9 +22,8 @@ LATER = datetime(2100, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def access(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Database]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        yield database(client, database_names.access)
+def access(mongo: Client, database_names: DatabaseNames) -> Database:
+    return database(mongo, database_names.access)
 
 
 async def gateways(access: Database, count: int, rate: Rate = RATE) -> list[RateLimiter]:

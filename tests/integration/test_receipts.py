@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -16,19 +16,17 @@ from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
-from common.mongo import Database, connected
-from common.mongo import database as named_database
+from common.mongo import Database
 from lookup.commands import main
 from lookup.ingest.confirm import Confirmed, ConfirmEvents
 from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
 from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerQueue
 from lookup.ingest.publisher import PublishOutbox, WaitingEvent
 from lookup.store.documents import OUTBOX
-from lookup.store.indexes import make_indexes
+from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
 from tests.fakes.lookup import FakeNotifier
-from webhook_store.indexes import make_indexes as make_webhook_indexes
 from webhook_store.receipts import Receipts
 
 pytestmark = pytest.mark.integration
@@ -82,19 +80,10 @@ class Outbox:
 
     async def published(self, *ids: str, company: str = "dk:1") -> None:
         """Stores events and publishes them."""
-        documents = [
-            {
-                "_id": one,
-                "company": company,
-                "revision": number,
-                "type": "company.updated",
-                "occurred_at": self.now,
-                "body": one.encode(),
-                "published_at": None,
-            }
+        await self.register[OUTBOX].insert_many(
+            an_outbox_row(one, company=company, revision=number, occurred_at=self.now)
             for number, one in enumerate(ids)
-        ]
-        await self.register[OUTBOX].insert_many(documents)
+        )
         await self.publish()
         self.dispatcher.taken.clear()
 
@@ -110,13 +99,8 @@ class Outbox:
 
 
 @pytest.fixture
-async def outbox(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Outbox]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        register = named_database(client, database_names.register)
-        webhooks = named_database(client, database_names.webhooks)
-        await make_indexes(register)
-        await make_webhook_indexes(webhooks)
-        yield Outbox(register, Receipts(webhooks, retention=RETENTION), webhooks)
+def outbox(register_db: Database, webhooks_db: Database) -> Outbox:
+    return Outbox(register_db, Receipts(webhooks_db, retention=RETENTION), webhooks_db)
 
 
 async def test_only_events_without_a_receipt_are_published_again(outbox: Outbox) -> None:

@@ -1,6 +1,6 @@
 """Results that are recorded again because an outage hid whether they were written."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
@@ -10,13 +10,11 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason, Webhook
-from common.mongo import Database, connected, database
+from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
-from tests.conftest import DatabaseNames
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.delivery_models import Attempted, Written
-from webhook_store.indexes import make_indexes
 from webhook_store.recording import Recorder
 from webhook_store.registrations import Registrations
 from webhook_store.webhooks import Webhooks
@@ -54,22 +52,19 @@ class Store:
 
 
 @pytest.fixture(name="store")
-async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
+async def _store(webhooks_db: Database) -> Store:
     """A webhook, and results of attempts that all disable it."""
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        webhooks_db = database(client, database_names.webhooks)
-        await make_indexes(webhooks_db)
-        new = [a_new_delivery(number) for number in range(3)]
-        registered = a_registered(id=new[0].webhook_id)
-        registrations = Registrations(webhooks_db, secret_keys(), Random(1))
-        await registrations.create(registered, call_id=a_call(1), limit=50)
-        deliveries = Deliveries(webhooks_db, TIMES)
-        await deliveries.insert(new, at=NOON)
-        claimed = await deliveries.claim([a_task(n) for n in range(3)], token="one", at=NOON)
-        results = [
-            an_attempted(one, error="http_status", disable=DisabledReason.GONE) for one in claimed
-        ]
-        yield Store(webhooks_db, registered.webhook, results)
+    new = [a_new_delivery(number) for number in range(3)]
+    registered = a_registered(id=new[0].webhook_id)
+    registrations = Registrations(webhooks_db, secret_keys(), Random(1))
+    await registrations.create(registered, call_id=a_call(1), limit=50)
+    deliveries = Deliveries(webhooks_db, TIMES)
+    await deliveries.insert(new, at=NOON)
+    claimed = await deliveries.claim([a_task(n) for n in range(3)], token="one", at=NOON)
+    results = [
+        an_attempted(one, error="http_status", disable=DisabledReason.GONE) for one in claimed
+    ]
+    return Store(webhooks_db, registered.webhook, results)
 
 
 async def test_after_an_outage_before_the_write_the_disabling_result_is_reported(

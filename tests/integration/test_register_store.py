@@ -1,6 +1,5 @@
 """The registers in MongoDB: lookups read the records that loading writes."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
@@ -13,7 +12,7 @@ import pytest
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import Database, connected
+from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from common.runtime.backoff import delays
 from lookup.ingest.apply import ApplyRecords, Stored
@@ -30,7 +29,6 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.store import reads
-from lookup.store.indexes import make_indexes
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
@@ -43,7 +41,6 @@ from tests.builders.companies import (
     an_owner,
     an_owners_record,
 )
-from tests.conftest import DatabaseNames
 from tests.fakes.ingest import UnpacksRecords, a_document
 from tests.fakes.lookup import FakeSearches
 
@@ -81,16 +78,13 @@ def unexpected(rejected: Rejected) -> None:
 
 
 @pytest.fixture
-async def store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        database = named_database(client, database_names.register)
-        await make_indexes(database)
-        yield Store(
-            database,
-            StoredRegister(database),
-            StoredRegisterWriter(client, database),
-            StoredLoadStates(database),
-        )
+def store(mongo: Client, register_db: Database) -> Store:
+    return Store(
+        register_db,
+        StoredRegister(register_db),
+        StoredRegisterWriter(mongo, register_db),
+        StoredLoadStates(register_db),
+    )
 
 
 async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:

@@ -1,14 +1,13 @@
 """The registry's commands against MongoDB."""
 
 import os
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from random import Random
 
 import pytest
 
 from common.contracts.webhooks import DisabledReason
-from common.mongo import Database, connected, database
+from common.mongo import Client, Database, database
 from tests.builders.webhooks import (
     NOON,
     OWNER,
@@ -48,14 +47,13 @@ def keys(*ids: str) -> str:
 
 
 @pytest.fixture(name="commands")
-async def _commands(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Commands]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        environment = {
-            "MONGO_URL": mongo_url,
-            "WEBHOOK_SECRET_KEYS": keys("k1"),
-            **database_names.environment,
-        }
-        yield Commands(environment, database(client, database_names.webhooks))
+def _commands(mongo: Client, mongo_url: str, database_names: DatabaseNames) -> Commands:
+    environment = {
+        "MONGO_URL": mongo_url,
+        "WEBHOOK_SECRET_KEYS": keys("k1"),
+        **database_names.environment,
+    }
+    return Commands(environment, database(mongo, database_names.webhooks))
 
 
 async def test_creating_indexes_is_repeatable(commands: Commands) -> None:

@@ -32,7 +32,7 @@ from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient, rpc_client
 from common.messaging.rpc_routes import Route
-from common.mongo import Database, connected, database
+from common.mongo import Database
 from common.runtime.health import Health
 from tests.builders.deliveries import a_delivery_id, a_new_delivery
 from tests.builders.webhooks import a_draft, a_request, encoded_key
@@ -42,7 +42,6 @@ from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_store.delivery_documents import new_document
 from webhook_store.delivery_models import CancelReason
-from webhook_store.indexes import make_indexes
 from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = pytest.mark.integration
@@ -97,13 +96,9 @@ def _settings(amqp_url: str, mongo_url: str, database_names: DatabaseNames) -> S
 
 
 @pytest.fixture(name="registry")
-async def _registry(settings: Settings) -> AsyncIterator[Registry]:
+async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[Registry]:
     numbers = count(1)
     async with AsyncExitStack() as stack:
-        mongo = await stack.enter_async_context(
-            connected(settings.mongo_url.get_secret_value(), name="test", operation_timeout=None)
-        )
-        await make_indexes(database(mongo, settings.webhooks_db))
         health = Health()
         await build(settings, stack, health)
         health.serving = True
@@ -119,13 +114,6 @@ async def _registry(settings: Settings) -> AsyncIterator[Registry]:
             await link.until_ready(SOON)
         await until_ready(health)
         yield Registry(client, settings)
-
-
-@pytest.fixture(name="webhooks_db")
-async def _webhooks_db(settings: Settings) -> AsyncIterator[Database]:
-    url = settings.mongo_url.get_secret_value()
-    async with connected(url, name="test", operation_timeout=None) as mongo:
-        yield database(mongo, settings.webhooks_db)
 
 
 async def until_ready(health: Health) -> None:
@@ -294,7 +282,6 @@ async def test_a_large_recovery_responds_as_fast_as_a_small_one(
 async def test_another_process_completes_an_abandoned_recovery(
     settings: Settings, webhooks_db: Database
 ) -> None:
-    await make_indexes(webhooks_db)
     rows = webhooks_db["deliveries"]
     await rows.insert_many(cancelled_rows("wh_1", 20))
     left = Recovery(UUID(int=1), WebhookId("wh_1"), 1, NOW - timedelta(days=1), NOW)

@@ -1,6 +1,5 @@
 """Webhooks in MongoDB, as dispatcher and operators access them."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import combinations, product
@@ -13,7 +12,7 @@ import pytest
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import DisabledReason, WebhookFilter, WebhookId, WebhookStatus
-from common.mongo import Client, Database, connected, database
+from common.mongo import Database
 from tests.builders.webhooks import (
     NOON,
     OWNER,
@@ -23,9 +22,7 @@ from tests.builders.webhooks import (
     is_for,
     secret_keys,
 )
-from tests.conftest import DatabaseNames
 from webhook_store.idempotency import IdempotencyKeys
-from webhook_store.indexes import make_indexes
 from webhook_store.matching import Subject, event_keys
 from webhook_store.models import (
     KeptAnswer,
@@ -47,7 +44,6 @@ LATER = NOON + timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Store:
-    client: Client
     database: Database
 
     async def created(self, *keys: str, **fields: Any) -> Registered:
@@ -71,11 +67,8 @@ class Store:
 
 
 @pytest.fixture(name="store")
-async def _store(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[Store]:
-    async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        webhooks = database(client, database_names.webhooks)
-        await make_indexes(webhooks)
-        yield Store(client, webhooks)
+def _store(webhooks_db: Database) -> Store:
+    return Store(webhooks_db)
 
 
 async def test_an_owners_headers_are_sealed_and_opened_for_the_post(store: Store) -> None:
