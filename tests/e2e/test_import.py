@@ -165,20 +165,17 @@ def test_publishing_by_an_import_can_be_switched_on_and_off(
     assert register["outbox"].count_documents({}) == 3
 
 
-def test_a_file_that_is_not_there_is_wrong_use(system: System, tmp_path: Path) -> None:
-    status, _, said = run_here(
-        system, "lookup", "import", "no-enheter", str(tmp_path / "missing.json")
-    )
+@pytest.mark.parametrize("name, fault", [("missing.json", ""), ("", ": Is a directory")])
+def test_a_path_without_a_file_is_wrong_use(
+    system: System, tmp_path: Path, name: str, fault: str
+) -> None:
+    path = tmp_path / name
+
+    status, _, said = run_here(system, "lookup", "import", "no-enheter", str(path))
 
     assert status == 2
-    assert "missing.json" in said
-
-
-def test_a_folder_in_place_of_a_file_is_wrong_use(system: System, tmp_path: Path) -> None:
-    status, _, said = run_here(system, "lookup", "import", "no-enheter", str(tmp_path))
-
-    assert status == 2
-    assert said == f"{tmp_path}: Is a directory\n"
+    assert f"{path}{fault}" in said
+    assert said.count("\n") == 1
 
 
 def test_a_file_of_another_kind_leaves_its_kind_unloaded(

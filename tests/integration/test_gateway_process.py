@@ -134,16 +134,6 @@ def test_it_ends_on_sigterm(alone: System) -> None:
     assert '"event":"service.stopped"' in alone.log_of("gateway")
 
 
-def test_an_invalid_setting_prevents_the_start_with_a_message(alone: System) -> None:
-    process = alone.start("gateway", key_rate="many").process
-
-    ended = wait_for(lambda: process.exit_status is not None, seconds=SOON)
-
-    assert ended
-    assert process.exit_status == 2
-    assert "setting KEY_RATE" in alone.log_of("gateway")
-
-
 @pytest.fixture
 def system(tmp_path: Path, mongo_url: str, database_names: DatabaseNames) -> Iterator[System]:
     """A system with a database, and no broker."""
