@@ -99,19 +99,6 @@ async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:
     assert row.updated_at == MONDAY.at
 
 
-async def test_a_phone_number_finds_the_best_company_that_shares_it(store: Store) -> None:
-    ended = a_company(vat="10000009", status=Status.ENDED)
-    active = a_company(vat="10000017")
-    await store.load(
-        a_company_record(ended, phones=("33112233",)),
-        a_company_record(active, phones=("33112233",)),
-    )
-
-    found = await store.register.companies_of_phones(Country.DK, ["33112233", "44556677"])
-
-    assert found == {"33112233": ["dk:10000017"], "44556677": []}
-
-
 async def test_companies_with_a_phone_number_precede_those_whose_unit_has_it(
     store: Store,
 ) -> None:
@@ -124,10 +111,10 @@ async def test_companies_with_a_phone_number_precede_those_whose_unit_has_it(
     )
     await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
 
-    three = await store.register.companies_of_phones(Country.DK, ["33112233"], 3)
+    three = await store.register.companies_of_phones(Country.DK, ["33112233", "44556677"], 3)
     two = await store.register.companies_of_phones(Country.DK, ["33112233"], 2)
 
-    assert three == {"33112233": ["dk:10000017", "dk:10000009", KEY]}
+    assert three == {"33112233": ["dk:10000017", "dk:10000009", KEY], "44556677": []}
     assert two == {"33112233": ["dk:10000017", "dk:10000009"]}
 
 
@@ -266,24 +253,6 @@ async def test_an_unreachable_database_raises_unavailable() -> None:
 
         with pytest.raises(Unavailable):
             await register.companies([KEY])
-
-
-async def test_a_changed_identifier_of_a_unit_publishes_its_companys_list(
-    store: Store,
-) -> None:
-    await store.load(a_company_record())
-    await store.load(a_unit_record(), kind=DK_UNITS)
-    await store.load(a_participant_record(), kind=PEPPOL)
-    of_unit = a_participant_record("0096:1012345678", holder=UnitKey.parse("dk:1012345678"))
-
-    await store.load(of_unit, kind=PEPPOL)
-
-    [event] = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
-    [change] = orjson.loads(event["body"])["data"]["changes"]
-    assert [entry["identifier"] for entry in change["new"]] == [
-        "0088:5790000000005",
-        "0096:1012345678",
-    ]
 
 
 async def test_of_a_removed_company_only_the_removal_is_published(store: Store) -> None:

@@ -9,6 +9,7 @@ from lookup.ingest.register_source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.facts import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed
+from register_samples.server.faults import Fault
 from tests.conftest import DatabaseNames
 from tests.syncing.world import DENMARK, World, a_world
 
@@ -121,16 +122,6 @@ async def test_a_scroll_with_a_lost_page_restarts_from_the_cursor(world: World) 
     assert stored["outbox"] == [], "it was still the first load"
 
 
-async def test_an_expired_scroll_is_restarted(world: World) -> None:
-    world.served.faults.plan("/_search/scroll", Failure(404))
-
-    [broken] = await world.sync(DK_COMPANIES)
-    [whole] = await world.sync(DK_COMPANIES)
-
-    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
-    assert len((await world.contents())["companies"]) == 25
-
-
 async def test_a_wrong_password_is_not_retried(
     mongo_url: str, database_names: DatabaseNames
 ) -> None:
@@ -215,14 +206,22 @@ async def test_a_document_dated_in_the_future_hides_no_earlier_change(
     assert reached < moved < world.clock()
 
 
-@pytest.mark.parametrize("path", ["/virksomhed/_search", "/_search/scroll"])
-async def test_documents_of_a_failed_shard_are_read_by_the_next_pass(
-    world: World, path: str
+@pytest.mark.parametrize(
+    "path, fault, outcome",
+    [
+        ("/virksomhed/_search", ShardFailed(), Outcome.REGISTER_UNAVAILABLE),
+        ("/_search/scroll", ShardFailed(), Outcome.REGISTER_UNAVAILABLE),
+        ("/_search/scroll", Failure(404), Outcome.REGISTER_FAULT),
+    ],
+    ids=["failed shard of a search", "failed shard of a scroll", "expired scroll"],
+)
+async def test_documents_of_a_failed_page_are_read_by_the_next_pass(
+    world: World, path: str, fault: Fault, outcome: Outcome
 ) -> None:
-    world.served.faults.plan(path, ShardFailed())
+    world.served.faults.plan(path, fault)
 
     [partial] = await world.sync(DK_COMPANIES)
     [whole] = await world.sync(DK_COMPANIES)
 
-    assert (partial.outcome, whole.outcome) == (Outcome.REGISTER_UNAVAILABLE, Outcome.DONE)
+    assert (partial.outcome, whole.outcome) == (outcome, Outcome.DONE)
     assert len((await world.contents())["companies"]) == 25

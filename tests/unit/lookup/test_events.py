@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from common.contracts.events import EventType, RegistryEvent
+from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.events import EventType
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants, plan_vanished
 from lookup.ingest.planning.removals import plan_unit_removal
@@ -69,39 +69,6 @@ def test_a_new_company_has_only_a_created_event() -> None:
     assert "production_unit" not in body["data"]
 
 
-def test_an_update_contains_old_and_new_values() -> None:
-    plan = changed_to(a_known_company(), name="Nyt Navn ApS")
-
-    [body] = bodies(plan)
-    assert body["type"] == "company.updated"
-    assert body["occurred_at"] == "2026-03-04T12:00:00Z"
-    assert body["revision"] == 2
-    assert body["data"]["changes"] == [
-        {"field": "name", "old": "Prøvefabrikken ApS", "new": "Nyt Navn ApS"}
-    ]
-
-
-def test_a_bankruptcy_with_another_change_has_both_events() -> None:
-    plan = changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS")
-
-    assert types(plan) == [EventType.COMPANY_STATUS_CHANGED, EventType.COMPANY_UPDATED]
-    assert len({event.id for event in plan.outbox_events}) == 2
-
-
-def test_owners_of_a_company_document_are_published_as_a_list() -> None:
-    known = a_known_company()
-    record = a_company_record(owners=(an_owner(name="Bo Prøvesen"),), version=TUESDAY)
-
-    plan = plan_companies([record], known, GIVEN)
-
-    [body] = bodies(plan)
-    assert body["type"] == "owners.changed"
-    [change] = body["data"]["changes"]
-    assert change["field"] == "owners"
-    assert [owner["name"] for owner in change["old"]] == ["Anna Testesen"]
-    assert [owner["name"] for owner in change["new"]] == ["Bo Prøvesen"]
-
-
 def test_owners_of_an_unknown_company_have_no_event() -> None:
     plan = plan_owners([an_owners_record(an_owner())], Known(), GIVEN)
 
@@ -126,16 +93,6 @@ def test_units_of_one_company_in_a_batch_share_its_revision_and_have_distinct_id
     assert {event.revision for event in plan.outbox_events} == {2}
     assert len({event.id for event in plan.outbox_events}) == 2
     assert bodies(plan)[0]["data"]["production_unit"]["number"] == "1012345678"
-
-
-def test_an_ended_unit_has_an_ended_event() -> None:
-    known = a_known_company()
-    known = stored_unit(known)
-    ended = a_unit_record(a_unit(status=Status.ENDED, ended="2026-03-01"), version=TUESDAY)
-
-    plan = plan_units([ended], known, GIVEN)
-
-    assert types(plan) == [EventType.PRODUCTION_UNIT_ENDED]
 
 
 def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
@@ -214,15 +171,6 @@ def test_an_identifier_that_is_newer_than_the_export_has_not_vanished() -> None:
     assert not plan.writes
 
 
-def test_the_first_load_of_a_source_publishes_nothing() -> None:
-    quiet = ApplyContext(TUESDAY, GIVEN.at, publish_events=False)
-
-    plan = plan_companies([a_company_record()], Known(), quiet)
-
-    assert plan.writes
-    assert plan.outbox_events == ()
-
-
 def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> None:
     known = a_known_company()
 
@@ -237,20 +185,6 @@ def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> No
     assert [event.id for event in once.outbox_events] == [event.id for event in again.outbox_events]
     assert types(back) == [EventType.COMPANY_UPDATED]
     assert back.outbox_events[0].id != once.outbox_events[0].id
-
-
-def test_every_event_matches_the_contract() -> None:
-    plans = [
-        plan_companies([a_company_record()], Known(), GIVEN),
-        changed_to(a_known_company(), status=Status.BANKRUPT, name="Nyt Navn ApS"),
-        plan_units([a_unit_record()], a_known_company(), GIVEN),
-    ]
-
-    for body in (body for plan in plans for body in bodies(plan)):
-        event = RegistryEvent.model_validate(body)
-
-        assert event.data is not None
-        assert event.data.company is not None
 
 
 def stored_unit(known: Known) -> Known:
