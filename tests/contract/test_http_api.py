@@ -1,6 +1,7 @@
 """Every public path as clients see it: status, headers, body; over fake ports."""
 
 import asyncio
+from functools import partial
 from ipaddress import ip_network
 from xml.etree import ElementTree
 
@@ -18,6 +19,7 @@ from gateway.domain.problems import (
 from gateway.domain.rates import Rate
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
+from tests.delivery.waiting import eventually
 from tests.fakes.gateway import A_REPLY, Gateway, code_of, database_unavailable, problem_of
 from tests.fakes.gateway import gateway as a_gateway
 
@@ -421,6 +423,18 @@ class TestRates:
             assert (known.status, other.status) == (200, 429)
             assert other.headers["RateLimit"] == '"unproven-key";r=0;t=60'
 
+    async def test_the_first_requests_with_a_good_key_count_once_at_that_rate(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
+            key = gateway.issue()
+            gateway.keys.gate.clear()
+
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(gateway.get(LOOKUP, headers=key)) for _ in range(10)]
+                await eventually(partial(in_flight, gateway), lambda number: number == 10)
+                gateway.keys.gate.set()
+
+            assert [task.result().status for task in asked] == [200] * 10
+
     async def test_a_key_that_cannot_be_checked_is_not_counted(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
             key = gateway.issue()
@@ -697,3 +711,7 @@ class TestObservation:
 
 def counted(gateway: Gateway, **labels: str) -> float | None:
     return gateway.registry.get_sample_value("http_requests_total", labels)
+
+
+async def in_flight(gateway: Gateway) -> float | None:
+    return gateway.registry.get_sample_value("http_requests_in_flight")

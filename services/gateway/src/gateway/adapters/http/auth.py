@@ -1,5 +1,6 @@
 """Authentication, authorization and rate limiting of requests."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,8 @@ class Authenticator:
         self._unproven = unproven
         #: Ids of keys that were valid, the most recently used last.
         self._proven: OrderedDict[str, None] = OrderedDict()
+        #: By key id, the end of the first of simultaneous checks.
+        self._checks: dict[str, asyncio.Event] = {}
         self._trusted_proxies = tuple(trusted_proxies)
 
     async def admit(self, request: web.BaseRequest, access: Access) -> AuthResult:
@@ -89,7 +92,7 @@ class Authenticator:
             return await self._without_key(request, _bad_key())
         if presented.id in self._proven:
             return await self._with_presented(request, presented, access)
-        return await self._with_unproven(request, presented, access)
+        return await self._first_with(request, presented, access)
 
     async def charge(self, key: ApiKey, requests: int) -> Quota:
         """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
@@ -101,6 +104,23 @@ class Authenticator:
                 retry_after=wait,
             )
         return quota
+
+    async def _first_with(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> AuthResult:
+        """Lets simultaneous requests with an unproven key wait for the first of them."""
+        check = self._checks.get(presented.id)
+        if check is not None:
+            await check.wait()
+            if presented.id in self._proven:
+                return await self._with_presented(request, presented, access)
+            return await self._with_unproven(request, presented, access)
+        check = self._checks[presented.id] = asyncio.Event()
+        try:
+            return await self._with_unproven(request, presented, access)
+        finally:
+            del self._checks[presented.id]
+            check.set()
 
     async def _with_unproven(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
