@@ -1,147 +1,235 @@
-"""Accuracy of the index for misspelt names, compared with an exhaustive scan.
+"""Accuracy of name search: queries made of names, and how often each search finds the right name.
 
-The scan compares a query with every name, with the same folding, score and tie-break, so it is the
-upper bound for an index. A run samples names, changes each in every way, and queries both.
-
-    SHARED_DATA=<folder of real samples> python -m bench.accuracy
+The queries are misspelled names (`bench.edits`) and names as people type them
+(`bench.typed_names`). The searches over the same names are the index, an exhaustive scan with the
+same score, PostgreSQL's `word_similarity` and rapidfuzz's `WRatio`. Where no company has the name,
+the right result is none. Names are those of the folder SHARED_DATA, or else invented.
 """
 
 import csv
 import gzip
 import json
+import operator
 import os
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
 
-from bench.disturbing import DISTURBANCES, Chance, Disturbance
-from bench.search.scan import Scan, line_of
+from rapidfuzz import fuzz, process
+
+from bench.edits import EDITS, Edit
+from bench.figures import Figure, at_least
+from bench.postgresql import most_word_similar
+from bench.scale import SEED, Scale
+from bench.scan import Scan
+from bench.typed_names import (
+    FORMER_NAME,
+    OTHER_REGISTER,
+    TRADE_NAME,
+    UNREGISTERED,
+    Words,
+    town_of,
+    typed_names,
+)
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.folding import fold_name
+from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import IndexedCompany, NameKind
+from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
 from lookup.store.ranking import Rank
+from register_samples import companies_no
 
-#: Minimum of `Accuracy.of_the_scan`.
-GOAL = 0.98
+#: Minimum of the index's right results as a share of the scan's, for misspelled and typed names.
+GOAL, _TYPED_GOAL = 0.98, 0.99
+#: Minimum score of `WRatio` to count as found; without one it answers every query.
+_MIN_WRATIO = 86
+#: One of so many names is not loaded, one is another company's trade name, and one its former name.
+#: Those not loaded are the last ones; real names are listed with the Danish ones last.
+_SECONDARY = 20
 
-
-@dataclass(frozen=True, slots=True)
-class Accuracy:
-    """The queries of one kind, and the correct results of each search."""
-
-    disturbance: str
-    questions: int
-    #: Results with the name of which the query was made.
-    found: int
-    found_by_scan: int
-    #: Queries for which index and scan returned the same, or both none.
-    same: int
-
-    @property
-    def of_the_scan(self) -> float:
-        """The correct results of the index, as a share of the scan's."""
-        return self.found / self.found_by_scan if self.found_by_scan else 1.0
+INDEX, SCAN, WORD_SIMILARITY, WRATIO = "index", "scan", "word_similarity", "WRatio"
+#: Finds a name, folded and without spaces: the separation of words does not matter.
+Search = Callable[[str], str | None]
+#: Queries, each with its right result.
+Queries = list[tuple[str, str | None]]
 
 
-def measure(names: Sequence[str], *, questions: int, seed: int, folder: Path) -> Iterator[Accuracy]:
-    """Queries index and scan for a sample of `questions` names, changed in each way."""
-    chance = Chance(seed)
-    companies = [company_named(name, number, chance) for number, name in enumerate(names)]
-    index, scan = SearchIndex.open(folder, Country.DK), _scan_of(companies)
-    try:
-        index.rebuild(companies, b"")
-        bearer = {company.key: fold_name(company.names[0][0]).key for company in companies}
-        for label, disturb in DISTURBANCES.items():
-            asked = list(_questions(names, disturb, questions, chance))
-            yield _accuracy(label, asked, index, scan, bearer)
-    finally:
-        index.close()
+def measure(scale: Scale) -> Iterator[Figure]:
+    names = _names(scale.names)
+    with compared(names, Random(SEED)) as comparison:
+        for label, edit in EDITS.items():
+            row = comparison.row(comparison.queries(label, edit, scale.row_queries))
+            name = f"misspelled name found, {label}, {len(names):,} names"
+            yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", GOAL)
+        for label, row in comparison.typed_rows(scale.row_queries):
+            yield from _typed(f"typed name found, {label}, {len(names):,} names", row)
 
 
-def _scan_of(companies: Iterable[IndexedCompany]) -> Scan:
-    lines = (line_of(one, text, kind) for one in companies for text, kind in one.names)
-    return Scan(lines, Country.DK)
+def _typed(name: str, row: "Row") -> Iterator[Figure]:
+    trigrams, wratio = row.share(WORD_SIMILARITY), row.share(WRATIO)
+    yield at_least(name, row.share(INDEX), "", max(trigrams, wratio))
+    yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", _TYPED_GOAL)
+    yield Figure(f"{name}, PostgreSQL word_similarity", trigrams, "")
+    yield Figure(f"{name}, rapidfuzz WRatio", wratio, "")
 
 
-def company_named(name: str, number: int, chance: Chance) -> IndexedCompany:
-    """An invented company; it ranks by chance, so that the tie-break is measured too."""
-    return IndexedCompany(
-        key=CompanyKey(Country.DK, f"{10_000_000 + number}"),
-        names=((name, NameKind.CURRENT),),
-        addresses=(),
-        rank=Rank(
-            status=chance.choice([Status.ACTIVE, Status.ACTIVE, Status.ENDED]),
-            employees=chance.choice([0, 0, 1, 5, 20]),
-            founded=date(1950, 1, 1) + timedelta(days=chance.randrange(25_000)),
-            number=10_000_000 + number,
-        ),
-    )
-
-
-def _questions(
-    names: Sequence[str], disturb: Disturbance, most: int, chance: Chance
-) -> Iterator[tuple[str, str]]:
-    """A random sample of names, each with the query made of it."""
-    drawn = 0
-    for name in chance.sample(names, len(names)):
-        question = disturb(name, chance)
-        if question and fold_name(question).words:
-            yield name, question
-            drawn += 1
-        if drawn == most:
-            break
-
-
-def _accuracy(
-    label: str,
-    asked: Sequence[tuple[str, str]],
-    index: SearchIndex,
-    scan: Scan,
-    bearers: Mapping[CompanyKey, str],
-) -> Accuracy:
-    found = found_by_scan = same = 0
-    for name, question in asked:
-        hit, reference = index.search_name(question), scan.search_name(question)
-        right = fold_name(name).key
-        found += hit is not None and bearers[hit.key] == right
-        found_by_scan += reference is not None and bearers[reference.key] == right
-        same += hit == reference
-    return Accuracy(label, len(asked), found=found, found_by_scan=found_by_scan, same=same)
-
-
-def table(results: Iterable[Accuracy]) -> str:
-    """A Markdown table with a row for each disturbance."""
-    rows = [
-        "| disturbed by | questions | found | by the scan | of the scan's | same answer |",
-        "|---|---|---|---|---|---|",
-    ]
-    for one in results:
-        shares = (one.found / one.questions, one.found_by_scan / one.questions, one.of_the_scan)
-        found, by_scan, of_scan = (f"{share:.3f}" for share in shares)
-        same = f"{one.same / one.questions:.3f}"
-        rows.append(
-            f"| {one.disturbance} | {one.questions} | {found} | {by_scan} | {of_scan} | {same} |"
-        )
-    return "\n".join(rows)
-
-
-def real_names(shared: Path) -> list[str]:
-    """The Norwegian and Danish names of the shared samples."""
-    with gzip.open(shared / "no-enheter.json.gz") as file:
+def _names(count: int) -> list[str]:
+    """The Norwegian and Danish names of the shared samples, or so many invented ones."""
+    shared = os.environ.get("SHARED_DATA")
+    if not shared:
+        return [document["navn"] for document in companies_no(count, SEED)]
+    with gzip.open(Path(shared, "no-enheter.json.gz")) as file:
         names = [entity["navn"] for entity in json.load(file)]
-    with (shared / "dk-company-names.csv").open(newline="") as file:
+    with Path(shared, "dk-company-names.csv").open(newline="") as file:
         return names + [row["name"] for row in csv.DictReader(file)]
 
 
-def main() -> None:
-    """Print the table for the real names."""
-    names = real_names(Path(os.environ["SHARED_DATA"]))
-    with tempfile.TemporaryDirectory(prefix="bench-accuracy-") as folder:
-        print(table(measure(names, questions=400, seed=1, folder=Path(folder))))
+class Register:
+    """Companies made of names; some names are secondary, some belong to no company."""
+
+    def __init__(self, names: Sequence[str], random: Random) -> None:
+        others = len(names) // _SECONDARY
+        texts = random.sample(names[:-others], len(names) - others)
+        self.words = Words(texts)
+        current = texts[2 * others :]
+        self.names: Mapping[NameKind | None, Sequence[str]] = {
+            None: names[-others:],
+            NameKind.TRADE: texts[:others],
+            NameKind.FORMER: texts[others : 2 * others],
+            NameKind.CURRENT: current,
+        }
+        kinds = (NameKind.TRADE, NameKind.FORMER)
+        second = [(text, kind) for kind in kinds for text in self.names[kind]]
+        self.companies = [
+            self._company(name, n, second[n : n + 1], random) for n, name in enumerate(current)
+        ]
+
+    def _company(
+        self, name: str, number: int, second: Sequence[tuple[str, NameKind]], random: Random
+    ) -> IndexedCompany:
+        """Its rank is random, so that the tie-break is measured too."""
+        city = town_of(self.words.parts(name))
+        return IndexedCompany(
+            key=CompanyKey(Country.DK, f"{10_000_000 + number}"),
+            names=((name, NameKind.CURRENT), *second),
+            addresses=(IndexedAddress(AddressKind.BUSINESS, city=city),),
+            rank=Rank(
+                status=random.choice([Status.ACTIVE, Status.ACTIVE, Status.ENDED]),
+                employees=random.choice([0, 0, 1, 5, 20]),
+                founded=date(1950, 1, 1) + timedelta(days=random.randrange(25_000)),
+                number=10_000_000 + number,
+            ),
+        )
 
 
-if __name__ == "__main__":
-    main()
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Queries of one kind: the right result of each, and the results of each search."""
+
+    right: Sequence[str | None]
+    found: Mapping[str, Sequence[str | None]]
+
+    def correct(self, search: str) -> int:
+        """The number of right results."""
+        return sum(map(operator.eq, self.right, self.found[search]))
+
+    def share(self, search: str) -> float:
+        return self.correct(search) / max(len(self.right), 1)
+
+    @property
+    def of_the_scan(self) -> float:
+        """The right results of the index, as a share of the scan's."""
+        return self.correct(INDEX) / self.correct(SCAN) if self.correct(SCAN) else 1.0
+
+
+class Comparison:
+    """The searches over the names of a register."""
+
+    def __init__(self, register: Register, index: SearchIndex, random: Random) -> None:
+        self._register = register
+        self._random = random
+        self._current = {each.key: each.names[0][0] for each in register.companies}
+        #: Every registered name as folded words.
+        self._folded = [
+            fold_name(text).words for each in register.companies for text, _ in each.names
+        ]
+        self._keys = frozenset(map(_key, self._folded))
+        scan = Scan(register.companies, Country.DK)
+        self._searches: dict[str, Search] = {
+            INDEX: lambda query: self._name(index.search_name(query)),
+            SCAN: lambda query: self._name(scan.search_name(query)),
+        }
+
+    def queries(self, label: str, edit: Edit, count: int) -> Queries:
+        """A random sample of names, each with the query made of it."""
+        sources = {TRADE_NAME: NameKind.TRADE, FORMER_NAME: NameKind.FORMER, OTHER_REGISTER: None}
+        is_unregistered = label in UNREGISTERED
+        names = self._register.names[sources.get(label, NameKind.CURRENT)]
+        queries: Queries = []
+        for name in self._random.sample(names, len(names)):
+            query = edit(name, self._random)
+            if query and fold_name(query).words:
+                queries.append((query, self._right(query, None if is_unregistered else name)))
+            if len(queries) == count:
+                break
+        return queries
+
+    def _right(self, query: str, name: str | None) -> str | None:
+        """The right result of a query that is itself a registered name is that name."""
+        key = _key(fold_name(query).words)
+        if key in self._keys:
+            return key
+        return None if name is None else _key(fold_name(name).words)
+
+    def row(self, queries: Queries) -> Row:
+        found = {
+            label: [search(query) for query, _ in queries]
+            for label, search in self._searches.items()
+        }
+        return Row([right for _, right in queries], found)
+
+    def typed_rows(self, count: int) -> Iterator[tuple[str, Row]]:
+        """Names as people type them, also in the searches of the peers."""
+        typed = {
+            label: self.queries(label, edit, count)
+            for label, edit in typed_names(self._register.words).items()
+        }
+        folded = [fold_name(query).words for queries in typed.values() for query, _ in queries]
+        similar = dict(zip(folded, most_word_similar(folded, self._folded), strict=True))
+        self._searches[WORD_SIMILARITY] = lambda query: _key(similar[fold_name(query).words])
+        self._searches[WRATIO] = self._wratio
+        for label, queries in typed.items():
+            yield label, self.row(queries)
+
+    def _wratio(self, query: str) -> str | None:
+        folded = fold_name(query).words
+        best = process.extractOne(
+            folded, self._folded, scorer=fuzz.WRatio, score_cutoff=_MIN_WRATIO
+        )
+        return _key(best[0]) if best else None
+
+    def _name(self, hit: SearchHit | None) -> str | None:
+        if hit is None:
+            return None
+        return _key(fold_name(hit.matched_name or self._current[hit.key]).words)
+
+
+def _key(words: str | None) -> str | None:
+    """A folded name without spaces."""
+    return None if words is None else words.replace(" ", "")
+
+
+@contextmanager
+def compared(names: Sequence[str], random: Random) -> Iterator[Comparison]:
+    """An index and the other searches over these names."""
+    register = Register(names, random)
+    with (
+        TemporaryDirectory(prefix="bench-accuracy-") as folder,
+        closing(SearchIndex.open(Path(folder), Country.DK)) as index,
+    ):
+        index.rebuild(register.companies, b"")
+        yield Comparison(register, index, random)

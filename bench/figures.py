@@ -6,7 +6,7 @@ import platform
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,44 +24,58 @@ class Figure:
     met: bool | None = None
 
 
-def at_least(name: str, value: float, unit: str, goal: float) -> Figure:
+def at_least(name: str, value: float, unit: str, goal: float | None) -> Figure:
+    """A figure with a minimum, if there is one."""
+    if goal is None:
+        return Figure(name, value, unit)
     return Figure(name, value, unit, f"≥ {goal:g}", value >= goal)
 
 
-def at_most(name: str, value: float, unit: str, goal: float) -> Figure:
+def at_most(name: str, value: float, unit: str, goal: float | None) -> Figure:
+    """A figure with a maximum, if there is one."""
+    if goal is None:
+        return Figure(name, value, unit)
     return Figure(name, value, unit, f"≤ {goal:g}", value <= goal)
 
 
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all are not above; linear between neighbours."""
+def latencies(
+    name: str, milliseconds: Sequence[float], *, p50: float | None = None, p99: float | None = None
+) -> list[Figure]:
+    """Median and 99th percentile, with their goals."""
+    return [
+        at_most(f"{name}, p50", statistics.median(milliseconds), "ms", p50),
+        at_most(f"{name}, p99", percentile_99(milliseconds), "ms", p99),
+    ]
+
+
+def percentile_99(values: Sequence[float]) -> float:
+    """Linear between neighbours."""
     if len(values) == 1:
         return values[0]
-    return statistics.quantiles(values, n=1000, method="inclusive")[round(share * 1000) - 1]
+    return statistics.quantiles(values, n=100, method="inclusive")[-1]
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """A Markdown table with a row for each figure."""
+    """A Markdown table."""
     rows = ["| figure | value | goal | met |", "|---|---|---|---|"]
     for figure in figures:
         met = {True: "yes", False: "NO", None: ""}[figure.met]
         rows.append(
-            f"| {figure.name} | {_shown(figure.value)} {figure.unit} "
+            f"| {figure.name} | {_rounded(figure.value)} {figure.unit} "
             f"| {figure.goal or ''} | {met} |"
         )
     return "\n".join(rows)
 
 
-def write(measurement: str, figures: Sequence[Figure], *, on: date) -> None:
-    """Replaces one measurement's figures in `latest.json`, for programs, and `latest.md`.
+def write(benchmark: str, figures: Sequence[Figure]) -> None:
+    """Replaces one benchmark's section of `latest.json`, for programs, and of `latest.md`.
 
-    Each benchmark has the day and the machine of its run, so the figures compared within one were
-    measured in one run.
+    Each section has the day and the machine of its run, since figures compare only within a run.
     """
-    RESULTS.mkdir(exist_ok=True)
     stored = RESULTS / "latest.json"
     found = json.loads(stored.read_text()) if stored.exists() else {}
-    found[measurement] = {
-        "measured": on.isoformat(),
+    found[benchmark] = {
+        "measured": datetime.now(UTC).date().isoformat(),
         "machine": machine(),
         "figures": [asdict(figure) for figure in figures],
     }
@@ -76,21 +90,15 @@ def _section(name: str, found: Mapping[str, Any]) -> str:
 
 
 def machine() -> str:
-    """The machine of a run."""
-    model = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        "unknown processor",
-    )
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = (line.partition(": ")[2] for line in lines if line.startswith("model name"))
+    model = next(models, "unknown processor")
     pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return (
         f"{os.cpu_count()} cores of {model}, {pages * size / 2**30:.0f} GiB, "
-        f"{platform.system()} {platform.release()}, Python {platform.python_version()}."
+        f"{platform.system()} {platform.release()}, Python {platform.python_version()}"
     )
 
 
-def _shown(value: float) -> str:
+def _rounded(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -3,8 +3,10 @@
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
+from urllib.request import Request, urlopen
 
 from local_stack import packages
 
@@ -43,8 +45,19 @@ def ensure_wrk() -> None:
         packages.install(["wrk"], why="wrk, which makes the load, is missing.")
 
 
-def load(base_url: str, paths: list[str], *, key: str, connections: int, seconds: int) -> Load:
-    """Requests random ones of `paths` over this many connections for this long."""
+def get(url: str, key: str | None = None) -> bytes | None:
+    """The body of a successful response, or None."""
+    headers = {"X-API-Key": key} if key else {}
+    try:
+        with urlopen(Request(url, headers=headers), timeout=5) as response:
+            body: bytes = response.read()
+            return body
+    except OSError:
+        return None
+
+
+def load(base_url: str, paths: Sequence[str], *, key: str, connections: int, seconds: int) -> Load:
+    """Requests random paths over this many connections for this long."""
     with NamedTemporaryFile("w") as listed, NamedTemporaryFile("w") as script:
         listed.write("\n".join(paths) + "\n")
         listed.flush()

@@ -1,136 +1,111 @@
 """Peers of a lookup: HTTP, RPC over the same RabbitMQ, and a response of the same size."""
 
 import os
+import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
-from urllib.request import Request, urlopen
 
-from bench.environments import programs
+from bench.load import get
 from local_stack import ports
 from local_stack.processes import Process, Program
 from local_stack.system import System
 
-_FOLDER = Path(__file__).parent / "peers"
-_SOON = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A peer's address, broker and folder."""
-
-    port: int
-    amqp_url: str
-    folder: Path
-
-
-#: A peer's programs by name, in the order of their start.
-Commands = Callable[[Location], Mapping[str, Sequence[str]]]
+_PEERS = Path(__file__).parent / "peers"
+_ENVIRONMENTS = Path(__file__).resolve().parents[1] / ".bench" / "environments"
+#: Seconds for a peer to serve, and to be installed.
+_READY, _INSTALLED = 30.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
     name: str
-    commands: Commands
-    #: True if it runs in a separate virtual environment without our packages.
-    isolated: bool = False
-    #: By connections: what share of bare aiohttp it reached when the goals were set. A run in which
-    #: it reaches less than 0.8 of that has treated it badly, and says nothing about us.
+    #: In the order of their start; the last one serves HTTP.
+    commands: tuple[str, ...]
+    #: Minimum of our rate as a multiple of its rate, by connections.
+    goals: Mapping[int, float]
+    #: Its share of bare aiohttp's rate when the goals were set, by connections.
     known_share: Mapping[int, float] = field(default_factory=dict)
-    #: Goals by connections: our rate as a multiple of its rate.
-    goals: Mapping[int, float] = field(default_factory=dict)
+    #: The pinned packages of its virtual environment; without any it runs in ours.
+    requirements: Path | None = None
 
 
-def _nameko(location: Location) -> Mapping[str, Sequence[str]]:
-    settings = location.folder / "nameko.yaml"
-    settings.write_text(
-        f"AMQP_URI: {location.amqp_url}\n"
-        f"WEB_SERVER_ADDRESS: 127.0.0.1:{location.port}\n"
-        "max_workers: 300\n"  # as many as the most connections, and some more
-    )
-    run = [str(programs("nameko") / "nameko"), "run", "--config", str(settings)]
-    return {
-        "nameko lookup": [*run, "nameko_app:Lookup"],
-        "nameko gateway": [*run, "nameko_app:Gateway"],
-    }
-
-
-def _faststream(location: Location) -> Mapping[str, Sequence[str]]:
-    found = programs("faststream")
-    serve = [str(found / "uvicorn"), "faststream_app:gateway", "--port", str(location.port)]
-    quick = ["--loop", "uvloop", "--no-access-log", "--log-level", "critical"]
-    return {
-        "faststream lookup": [str(found / "python"), "-m", "faststream_app"],
-        "faststream gateway": [*serve, *quick],
-    }
-
-
-def _plain_aio_pika(location: Location) -> Mapping[str, Sequence[str]]:
-    run = [sys.executable, "-m", "bench.peers.plain_aio_pika"]
-    return {
-        "plain aio-pika lookup": [*run, "lookup"],
-        "plain aio-pika gateway": [*run, "gateway", str(location.port)],
-    }
-
-
-def _one_message_each(_location: Location) -> Mapping[str, Sequence[str]]:
-    run = [sys.executable, "-m", "bench.peers.one_message_each"]
-    services = ("lookup", "gateway")
-    return {f"one each, {service}": [*run, service, "serve"] for service in services}
-
-
+BARE = Peer("bare aiohttp", ("python -m bench.peers.bare_aiohttp",), goals={32: 0.13, 256: 0.32})
 PEERS = (
+    BARE,
     Peer(
         "nameko",
-        _nameko,
-        isolated=True,
-        known_share={32: 0.0228, 256: 0.0250},
+        (
+            f"nameko run --config {_PEERS}/nameko.yaml nameko_app:Lookup",
+            f"nameko run --config {_PEERS}/nameko.yaml nameko_app:Gateway",
+        ),
         goals={32: 7, 256: 12},
+        known_share={32: 0.0228, 256: 0.0250},
+        requirements=_PEERS / "nameko.txt",
     ),
     Peer(
         "FastStream",
-        _faststream,
-        isolated=True,
-        known_share={32: 0.0130, 256: 0.0130},
+        (
+            "python -m faststream_app",
+            "uvicorn faststream_app:gateway --loop uvloop --no-access-log --log-level critical",
+        ),
         goals={32: 12, 256: 22},
+        known_share={32: 0.0130, 256: 0.0130},
+        requirements=_PEERS / "faststream.txt",
     ),
     Peer(
         "plain aio-pika",
-        _plain_aio_pika,
-        known_share={32: 0.0543, 256: 0.0641},
+        (
+            "python -m bench.peers.plain_aio_pika lookup",
+            "python -m bench.peers.plain_aio_pika gateway",
+        ),
         goals={1: 0.8},
+        known_share={32: 0.0543, 256: 0.0641},
     ),
-    Peer("ours with a message a request", _one_message_each, goals={32: 3, 256: 3}),
 )
 
 
 @contextmanager
-def served(peer: Peer, system: System, *, size: int, path: str, key: str) -> Iterator[str]:
-    """Yields the peer's base URL once it has answered a first request; ends it with the body."""
-    [port, *admin_ports] = ports.free_ports(3)
+def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iterator[str]:
+    """The base URL of a peer that has answered its first request."""
+    [port] = map(str, ports.free_ports(1))
     base_url = f"http://127.0.0.1:{port}"
-    found = [str(_FOLDER)] if peer.isolated else sys.path
+    programs = _installed(peer.requirements) if peer.requirements else Path(sys.executable).parent
+    modules = [str(_PEERS)] if peer.requirements else sys.path
     environment = {
         **system.full_environment(),
-        "ANSWER_SIZE": str(size),
-        "HTTP_PORT": str(port),
-        "PYTHONPATH": os.pathsep.join(found),
+        "RESPONSE_SIZE": str(response_size),
+        "HTTP_PORT": port,
+        "UVICORN_PORT": port,
+        "PYTHONPATH": os.pathsep.join(modules),
     }
-    commands = peer.commands(Location(port, system.amqp_url, system.folder))
     with ExitStack() as stack:
-        for (name, command), admin_port in zip(commands.items(), admin_ports, strict=True):
-            own = {**environment, "ADMIN_PORT": str(admin_port)}
-            process = Process(Program(name, command, system.folder / f"{name}.log", own))
+        for number, command in enumerate(peer.commands):
+            program, *arguments = command.split(" ")
+            log = system.folder / f"{peer.name} {number}.log"
+            process = Process(
+                Program(peer.name, [str(programs / program), *arguments], log, environment)
+            )
             stack.callback(process.stop)
-        process.wait_until(lambda: _answers(f"{base_url}{path}", key), seconds=_SOON)
+        process.wait_until(lambda: get(f"{base_url}{path}") is not None, seconds=_READY)
         yield base_url
 
 
-def _answers(url: str, key: str) -> bool:
-    try:
-        with urlopen(Request(url, headers={"X-API-Key": key}), timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+def _installed(requirements: Path) -> Path:
+    """The `bin` folder of a virtual environment with these packages, kept for further runs."""
+    digest = sha256(requirements.read_bytes()).hexdigest()[:16]
+    folder = _ENVIRONMENTS / f"{requirements.stem}-{digest}"
+    programs, complete = folder / "bin", folder / "installed"
+    if not complete.exists():
+        print(f"installing {requirements.stem} …", file=sys.stderr, flush=True)
+        pip = (str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "-qq")
+        for command in (
+            (sys.executable, "-m", "venv", "--clear", str(folder)),
+            (*pip, "install", "--require-hashes", "-r", str(requirements)),
+        ):
+            subprocess.run(command, check=True, timeout=_INSTALLED, stdin=subprocess.DEVNULL)
+        complete.touch()
+    return programs

@@ -1,114 +1,73 @@
-"""From event to receipt, also with a hanging receiver, and the lateness of retries."""
+"""From event to receipt, also while another receiver hangs."""
 
 import asyncio
-import statistics
 import time
-from collections import defaultdict
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
-from typing import Any
 
-from bench.deliveries.rates import FAN
-from bench.deliveries.world import WEBHOOKS, World, groups, vat_of, world
-from bench.figures import Figure, at_most, percentile
-from bench.servers import Servers
+from bench.deliveries.environment import (
+    FAN_OUT,
+    WEBHOOKS,
+    Environment,
+    environment,
+    filters_by_company,
+)
+from bench.events import vat_of
+from bench.figures import Figure, at_most, latencies, percentile_99
+from bench.scale import SEED, Scale
+from bench.setup import Servers
 
-_SEED = 1
 _STEADY = 500
-_GOAL_MS = 150
-_GOAL_BESIDE_A_HANGING_ONE = 2
-#: Of the schedule that is measured; the real ones only take longer.
-_DELAYS = "PT1S,PT3S"
+_WARM_UP = 2.0
 
 
-async def measure(own: Servers, folder: Path, *, half: float, seconds: float) -> list[Figure]:
+async def measure(own: Servers, scale: Scale, *, half: float) -> AsyncIterator[Figure]:
     """At half of the dispatcher's capacity, and at 500 a second."""
-    async with world(own, folder) as around:
-        await around.webhooks(groups(FAN))
-        await around.dispatcher()
-        await paced(around, rate=_STEADY, seconds=2)
-        at_half = await paced(around, rate=half, seconds=seconds)
-        steady = await paced(around, rate=_STEADY, seconds=seconds)
-    name = "event to receipt at"
-    return [
-        Figure(f"{name} half load ({half:,.0f}/s), p50", statistics.median(at_half), "ms"),
-        at_most(
-            f"{name} half load ({half:,.0f}/s), p99", percentile(at_half, 0.99), "ms", _GOAL_MS
-        ),
-        Figure(f"{name} {_STEADY}/s, p50", statistics.median(steady), "ms"),
-        at_most(f"{name} {_STEADY}/s, p99", percentile(steady, 0.99), "ms", _GOAL_MS),
-    ]
+    async with environment(own) as env:
+        await env.subscribe(filters_by_company(FAN_OUT))
+        await env.start_dispatcher()
+        await _latencies(env, rate=_STEADY, seconds=_WARM_UP)
+        for label, rate in ((f"half load ({half:,.0f}/s)", half), (f"{_STEADY}/s", _STEADY)):
+            found = await _latencies(env, rate=rate, seconds=scale.delivery_seconds)
+            for figure in latencies(f"event to receipt at {label}", found, p99=150):
+                yield figure
 
 
-async def beside_a_hanging_one(
-    own: Servers, folder: Path, *, seconds: float, rounds: int
-) -> list[Figure]:
-    """The latency of other webhooks with and without a receiver that never responds."""
-    without: list[float] = []
-    beside: list[float] = []
-    for hanging, ages in ((False, without), (True, beside)) * rounds:
-        async with world(own, folder) as around:
-            await around.webhooks(groups(FAN))
-            if hanging:
-                await around.webhooks([None], path="/hangs")
-            await around.dispatcher()
-            await paced(around, rate=_STEADY, seconds=2)
-            ages += await paced(around, rate=_STEADY, seconds=seconds)
-    alone, disturbed = percentile(without, 0.99), percentile(beside, 0.99)
-    name = "event to receipt beside a hanging receiver, p99"
-    return [
-        Figure(name, disturbed, "ms"),
-        at_most(f"{name} over p99 without", disturbed / alone, "×", _GOAL_BESIDE_A_HANGING_ONE),
-    ]
+async def measure_with_hanging_receiver(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
+    """Latency of the other webhooks with and without a receiver that never responds, in turns."""
+    found: dict[bool, list[float]] = {False: [], True: []}
+    for hangs in (False, True) * scale.rounds:
+        async with environment(own) as env:
+            await env.subscribe(filters_by_company(FAN_OUT))
+            if hangs:
+                await env.subscribe([None], path="/hangs")
+            await env.start_dispatcher()
+            await _latencies(env, rate=_STEADY, seconds=_WARM_UP)
+            found[hangs] += await _latencies(env, rate=_STEADY, seconds=scale.delivery_seconds)
+    alone, disturbed = percentile_99(found[False]), percentile_99(found[True])
+    name = "event to receipt with a hanging receiver, p99"
+    yield Figure(name, disturbed, "ms")
+    yield at_most(f"{name} over p99 without", disturbed / alone, "×", 2)
 
 
-async def paced(around: World, *, rate: float, seconds: float) -> list[float]:
+async def _latencies(env: Environment, *, rate: float, seconds: float) -> list[float]:
     """Milliseconds from event to receipt, of events at random times at this rate."""
-    await around.listener.ages()
-    chance = Random(_SEED)
-    events = max(int(rate * seconds / FAN), 1)
+    await env.receiver.latencies()
+    random = Random(SEED)
+    events = max(int(rate * seconds / FAN_OUT), 1)
     due = time.time()
     async with asyncio.TaskGroup() as publishing:
         for number in range(events):
-            due += chance.expovariate(rate / FAN)
+            due += random.expovariate(rate / FAN_OUT)
             await asyncio.sleep(max(due - time.time(), 0))
-            # The event's time is when it was due: time spent waiting for this process counts, too.
+            # The event's time is when it was due: a late publication counts as latency, too.
             at = datetime.fromtimestamp(due, UTC)
-            event = around.event(vat_of(number % (WEBHOOKS // FAN)), occurred_at=at)
-            publishing.create_task(around.publish(event))
-    ages: list[float] = []
+            event = env.event(vat_of(number % (WEBHOOKS // FAN_OUT)), occurred_at=at)
+            publishing.create_task(env.publish(event))
+    found: list[float] = []
     async with asyncio.timeout(60):
-        while len(ages) < events * FAN:
-            ages += await around.listener.ages()
+        while len(found) < events * FAN_OUT:
+            found += await env.receiver.latencies()
             await asyncio.sleep(0.2)
-    return ages
-
-
-async def delays(own: Servers, folder: Path) -> list[Figure]:
-    """The delay between the due time of a retry and the retry."""
-    async with world(own, folder) as around:
-        await around.webhooks(groups(1), path="/fails")
-        await around.dispatcher(webhook_retry_delays=_DELAYS)
-        for number in range(WEBHOOKS):
-            await around.publish(around.event(vat_of(number)))
-            await asyncio.sleep(0.01)
-        await around.recorded(WEBHOOKS * (1 + len(_DELAYS.split(","))))
-        late = await _lateness(around)
-    return [
-        Figure("retries, behind their time, p50", statistics.median(late), "ms"),
-        Figure("retries, behind their time, p99", percentile(late, 0.99), "ms"),
-    ]
-
-
-async def _lateness(around: World) -> list[float]:
-    """Milliseconds from when each retry was due to when it was made."""
-    attempts: defaultdict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
-    async for one in around.db["attempts"].find():
-        attempts[one["delivery_id"]][one["attempt"]] = one
-    return [
-        (one["attempted_at"] - made[number - 1]["next_attempt_at"]).total_seconds() * 1000
-        for made in attempts.values()
-        for number, one in made.items()
-        if number > 1
-    ]
+    return found

@@ -1,8 +1,8 @@
 """`python -m bench.deliveries.receiver CERTIFICATE PORT HOST…`: receives deliveries.
 
-A separate process that implements just enough HTTP not to distort the measurement: it answers 204,
-records the age of the event in each body, and reports the ages in response to a GET.
-A POST to `/hangs` is never answered, a POST to `/fails` with 500.
+A separate process that implements just enough HTTP not to distort the measurement: it responds
+with 204, and to a GET with the milliseconds from event to receipt of the deliveries since the last
+one. A POST to `/hangs` gets no response.
 """
 
 import asyncio
@@ -19,15 +19,12 @@ _HEAD_END = b"\r\n\r\n"
 _LENGTH = b"content-length:"
 _OCCURRED_AT = b'"occurred_at":"'
 _NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"
-_FAILED = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
 
 #: Deliveries since the last GET: the time of receipt, and the event's own time as written.
-_taken: list[tuple[float, bytes]] = []
+_received: list[tuple[float, bytes]] = []
 
 
-class Receiver(asyncio.Protocol):
-    """One connection."""
-
+class Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._buffer = b""
 
@@ -38,7 +35,7 @@ class Receiver(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer = self._buffer + data if self._buffer else data
         while (request := self._next_request()) is not None:
-            self._answer(*request)
+            self._respond(*request)
 
     def _next_request(self) -> tuple[bytes, bytes] | None:
         """Head and body once both are complete."""
@@ -53,29 +50,23 @@ class Receiver(asyncio.Protocol):
         body, self._buffer = self._buffer[start:stop], self._buffer[stop:]
         return head, body
 
-    def _answer(self, head: bytes, body: bytes) -> None:
+    def _respond(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET"):
-            self._tell()
-            return
-        if head.startswith(b"POST /hangs"):
-            return
-        if head.startswith(b"POST /fails"):
-            self._transport.write(_FAILED)
-            return
-        _, found, rest = body.partition(_OCCURRED_AT)
-        if found:
-            _taken.append((time.time(), rest[: rest.find(b'"')]))
-        self._transport.write(_NO_CONTENT)
+            self._report()
+        elif not head.startswith(b"POST /hangs"):
+            _, _, rest = body.partition(_OCCURRED_AT)
+            _received.append((time.time(), rest[: rest.find(b'"')]))
+            self._transport.write(_NO_CONTENT)
 
-    def _tell(self) -> None:
-        ages = [
+    def _report(self) -> None:
+        latencies = [
             (at - datetime.fromisoformat(occurred_at.decode()).timestamp()) * 1000
-            for at, occurred_at in _taken
+            for at, occurred_at in _received
         ]
-        _taken.clear()
-        answer = json.dumps(ages).encode()
-        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(answer)}\r\n\r\n".encode()
-        self._transport.write(head + answer)
+        _received.clear()
+        body = json.dumps(latencies).encode()
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        self._transport.write(head + body)
 
 
 async def serve(certificate: str, port: int, hosts: list[str]) -> None:
@@ -83,7 +74,7 @@ async def serve(certificate: str, port: int, hosts: list[str]) -> None:
     context.load_cert_chain(certificate)
     loop = asyncio.get_running_loop()
     for host in hosts:
-        await loop.create_server(Receiver, host, port, ssl=context, backlog=1024)
+        await loop.create_server(Connection, host, port, ssl=context, backlog=1024)
     await asyncio.Event().wait()
 
 

@@ -1,29 +1,25 @@
-"""`python -m bench.peers.bare_aiohttp PORT SIZE`: the least an aiohttp server can do.
+"""`python -m bench.peers.bare_aiohttp`: the least that an aiohttp server can do.
 
-One route, a ready JSON answer of SIZE bytes, uvloop, no middleware, no log: the upper bound for an
+A ready response from memory, on uvloop, without RPC, middleware or log: the upper bound for an
 aiohttp gateway on this machine.
 """
 
-import asyncio
-import sys
+import os
 
 import uvloop
 from aiohttp import web
 
+BODY = b'{"name":"' + b"x" * (int(os.environ["RESPONSE_SIZE"]) - 11) + b'"}'
 
-async def serve(port: int, size: int) -> None:
-    body = b'{"name":"' + b"x" * (size - 11) + b'"}'
 
-    async def answer(_request: web.Request) -> web.Response:
-        return web.Response(body=body, content_type="application/json")
-
-    app = web.Application()
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
-    await asyncio.Event().wait()
+async def find(_request: web.Request) -> web.Response:
+    return web.Response(body=BODY, content_type="application/json")
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(int(sys.argv[1]), int(sys.argv[2])))
+    app = web.Application()
+    app.router.add_get("/api/vat", find)
+    port, loop = int(os.environ["HTTP_PORT"]), uvloop.new_event_loop()
+    web.run_app(
+        app, host="127.0.0.1", port=port, backlog=1024, access_log=None, print=None, loop=loop
+    )

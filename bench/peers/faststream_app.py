@@ -1,7 +1,8 @@
 """The peer FastStream: `faststream_app.py lookup`, and under uvicorn `faststream_app:gateway`.
 
-Runs in a separate environment (`bench.environments`), on uvloop. The answer is as large as one
-of ours and comes from memory: no database, no key, no rate limit, no log line.
+Runs in a separate environment (`bench.rpc_peers`), on uvloop. The response is as large as one
+of ours and comes from memory: no database, no key, no rate limit. `log_level` is that of its
+access log, which it writes.
 """
 
 import logging
@@ -13,7 +14,7 @@ from faststream.asgi import AsgiFastStream, AsgiResponse, get
 from faststream.rabbit import RabbitBroker
 
 QUEUE = "bench.faststream"
-BODY = b'{"name":"' + b"x" * (int(os.environ["ANSWER_SIZE"]) - 11) + b'"}'
+BODY = b'{"name":"' + b"x" * (int(os.environ["RESPONSE_SIZE"]) - 11) + b'"}'
 
 broker = RabbitBroker(os.environ["AMQP_URL"], log_level=logging.CRITICAL)
 

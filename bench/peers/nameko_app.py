@@ -1,6 +1,6 @@
 """The peer nameko, for `nameko run`: HTTP in one process, the remote procedure in another.
 
-Runs in a separate environment (`bench.environments`). The answer is as large as one of ours and
+Runs in a separate environment (`bench.rpc_peers`). The response is as large as one of ours and
 comes from memory: no database, no key, no rate limit, no log line.
 """
 
@@ -9,7 +9,7 @@ import os
 from nameko.rpc import RpcProxy, rpc
 from nameko.web.handlers import http
 
-BODY = '{"name":"' + "x" * (int(os.environ["ANSWER_SIZE"]) - 11) + '"}'
+BODY = '{"name":"' + "x" * (int(os.environ["RESPONSE_SIZE"]) - 11) + '"}'
 
 
 class Lookup:

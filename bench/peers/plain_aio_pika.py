@@ -1,7 +1,7 @@
-"""`python -m bench.peers.plain_aio_pika lookup|gateway [PORT]`: the pattern of the manuals.
+"""`python -m bench.peers.plain_aio_pika lookup|gateway`: the pattern of the manuals.
 
 aiohttp, aio-pika, one message each way for each request, correlated by an exclusive reply queue.
-The answer comes from memory: no database, no key, no rate limit, no log line.
+The response comes from memory: no database, no key, no rate limit, no log line.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from aio_pika.abc import AbstractIncomingMessage
 from aiohttp import web
 
 QUEUE = "bench.aio-pika"
-BODY = b'{"name":"' + b"x" * (int(os.environ["ANSWER_SIZE"]) - 11) + b'"}'
+BODY = b'{"name":"' + b"x" * (int(os.environ["RESPONSE_SIZE"]) - 11) + b'"}'
 
 
 async def lookup() -> None:
@@ -33,32 +33,41 @@ async def lookup() -> None:
     await asyncio.Event().wait()
 
 
-async def gateway(port: int) -> None:
+async def gateway() -> web.Application:
     connection = await aio_pika.connect_robust(os.environ["AMQP_URL"])
     channel = await connection.channel(publisher_confirms=False)
     replies = await channel.declare_queue(exclusive=True)
-    waiting: dict[str, asyncio.Future[bytes]] = {}
+    pending: dict[str, asyncio.Future[bytes]] = {}
 
-    async def take(message: AbstractIncomingMessage) -> None:
-        waiting.pop(message.correlation_id or "").set_result(message.body)
+    async def receive(message: AbstractIncomingMessage) -> None:
+        pending.pop(message.correlation_id or "").set_result(message.body)
 
     async def find(request: web.Request) -> web.Response:
         number = str(uuid4())
-        waiting[number] = asyncio.get_running_loop().create_future()
+        pending[number] = asyncio.get_running_loop().create_future()
         message = aio_pika.Message(
             request.query["q"].encode(), correlation_id=number, reply_to=replies.name
         )
         await channel.default_exchange.publish(message, QUEUE)
-        return web.Response(body=await waiting[number], content_type="application/json")
+        return web.Response(body=await pending[number], content_type="application/json")
 
-    await replies.consume(take, no_ack=True)
+    await replies.consume(receive, no_ack=True)
     app = web.Application()
     app.router.add_get("/api/vat", find)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port, backlog=1024).start()
-    await asyncio.Event().wait()
+    return app
 
 
 if __name__ == "__main__":
-    uvloop.run(lookup() if sys.argv[1] == "lookup" else gateway(int(sys.argv[2])))
+    if sys.argv[1] == "lookup":
+        uvloop.run(lookup())
+    else:
+        port, loop = int(os.environ["HTTP_PORT"]), uvloop.new_event_loop()
+        web.run_app(
+            gateway(),
+            host="127.0.0.1",
+            port=port,
+            backlog=1024,
+            access_log=None,
+            print=None,
+            loop=loop,
+        )

@@ -8,21 +8,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import aiohttp
+import trustme
 from pymongo.errors import PyMongoError
 
+from bench.figures import machine
+from bench.load import get
 from bench.resilience.cluster import PROJECT, SERVICES, Cluster, Failed, run
 from bench.resilience.faults import ALL, QUICK, Fault, upgrade
-from bench.resilience.lookups import Lookup, Lookups
-from bench.resilience.receiver import Authority, Received, receiving
+from bench.resilience.load import Events, Load, Lookup, Lookups, storing_events
+from bench.resilience.receiver import Received, receiving
 from bench.resilience.report import Outcome, table, written
-from bench.resilience.sent import Sent, sending
 from common.runtime.tasks import beside
 from local_stack import SetupError, ports
 from register_samples import companies_no
@@ -40,84 +42,66 @@ _PREVIOUS = "previous"
 _RESERVE, _BUILD = 120.0, 1800.0
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    lookups: float
-    events: float
-    webhooks: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.lookups:g} lookups a second, {self.events:g} events a second "
-            f"to {self.webhooks} webhooks each"
-        )
-
-
-@dataclass
-class World:
-    """The cluster, its load and its receiver."""
-
-    cluster: Cluster
-    lookups: Lookups
-    sent: Sent
-    received: Received
-    load: Load
-
-    async def run(self, fault: Fault) -> "Ran":
-        """Causes a fault, and waits for the deliveries of events sent meanwhile."""
-        looked, sent = len(self.lookups.done), len(self.sent.events)
-        trouble = ""
-        try:
-            await fault.act(self.cluster)
-        except (Failed, SetupError, PyMongoError, TimeoutError) as error:
-            trouble = str(error) or type(error).__name__
-        over = time.monotonic()
-        await asyncio.sleep(_AFTER)
-        lookups, events = self.lookups.done[looked:], self.sent.events[sent:]
-        try:
-            await self.cluster.until_whole()
-        except (Failed, SetupError, PyMongoError) as error:
-            trouble = trouble or str(error)
-        await self.received.until(events, len(events) * self.load.webhooks, limit=_DRAIN)
-        return Ran(fault.name, events, lookups, over, trouble)
-
-    async def until_all_came(self, runs: Sequence["Ran"], limit: float) -> None:
-        """Waits for late deliveries: one whose first attempts failed arrives minutes later."""
-        events = [event for each in runs for event in each.events]
-        await self.received.until(events, len(events) * self.load.webhooks, limit=limit)
-
-    def missing(self, runs: Sequence["Ran"]) -> list[str]:
-        """The events that did not come to every webhook."""
-        events = [event for each in runs for event in each.events]
-        return [each for each in events if self.received.came([each]) < self.load.webhooks]
-
-    def outcome(self, ran: "Ran") -> Outcome:
-        waits = [
-            self.received.completed[event] - self.sent.at[event]
-            for event in ran.events
-            if event in self.received.completed
-        ]
-        return Outcome(
-            fault=ran.fault,
-            sent=len(ran.events) * self.load.webhooks,
-            received=self.received.came(ran.events),
-            repeated=self.received.repeated(ran.events),
-            slowest_delivery=max(waits, default=0),
-            lookups=ran.lookups,
-            over=ran.over,
-            trouble=ran.trouble,
-        )
-
-
 @dataclass(frozen=True)
-class Ran:
+class Run:
     """A fault, and the events and lookups during it."""
 
     fault: str
     events: Sequence[str]
     lookups: Sequence[Lookup]
-    over: float
-    trouble: str
+    ended: float
+    error: str
+
+
+@dataclass
+class LoadedCluster:
+    """The cluster under its load, and the receiver of its webhooks."""
+
+    cluster: Cluster
+    lookups: Lookups
+    events: Events
+    received: Received
+    load: Load
+
+    async def run(self, fault: Fault) -> Run:
+        """Causes a fault, and waits for the deliveries of events stored meanwhile."""
+        lookups_before, events_before = len(self.lookups.done), len(self.events.at)
+        error = await _error_of(fault.act(self.cluster))
+        ended = time.monotonic()
+        await asyncio.sleep(_AFTER)
+        lookups = self.lookups.done[lookups_before:]
+        events = self.events.ids[events_before:]
+        not_healthy = await _error_of(self.cluster.until_healthy())
+        await self.until_received(events, timeout=_DRAIN)
+        return Run(fault.name, events, lookups, ended, error or not_healthy)
+
+    async def until_received(self, events: Sequence[str], *, timeout: float) -> None:
+        await self.received.until(events, len(events) * self.load.webhooks, timeout=timeout)
+
+    def outcome(self, run: Run) -> Outcome:
+        completed = self.received.completed
+        waits = [
+            completed[event] - self.events.at[event] for event in run.events if event in completed
+        ]
+        return Outcome(
+            fault=run.fault,
+            sent=len(run.events) * self.load.webhooks,
+            received=self.received.count(run.events),
+            repeated=self.received.repeated(run.events),
+            slowest_delivery=max(waits, default=0),
+            lookups=run.lookups,
+            ended=run.ended,
+            error=run.error,
+        )
+
+
+async def _error_of(work: Awaitable[None]) -> str:
+    """The error of a fault or a recovery; empty if it succeeded."""
+    try:
+        await work
+    except (Failed, SetupError, PyMongoError, TimeoutError) as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 def main() -> None:
@@ -132,17 +116,15 @@ def main() -> None:
         faults = tuple(each for each in faults if any(word in each.name for word in wanted.only))
     load = Load(wanted.lookups, wanted.events, wanted.webhooks)
     deadline = time.monotonic() + 60 * wanted.minutes
-    measured = asyncio.run(_measure(faults, load, release, deadline, keep=wanted.keep))
-    text = table(measured.outcomes, [each.name for each in faults])
+    outcomes, servers = asyncio.run(_measure(faults, load, release, deadline, keep=wanted.keep))
+    text = table(outcomes, [each.name for each in faults])
     print(text)
     if not (wanted.quick or wanted.only):
-        circumstances = (
-            f"On {datetime.now(UTC):%Y-%m-%d}, on {_machine()}, with {measured.servers}, "
-            f"under {load}:"
-        )
+        today = datetime.now(UTC).date()
+        circumstances = f"On {today}, on {machine()}, with {servers}, under {load}:"
         REPORT.write_text(written(REPORT.read_text(), f"{circumstances}\n\n{text}"))
-    failed = len(measured.outcomes) < len(faults)
-    sys.exit(failed or any(each.lost or each.trouble for each in measured.outcomes))
+    failed = len(outcomes) < len(faults)
+    sys.exit(failed or any(each.lost or each.error for each in outcomes))
 
 
 def _build(revision: str) -> None:
@@ -183,54 +165,50 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _machine() -> str:
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"a machine with {os.cpu_count()} processors and {memory:.0f} GB"
-
-
-@dataclass(frozen=True)
-class Measured:
-    outcomes: Sequence[Outcome]
-    servers: str
-
-
 async def _measure(
     faults: Sequence[Fault], load: Load, release: str | None, deadline: float, *, keep: bool
-) -> Measured:
-    runs: list[Ran] = []
-    async with _world(load, release, keep=keep) as world:
-        servers = await world.cluster.versions()
+) -> tuple[Sequence[Outcome], str]:
+    """The outcome of each fault, and the versions of the servers."""
+    runs: list[Run] = []
+    async with _loaded_cluster(load, release, keep=keep) as loaded:
+        servers = await loaded.cluster.versions()
         for fault in faults:
             if time.monotonic() > deadline - _RESERVE:
                 print("no time is left for the other faults", file=sys.stderr)
                 break
             print(f"{fault.name} …", file=sys.stderr, flush=True)
-            runs.append(await world.run(fault))
-            print(world.outcome(runs[-1]).row, file=sys.stderr, flush=True)
+            runs.append(await loaded.run(fault))
+            print(loaded.outcome(runs[-1]).row, file=sys.stderr, flush=True)
+        # A delivery whose first attempts failed arrives minutes later.
         remaining = max(_RESERVE, deadline - time.monotonic())
-        await world.until_all_came(runs, min(_LATE, remaining))
-        for event in world.missing(runs):
-            print(f"not at every webhook: {event}", file=sys.stderr)
-        return Measured([world.outcome(ran) for ran in runs], servers)
+        events = [event for run in runs for event in run.events]
+        await loaded.until_received(events, timeout=min(_LATE, remaining))
+        for event in events:
+            if loaded.received.count([event]) < load.webhooks:
+                print(f"not at every webhook: {event}", file=sys.stderr)
+        return [loaded.outcome(run) for run in runs], servers
 
 
 @asynccontextmanager
-async def _world(load: Load, release: str | None, *, keep: bool) -> AsyncIterator[World]:
+async def _loaded_cluster(
+    load: Load, release: str | None, *, keep: bool
+) -> AsyncIterator[LoadedCluster]:
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="resilience-"))
-        authority = Authority(Path(folder))
-        authority.write()
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="resilience-")))
+        authority = _authority(folder)
         http, webhooks = ports.free_ports(2)
-        cluster = Cluster(
-            {"HTTP_PORT": str(http), "CERTIFICATES": folder, "KEY_RATE": "100000/minute"},
-            release,
-        )
+        settings = {
+            "HTTP_PORT": str(http),
+            "CERTIFICATES": str(folder),
+            "KEY_RATE": "100000/minute",
+        }
+        cluster = Cluster(settings, release)
         if not keep:
             stack.push_async_callback(cluster.compose, "down", "--volumes")
         await cluster.compose("up", "--detach")
         base_url = f"http://127.0.0.1:{http}"
-        await _until_answered(base_url)
-        await cluster.until_whole()
+        await _until_answered(f"{base_url}{_paths()[0]}")
+        await cluster.until_healthy()
         [gateway, *_] = await cluster.containers("gateway")
         address = (await cluster.network(gateway, "default")).gateway
         received = await stack.enter_async_context(receiving(authority, address, webhooks))
@@ -238,10 +216,18 @@ async def _world(load: Load, release: str | None, *, keep: bool) -> AsyncIterato
             key = await _key(cluster, f"owner-{owner}")
             await _webhook(base_url, key, f"https://{address}:{webhooks}/{owner}")
         lookups = Lookups(base_url, await _key(cluster, "lookups"), _paths(), load.lookups)
-        sent = await stack.enter_async_context(sending(load.events))
+        events = await stack.enter_async_context(storing_events(load.events))
         await stack.enter_async_context(beside(lookups.run()))
-        await sent.until_first()
-        yield World(cluster, lookups, sent, received, load)
+        await events.until_first()
+        yield LoadedCluster(cluster, lookups, events, received, load)
+
+
+def _authority(folder: Path) -> trustme.CA:
+    """The authority of the receiver's certificate; containers find it in the folder."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(folder / "ca.pem")
+    folder.chmod(0o755)
+    return authority
 
 
 def _paths() -> list[str]:
@@ -250,16 +236,9 @@ def _paths() -> list[str]:
     return [f"/api?country=no&vat={number}" for number in numbers]
 
 
-async def _until_answered(base_url: str) -> None:
-    path = _paths()[0]
-    async with asyncio.timeout(_START), aiohttp.ClientSession(base_url) as session:
-        while True:
-            try:
-                async with session.get(path) as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientError:
-                pass
+async def _until_answered(url: str) -> None:
+    async with asyncio.timeout(_START):
+        while await asyncio.to_thread(get, url) is None:  # noqa: ASYNC110 (polled)
             await asyncio.sleep(2)
 
 

@@ -17,11 +17,11 @@ COMPOSE = Path(__file__).resolve().parents[2] / "deploy" / "compose" / "compose"
 #: Operational ports of the services.
 SERVICES = {"gateway": 9101, "lookup": 9102, "webhook-registry": 9103, "dispatcher": 9104}
 #: Seconds for any one command; a service takes at most 90 to stop.
-_LIMIT = 120.0
+_TIMEOUT = 120.0
 #: Seconds for Compose, which may wait until databases have their indexes.
 _START = 420.0
 #: Seconds for everything to run again, and for one request.
-_WHOLE, _ASKED = 120.0, 5.0
+_HEALTHY, _RESPONSE = 120.0, 5.0
 
 
 class Failed(Exception):
@@ -29,9 +29,9 @@ class Failed(Exception):
 
 
 async def run(
-    *command: str, environment: Mapping[str, str] | None = None, limit: float = _LIMIT
+    *command: str, environment: Mapping[str, str] | None = None, timeout: float = _TIMEOUT
 ) -> str:
-    """The standard output of a command, which ends within `limit` seconds; raises Failed."""
+    """The standard output of a command, which ends within `timeout` seconds; raises Failed."""
     process = await asyncio.create_subprocess_exec(
         *command,
         env={**os.environ, **(environment or {})},
@@ -39,11 +39,11 @@ async def run(
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(timeout):
             out, err = await process.communicate()
     except TimeoutError:
         process.kill()
-        raise Failed(f"{' '.join(command)}: no end after {limit:.0f} s") from None
+        raise Failed(f"{' '.join(command)}: no end after {timeout:.0f} s") from None
     if process.returncode != 0:
         raise Failed(f"{' '.join(command)}: {err.decode().strip()[-500:]}")
     return out.decode().strip()
@@ -75,7 +75,7 @@ class Cluster:
             "COMPOSE_FILE": "cluster.yaml",
             "COMPOSE_PROJECT_NAME": PROJECT,
         }
-        return await run(str(COMPOSE), *words, environment=given, limit=_START)
+        return await run(str(COMPOSE), *words, environment=given, timeout=_START)
 
     async def containers(self, service: str) -> list[str]:
         """The names of a service's containers, stopped ones included."""
@@ -106,7 +106,7 @@ class Cluster:
         scale = f"--scale={service}={len(replaced) + 1}"
         for old in replaced:
             await self.compose("up", "--detach", "--no-deps", "--no-recreate", scale, service)
-            await self.until_whole()
+            await self.until_healthy()
             await self.stop(old)
             await run("docker", "rm", "--volumes", old)
 
@@ -134,15 +134,15 @@ class Cluster:
         aliases = [f"--alias={alias}" for alias in network.aliases]
         await run("docker", "network", "connect", *aliases, network.name, container)
 
-    async def until_whole(self) -> None:
+    async def until_healthy(self) -> None:
         """Waits for every RabbitMQ node, MongoDB member and service; raises Failed."""
         missing = ["everything"]
         try:
-            async with asyncio.timeout(_WHOLE):
+            async with asyncio.timeout(_HEALTHY):
                 while missing := await self._missing():  # noqa: ASYNC110 (polled)
                     await asyncio.sleep(1)
         except TimeoutError:
-            raise Failed(f"not back within {_WHOLE:.0f} s: {', '.join(missing)}") from None
+            raise Failed(f"not back within {_HEALTHY:.0f} s: {', '.join(missing)}") from None
 
     async def _missing(self) -> list[str]:
         """Nodes and members that the others do not see, and services that are not ready."""
@@ -156,23 +156,24 @@ class Cluster:
                     missing.append(container)
         return missing
 
-    async def _get(self, container: str, path: str, authorization: str = "") -> Any:
+    async def _get(self, container: str, path: str, auth: aiohttp.BasicAuth | None = None) -> Any:
         """The body of a response with status 200, or None."""
         addresses = [each.address for each in await self.networks(container) if each.address]
-        timeout = aiohttp.ClientTimeout(total=_ASKED)
-        headers = {"Authorization": authorization} if authorization else {}
-        async with aiohttp.ClientSession(timeout=timeout, headers=headers) as session:
-            for address in addresses[:1]:
-                try:
-                    async with session.get(f"http://{address}{path}") as response:
-                        return await response.read() if response.status == 200 else None
-                except (aiohttp.ClientError, TimeoutError):
-                    pass
-        return None
+        if not addresses:
+            return None
+        timeout = aiohttp.ClientTimeout(total=_RESPONSE)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout, auth=auth) as session,
+                session.get(f"http://{addresses[0]}{path}") as response,
+            ):
+                return await response.read() if response.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError):
+            return None
 
     async def _read_management_api(self, what: Literal["nodes", "queues", "overview"]) -> Any:
         """The response of the first reachable node; empty if there is none."""
-        trial = aiohttp.BasicAuth("trial", "trial").encode()
+        trial = aiohttp.BasicAuth("trial", "trial")
         for container in await self._of_three("rabbitmq"):
             body = await self._get(container, f":15672/api/{what}", trial)
             if body is not None:
@@ -195,28 +196,28 @@ class Cluster:
     async def mongodb_members(self) -> list[str]:
         """The containers of the members, the primary first."""
         names = await self._of_three("mongodb")
-        primary = {name: await self._is("isWritablePrimary", name) for name in names}
+        primary = {name: (await self._hello(name)).get("isWritablePrimary") for name in names}
         return sorted(names, key=lambda name: not primary[name])
 
     async def _has_every_member(self) -> bool:
         """True if every member is up and one of them is the primary."""
-        names = await self._of_three("mongodb")
-        roles = [
-            (await self._is("isWritablePrimary", name), await self._is("secondary", name))
-            for name in names
-        ]
-        return sorted(roles) == [(False, True), (False, True), (True, False)]
+        states = [await self._hello(name) for name in await self._of_three("mongodb")]
+        primaries = sum(state.get("isWritablePrimary", False) for state in states)
+        return (primaries, sum(state.get("secondary", False) for state in states)) == (1, 2)
 
-    async def _is(self, role: str, container: str) -> bool:
-        host = f"{(await self.network(container, 'database')).address}:27017"
+    async def _hello(self, container: str) -> Mapping[str, Any]:
+        """How a member describes itself; empty if it does not answer."""
+        host = await self._mongodb_host(container)
         if not await asyncio.to_thread(answers, host):
-            return False
-        return bool((await asyncio.to_thread(command, host, "hello"))[role])
+            return {}
+        return await asyncio.to_thread(command, host, "hello")
+
+    async def _mongodb_host(self, container: str) -> str:
+        return f"{(await self.network(container, 'database')).address}:27017"
 
     async def versions(self) -> str:
         """The versions of RabbitMQ and MongoDB."""
         overview = await self._read_management_api("overview")
         [first, *_] = await self._of_three("mongodb")
-        host = f"{(await self.network(first, 'database')).address}:27017"
-        built = await asyncio.to_thread(command, host, "buildInfo")
+        built = await asyncio.to_thread(command, await self._mongodb_host(first), "buildInfo")
         return f"RabbitMQ {overview['rabbitmq_version']} and MongoDB {built['version']}"

@@ -4,21 +4,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from bench.resilience.cluster import SERVICES, Cluster, run
 
-#: Seconds before a killed container is started again.
-_AWAY = 10
-#: Seconds of a partition.
-_PARTITION = 30
+#: Seconds before a killed container is started again, of a partition, and of an alarm.
+_DOWN, _PARTITION, _ALARM = 10, 30, 20
 #: Of the Debian package libfaketime.
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
-#: Seconds of an alarm.
-_ALARM = 20
 
-
-#: A fault of one container.
+#: Selects a container, and harms one.
+Target = Callable[[Cluster], Awaitable[str]]
 Harm = Callable[[Cluster, str], Awaitable[None]]
 
 
@@ -28,83 +23,54 @@ class Fault:
     act: Callable[[Cluster], Awaitable[None]]
 
 
-async def none(_cluster: Cluster) -> None:
-    await asyncio.sleep(_AWAY)
-
-
-def killed(service: str) -> Fault:
+def _fault(name: str, target: Target, harm: Harm) -> Fault:
     async def act(cluster: Cluster) -> None:
-        await _kill(cluster, (await cluster.containers(service))[0])
+        await harm(cluster, await target(cluster))
 
-    return Fault(f"one {service} killed", act)
-
-
-async def _rolling_restart(cluster: Cluster) -> None:
-    for service in SERVICES:
-        for container in await cluster.containers(service):
-            await cluster.restart(container)
-            await cluster.until_whole()
+    return Fault(name, act)
 
 
-async def upgrade(cluster: Cluster) -> None:
-    """Upgrades from the running release to the working tree, indexes first."""
-    cluster.release = None
-    for service in SERVICES:
-        if service != "dispatcher":
-            await cluster.compose("run", "--rm", "--no-deps", f"{service}-indexes")
-        await cluster.replace(service)
+def _of_service(service: str, name: str, harm: Harm) -> Fault:
+    async def target(cluster: Cluster) -> str:
+        return (await cluster.containers(service))[0]
+
+    return _fault(f"one {service} {name}", target, harm)
 
 
-def cut_off(service: str, network: Literal["broker", "database"]) -> Fault:
-    async def act(cluster: Cluster) -> None:
-        await _part(cluster, (await cluster.containers(service))[0], network)
+def _of_rabbitmq(rank: int, name: str, harm: Harm) -> Fault:
+    """Nodes rank by the number of queues that they lead."""
 
-    return Fault(f"one {service} cut off from the {network}, {_PARTITION} s", act)
+    async def target(cluster: Cluster) -> str:
+        return (await cluster.rabbitmq_nodes())[rank]
 
-
-def rabbitmq(number: int, name: str, harm: Harm) -> Fault:
-    """`number` counts the nodes by the queues that they lead."""
-
-    async def act(cluster: Cluster) -> None:
-        await harm(cluster, (await cluster.rabbitmq_nodes())[number])
-
-    return Fault(f"RabbitMQ {_rank(number, 'leader')} {name}", act)
+    return _fault(f"RabbitMQ {f'follower {rank}' if rank else 'leader'} {name}", target, harm)
 
 
-def mongodb(number: int, name: str, harm: Harm) -> Fault:
-    async def act(cluster: Cluster) -> None:
-        await harm(cluster, (await cluster.mongodb_members())[number])
+def _of_mongodb(rank: int, name: str, harm: Harm) -> Fault:
+    async def target(cluster: Cluster) -> str:
+        return (await cluster.mongodb_members())[rank]
 
-    return Fault(f"MongoDB {_rank(number, 'primary')} {name}", act)
-
-
-def _rank(number: int, first: str) -> str:
-    return first if number == 0 else f"follower {number}"
+    return _fault(f"MongoDB {f'follower {rank}' if rank else 'primary'} {name}", target, harm)
 
 
 async def _kill(cluster: Cluster, container: str) -> None:
     await cluster.kill(container)
     try:
-        await asyncio.sleep(_AWAY)
+        await asyncio.sleep(_DOWN)
     finally:
         await cluster.start(container)
 
 
-async def _part(cluster: Cluster, container: str, network: str) -> None:
-    cut = await cluster.network(container, network)
-    await cluster.disconnect(container, cut)
-    try:
-        await asyncio.sleep(_PARTITION)
-    finally:
-        await cluster.connect(container, cut)
+def _cut_off_from(network: str) -> Harm:
+    async def harm(cluster: Cluster, container: str) -> None:
+        cut = await cluster.network(container, network)
+        await cluster.disconnect(container, cut)
+        try:
+            await asyncio.sleep(_PARTITION)
+        finally:
+            await cluster.connect(container, cut)
 
-
-async def _part_from_broker(cluster: Cluster, container: str) -> None:
-    await _part(cluster, container, "broker")
-
-
-async def _part_from_database(cluster: Cluster, container: str) -> None:
-    await _part(cluster, container, "database")
+    return harm
 
 
 def _alarm(command: str, alarming: str, usual: str) -> Harm:
@@ -119,14 +85,29 @@ def _alarm(command: str, alarming: str, usual: str) -> Harm:
     return harm
 
 
-async def _restart(cluster: Cluster, container: str) -> None:
-    await cluster.restart(container)
+async def _none(_cluster: Cluster) -> None:
+    await asyncio.sleep(_DOWN)
 
 
-async def _wrong_clock(cluster: Cluster) -> None:
+async def _rolling_restart(cluster: Cluster) -> None:
+    for service in SERVICES:
+        for container in await cluster.containers(service):
+            await cluster.restart(container)
+            await cluster.until_healthy()
+
+
+async def upgrade(cluster: Cluster) -> None:
+    """Upgrades from the running release to the working tree, indexes first."""
+    cluster.release = None
+    for service in SERVICES:
+        if service != "dispatcher":
+            await cluster.compose("run", "--rm", "--no-deps", f"{service}-indexes")
+        await cluster.replace(service)
+
+
+async def _wrong_clock(cluster: Cluster, container: str) -> None:
     """Replaces a dispatcher by one with a wrong clock."""
-    [replaced, *_] = await cluster.containers("dispatcher")
-    await cluster.stop(replaced)
+    await cluster.stop(container)
     variables = {"LD_PRELOAD": "/faketime.so", "FAKETIME": "+300s", "DONT_FAKE_MONOTONIC": "1"}
     given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
     options = ("--detach", "--no-deps", f"--volume={_FAKETIME}:/faketime.so:ro", *given)
@@ -138,33 +119,40 @@ async def _wrong_clock(cluster: Cluster) -> None:
         finally:
             await run("docker", "rm", "--force", "--volumes", wrong)
     finally:
-        await cluster.start(replaced)
+        await cluster.start(container)
 
 
+_NONE = Fault("none", _none)
+_NO_MEMORY = _alarm("set_vm_memory_high_watermark", "0.000001", "0.6")
+_NO_DISK = _alarm("set_disk_free_limit", "100000GB", "50MB")
+_CUT_OFF = f"cut off, {_PARTITION} s"
 QUICK = (
-    Fault("none", none),
-    killed("lookup"),
-    killed("dispatcher"),
-    rabbitmq(0, "killed", _kill),
-    mongodb(0, "killed", _kill),
+    _NONE,
+    _of_service("lookup", "killed", _kill),
+    _of_service("dispatcher", "killed", _kill),
+    _of_rabbitmq(0, "killed", _kill),
+    _of_mongodb(0, "killed", _kill),
 )
 ALL = (
-    Fault("none", none),
-    *map(killed, SERVICES),
-    *(rabbitmq(number, "killed", _kill) for number in range(3)),
-    rabbitmq(0, "restarted", _restart),
-    *(mongodb(number, "killed", _kill) for number in range(3)),
-    mongodb(0, "restarted", _restart),
-    *(rabbitmq(number, f"cut off, {_PARTITION} s", _part_from_broker) for number in range(3)),
-    *(mongodb(number, f"cut off, {_PARTITION} s", _part_from_database) for number in range(3)),
-    cut_off("lookup", "broker"),
-    cut_off("lookup", "database"),
-    cut_off("dispatcher", "broker"),
-    cut_off("dispatcher", "database"),
-    Fault("rolling restart of every service", _rolling_restart),
-    rabbitmq(
-        0, f"short of memory, {_ALARM} s", _alarm("set_vm_memory_high_watermark", "0.000001", "0.6")
+    _NONE,
+    *(_of_service(service, "killed", _kill) for service in SERVICES),
+    *(_of_rabbitmq(rank, "killed", _kill) for rank in range(3)),
+    _of_rabbitmq(0, "restarted", Cluster.restart),
+    *(_of_mongodb(rank, "killed", _kill) for rank in range(3)),
+    _of_mongodb(0, "restarted", Cluster.restart),
+    *(_of_rabbitmq(rank, _CUT_OFF, _cut_off_from("broker")) for rank in range(3)),
+    *(_of_mongodb(rank, _CUT_OFF, _cut_off_from("database")) for rank in range(3)),
+    *(
+        _of_service(service, f"cut off from the {network}, {_PARTITION} s", _cut_off_from(network))
+        for service in ("lookup", "dispatcher")
+        for network in ("broker", "database")
     ),
-    rabbitmq(0, f"short of disk, {_ALARM} s", _alarm("set_disk_free_limit", "100000GB", "50MB")),
-    *([Fault("a dispatcher's clock 5 minutes fast", _wrong_clock)] * Path(_FAKETIME).exists()),
+    Fault("rolling restart of every service", _rolling_restart),
+    _of_rabbitmq(0, f"short of memory, {_ALARM} s", _NO_MEMORY),
+    _of_rabbitmq(0, f"short of disk, {_ALARM} s", _NO_DISK),
+    *(
+        [_of_service("dispatcher", "with its clock 5 minutes fast", _wrong_clock)]
+        if Path(_FAKETIME).exists()
+        else []
+    ),
 )

@@ -7,11 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import orjson
 import trustme
 from aiohttp import web
+
+from bench.http_server import serving
 
 
 @dataclass
@@ -30,54 +31,34 @@ class Received:
             self.completed[event] = time.monotonic()
         deliveries[path, delivery_id] += 1
 
-    def came(self, events: Sequence[str]) -> int:
+    def count(self, events: Sequence[str]) -> int:
         """The number of received deliveries of these events."""
         return sum(len(self._counts[event]) for event in events)
 
     def repeated(self, events: Sequence[str]) -> int:
         """The number of repeated deliveries of these events."""
-        return sum(self._counts[event].total() for event in events) - self.came(events)
+        return sum(self._counts[event].total() for event in events) - self.count(events)
 
-    async def until(self, events: Sequence[str], due: int, *, limit: float) -> None:
-        """Waits for `due` deliveries of these events, at most `limit` seconds."""
-        deadline = time.monotonic() + limit
-        while self.came(events) < due and time.monotonic() < deadline:  # noqa: ASYNC110 (polled)
+    async def until(self, events: Sequence[str], due: int, *, timeout: float) -> None:
+        """Waits for `due` deliveries of these events, at most `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.count(events) < due and time.monotonic() < deadline:  # noqa: ASYNC110 (polled)
             await asyncio.sleep(1)
 
 
-@dataclass(frozen=True)
-class Authority:
-    """The CA of the receiver; senders have to trust `folder`/ca.pem."""
-
-    folder: Path
-    _ca: trustme.CA = field(default_factory=trustme.CA)
-
-    def write(self) -> None:
-        self._ca.cert_pem.write_to_path(self.folder / "ca.pem")
-        self.folder.chmod(0o755)
-
-    def context(self, address: str) -> ssl.SSLContext:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._ca.issue_cert(address).configure_cert(context)
-        return context
-
-
 @asynccontextmanager
-async def receiving(authority: Authority, address: str, port: int) -> AsyncIterator[Received]:
+async def receiving(authority: trustme.CA, address: str, port: int) -> AsyncIterator[Received]:
     """HTTPS on an address of this machine that containers can reach."""
     received = Received()
 
-    async def take(request: web.Request) -> web.Response:
+    async def receive(request: web.Request) -> web.Response:
         event = orjson.loads(await request.read())["id"]
         received.add(event, request.path, request.headers["X-Delivery-Id"])
         return web.Response(status=204)
 
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert(address).configure_cert(tls)
     app = web.Application()
-    app.router.add_post("/{path:.*}", take)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, address, port, ssl_context=authority.context(address)).start()
+    app.router.add_post("/{path:.*}", receive)
+    async with serving(app, host=address, port=port, tls=tls):
         yield received
-    finally:
-        await runner.cleanup()

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bench.resilience.lookups import Lookup
+from bench.resilience.load import Lookup
 
 #: Each run replaces the page after this line.
 _MARK = "## Measured"
@@ -26,10 +26,10 @@ class Outcome:
     #: Seconds from the event to the last of its webhooks.
     slowest_delivery: float
     lookups: Sequence[Lookup]
-    #: End of the fault, by the clock of the lookups.
-    over: float
-    #: The error if the fault failed or the cluster did not recover, else empty.
-    trouble: str = ""
+    #: End of the fault by the monotonic clock.
+    ended: float
+    #: Of the fault itself, or of a cluster that did not recover; empty without one.
+    error: str = ""
 
     @property
     def lost(self) -> int:
@@ -54,7 +54,7 @@ class Outcome:
             _reasons(failed),
             f"{max(answered, default=0):.2f} s",
             f"{max(one.seconds for one in failed):.2f} s" if failed else "",
-            f"{max(0.0, max(one.at for one in failed) - self.over):.0f} s" if failed else "",
+            f"{max(0.0, max(one.at for one in failed) - self.ended):.0f} s" if failed else "",
         ]
         return f"| {' | '.join(cells)} |"
 
@@ -67,7 +67,7 @@ def _reasons(failed: Sequence[Lookup]) -> str:
 def table(outcomes: Sequence[Outcome], wanted: Sequence[str]) -> str:
     """The table, followed by errors and by faults for which there was no time."""
     lines = [_HEAD, *(outcome.row for outcome in outcomes)]
-    notes = [f"- {each.fault}: {each.trouble}" for each in outcomes if each.trouble]
+    notes = [f"- {each.fault}: {each.error}" for each in outcomes if each.error]
     notes += [f"- {name}: no time was left." for name in wanted[len(outcomes) :]]
     return "\n".join([*lines, *([""] if notes else []), *notes])
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from bench.feeds.readers import Faults, Producer, Reader, by_pages, by_stream, producing
+from bench.feed_readers import Faults, Producer, Reader, by_pages, by_stream, producing
 from common.contracts.failures import Unavailable
 from common.mongo import translated_errors
 from local_stack.replica_set import ReplicaSet

@@ -59,7 +59,7 @@ def _write(path: Path, write: _Writer, found: Iterable[Document]) -> Path:
     return partial.replace(path)
 
 
-def _write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
+def write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
     """Write a gzipped JSON array, one document a line; equal documents give equal bytes."""
     with path.open("wb") as plain, gzip.GzipFile("", "wb", 1, plain, mtime=0) as file:
         file.write(b"[\n")
@@ -111,6 +111,6 @@ _STREAMS = {
 
 #: The suffix and the format of each country's files.
 _FORMATS: dict[str, tuple[str, _Writer]] = {
-    "no": (".json.gz", _write_gzipped_array),
+    "no": (".json.gz", write_gzipped_array),
     "dk": (".jsonl", _write_lines),
 }

@@ -1,17 +1,14 @@
-"""The upper bound for an index of names: every query is compared with every acceptable name.
+"""An exhaustive scan, the upper bound for an index: compares a query with every acceptable name.
 
 Folding, score and tie-break are those of the index. Only names that cannot be accepted are skipped:
 an accepted name shares at least one of certain words of the query.
 """
 
-import time
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -33,39 +30,37 @@ from lookup.search.scoring import (
     weight,
 )
 
-_KEY, _SPELLED, _PLACES = 3, 4, 5
 _SHORTEST_PART = 2
 #: Minimum query share of an accepted name, since its other points are at most 11.
-_LEAST_SHARE = (ACCEPTED_SCORE - 11) / 88
-
-
-def line_of(company: IndexedCompany, text: str, kind: NameKind) -> str:
-    """The line of a name in the file that the scan and pg_trgm read."""
-    name = fold_name(text)
-    order = order_of(kind, rank_order(company.rank))
-    places = place_words(company.addresses)
-    cells = (f"{kind:d}", str(order), company.key, name.key, name.spelled, places, one_line(text))
-    return "\t".join(cells) + "\n"
+_MIN_SHARE = (ACCEPTED_SCORE - 11) / 88
 
 
 class Scan:
     """All names of a register, by their words."""
 
-    def __init__(self, lines: Iterable[str], country: Country) -> None:
+    def __init__(self, companies: Iterable[IndexedCompany], country: Country) -> None:
         self._country = country
-        self._lines = [line.rstrip("\n") for line in lines]
-        self._keys = [line.split("\t")[_KEY] for line in self._lines]
-        postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
-        for number, line in enumerate(self._lines):
-            spelled = line.split("\t")[_SPELLED].split(" ")
-            for word in {*spelled, *map(collapsed, spelled)}:
-                postings[word].append(number)
-        self._postings = dict(postings)
-        self._places = {
-            word for line in self._lines for word in line.split("\t")[_PLACES].split(" ")
-        }
+        #: One line of text for each name, which takes a fraction of the memory of objects.
+        self._lines: list[str] = []
+        self._keys: list[str] = []
+        self._places: set[str] = set()
+        self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("I"))
+        for company in companies:
+            places = place_words(company.addresses)
+            self._places.update(places.split(" "))
+            for text, kind in company.names:
+                self._add(company, text, kind, places)
         self._similar_to = lru_cache(maxsize=10_000)(self._all_similar_to)
         self.names = len(self._lines)
+
+    def _add(self, company: IndexedCompany, text: str, kind: NameKind, places: str) -> None:
+        name, order = fold_name(text), order_of(kind, rank_order(company.rank))
+        spelled = name.spelled.split(" ")
+        for word in {*spelled, *map(collapsed, spelled)}:
+            self._postings[word].append(len(self._lines))
+        self._keys.append(name.key)
+        cells = (f"{kind:d}", str(order), company.key, name.spelled, places, one_line(text))
+        self._lines.append("\t".join(cells))
 
     def search_name(self, term: str) -> SearchHit | None:
         """The best of all names."""
@@ -77,12 +72,6 @@ class Scan:
             return None
         match, key, matched = best
         return SearchHit(key, match.score, matched)
-
-    def plain(self, term: str) -> float:
-        """Milliseconds of rapidfuzz alone to find the most similar of all names."""
-        key, began = fold_name(term).key, time.perf_counter()
-        process.extractOne(key, self._keys, scorer=OSA.normalized_similarity)
-        return (time.perf_counter() - began) * 1000
 
     def _similar_whole(self, key: str) -> set[int]:
         found = process.extract_iter(
@@ -112,7 +101,7 @@ class Scan:
         by_weight = sorted(words, key=self._weigh, reverse=True)
         weights = [self._weigh(word) for word in by_weight]
         left = (sum(weights) - taken for taken in accumulate(weights))
-        enough = (n for n, rest in enumerate(left, 1) if rest < _LEAST_SHARE * sum(weights))
+        enough = (n for n, rest in enumerate(left, 1) if rest < _MIN_SHARE * sum(weights))
         return by_weight[: next(enough, len(words))]
 
     def _similar(self, word: str) -> Iterator[int]:
@@ -127,15 +116,8 @@ class Scan:
         return weight(folded, len(self._postings.get(folded, ())), self.names)
 
     def _match(self, query: Query, number: int) -> tuple[NameMatch, CompanyKey, str | None]:
-        kind, order, company, _, spelled, places, text = self._lines[number].split("\t")
+        kind, order, company, spelled, places, text = self._lines[number].split("\t")
         of_kind = NameKind(int(kind))
         name = Name(of_kind, refolded(spelled), text, frozenset(places.split(" ")))
         match = match_name(query, name, int(order), self._weigh)
         return match, CompanyKey.parse(company), None if of_kind is NameKind.CURRENT else text
-
-
-@contextmanager
-def scanning(names: Path) -> Iterator[Scan]:
-    """A scan over a file written with `line_of`."""
-    with names.open() as lines:
-        yield Scan(lines, Country.NO)

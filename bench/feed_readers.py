@@ -1,4 +1,4 @@
-"""Readers of the event feed that are killed and resume, and the events that they read."""
+"""Readers of the event feed that are cut off and resume, and the producer of its events."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -13,13 +13,10 @@ import aiohttp
 import orjson
 from pymongo.errors import BulkWriteError
 
-from bench.deliveries.world import an_event, vat_of
+from bench.events import publishing, renamed, vat_of
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import encode_event
 from common.contracts.failures import Unavailable
-from common.messaging.connection import supervised
-from common.messaging.delivery_topology import delivery_topology
-from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database, translated_errors
 from lookup.store.documents import OUTBOX
 from lookup.store.indexes import make_indexes
@@ -55,7 +52,7 @@ class Producer:
 
 def _document(number: int) -> dict[str, Any]:
     vat, now = vat_of(number % _COMPANIES), datetime.now(UTC)
-    event = an_event(vat, number, now)
+    event = renamed(vat, number, now)
     return {
         "_id": event.id,
         "company": CompanyKey(Country.NO, vat),
@@ -70,17 +67,14 @@ def _document(number: int) -> dict[str, Any]:
 
 @asynccontextmanager
 async def producing(mongo_url: str, amqp_url: str, name: str) -> AsyncIterator[Producer]:
-    """A producer of a register of this name, and a broker with a queue that takes the events."""
+    """A producer of a register of this name, and a broker with a queue for the events."""
     timeout = timedelta(seconds=10)
     async with (
         connected(mongo_url, name="bench", operation_timeout=timeout) as client,
-        supervised(amqp_url, name="bench", random=Random(1)) as link,
+        publishing(amqp_url),
     ):
         register = database(client, name)
         await make_indexes(register)
-        topology = delivery_topology()
-        await link.add(Publisher(link, topology=topology, new_id=lambda: "bench", timeout=timeout))
-        await link.until_ready(timeout.total_seconds())
         yield Producer(register)
 
 

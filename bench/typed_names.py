@@ -1,16 +1,18 @@
-"""Queries as people type them: the ways in which they differ from the registered name."""
+"""Names as people type them: the ways in which they differ from the registered name."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from random import Random
 from typing import Final
 
-from bench.disturbing import Chance, one_typo
+from bench.edits import Edit, one_typo
 from lookup.search.folding import TRAILING_FORMS, fold_name, fold_text
 from lookup.search.synonyms import CONNECTORS, GENERIC
 
 _COUNTRY: Final = "Danmark"
 _TOWNS: Final = ("Aalborg", "Esbjerg", "Kolding", "Odense", "Randers", "Vejle", "Viborg")
-_FEWEST_LETTERS, _LONG_WORD = 5, 7
+_MIN_LETTERS, _LONG_WORD = 5, 7
 _SHORTEST_PART: Final = 3
 _FORMS: Final = frozenset(fold_text(form).spelled for form in TRAILING_FORMS)
 
@@ -33,8 +35,8 @@ class Words:
         return self._counts[folded] == 1 and folded not in GENERIC
 
 
-#: Makes a query of a name's parts; None if this way does not apply to the name.
-Ask = Callable[[list[str], Words, Chance], str | None]
+#: Makes a query of a name's words; None if this way does not apply to the name.
+Way = Callable[[list[str], Words, Random], str | None]
 
 
 def town_of(parts: Sequence[str]) -> str:
@@ -42,41 +44,41 @@ def town_of(parts: Sequence[str]) -> str:
     return _TOWNS[sum(map(len, parts)) % len(_TOWNS)]
 
 
-def _own(parts: list[str], _: Words, __: Chance) -> str | None:
+def _own(parts: list[str], _: Words, __: Random) -> str | None:
     return " ".join(parts)
 
 
-def _rare_first(parts: list[str], words: Words, _: Chance) -> str | None:
+def _rare_first(parts: list[str], words: Words, _: Random) -> str | None:
     first = parts[0] if len(parts) > 1 else ""
-    return first if len(first) >= _FEWEST_LETTERS and words.is_rare(first) else None
+    return first if len(first) >= _MIN_LETTERS and words.is_rare(first) else None
 
 
-def _rare_first_typo(parts: list[str], words: Words, chance: Chance) -> str | None:
-    first = _rare_first(parts, words, chance)
-    return one_typo(first, chance) if first and len(first) >= _LONG_WORD else None
+def _rare_first_typo(parts: list[str], words: Words, random: Random) -> str | None:
+    first = _rare_first(parts, words, random)
+    return one_typo(first, random) if first and len(first) >= _LONG_WORD else None
 
 
-def _first_two(parts: list[str], words: Words, _: Chance) -> str | None:
+def _first_two(parts: list[str], words: Words, _: Random) -> str | None:
     two = " ".join(parts[:2])
     # `A. T.` are initials, which are one word.
     rare = len(fold_name(two).tokens) > 1 and any(words.is_rare(part) for part in parts[:2])
     return two if rare and len(parts) > 3 else None
 
 
-def _with_country(parts: list[str], _: Words, __: Chance) -> str | None:
+def _with_country(parts: list[str], _: Words, __: Random) -> str | None:
     return " ".join([*parts, _COUNTRY])
 
 
-def _with_town(parts: list[str], _: Words, __: Chance) -> str | None:
+def _with_town(parts: list[str], _: Words, __: Random) -> str | None:
     return " ".join([*parts, town_of(parts)])
 
 
-def _without_form_typo(parts: list[str], _: Words, chance: Chance) -> str | None:
+def _without_form_typo(parts: list[str], _: Words, random: Random) -> str | None:
     own = " ".join(parts)
-    return one_typo(own, chance) if len(own) > _LONG_WORD else None
+    return one_typo(own, random) if len(own) > _LONG_WORD else None
 
 
-def _together(parts: list[str], _: Words, __: Chance) -> str | None:
+def _together(parts: list[str], _: Words, __: Random) -> str | None:
     are_words = all(
         len(part) >= _SHORTEST_PART and fold_text(part).words not in CONNECTORS
         for part in parts[:2]
@@ -84,42 +86,40 @@ def _together(parts: list[str], _: Words, __: Chance) -> str | None:
     return "".join(parts[:2]) + " " + " ".join(parts[2:]) if are_words and len(parts) > 2 else None
 
 
-def _apart(parts: list[str], words: Words, chance: Chance) -> str | None:
-    first = _rare_first_typo(parts, words, chance) and parts[0]
+def _apart(parts: list[str], words: Words, random: Random) -> str | None:
+    first = _rare_first_typo(parts, words, random) and parts[0]
     if not first or not first.isalpha():
         return None
-    split = chance.randint(_SHORTEST_PART, len(first) - _SHORTEST_PART)
+    split = random.randint(_SHORTEST_PART, len(first) - _SHORTEST_PART)
     return " ".join([first[:split], first[split:], *parts[1:]])
 
 
-def _initials(parts: list[str], _: Words, __: Chance) -> str | None:
+def _initials(parts: list[str], _: Words, __: Random) -> str | None:
     together = parts[0].replace(".", "")
     are_initials = together.isalpha() and together.isupper() and len(together) in (2, 3)
     return " ".join([*together, *parts[1:]]) if len(parts) > 1 and are_initials else None
 
 
-def _acronym(parts: list[str], words: Words, _: Chance) -> str | None:
+def _acronym(parts: list[str], words: Words, _: Random) -> str | None:
     in_brackets = (part[1:-1] for part in parts[1:] if part[0] + part[-1] == "()")
     return next((one for one in in_brackets if one.isupper() and words.is_rare(one)), None)
 
 
-def _shuffled(parts: list[str], _: Words, chance: Chance) -> str | None:
+def _shuffled(parts: list[str], _: Words, random: Random) -> str | None:
     letters = "".join(parts)
     pieces = [letters[split : split + 3] for split in range(0, len(letters), 3)]
-    shuffled = chance.sample(pieces, len(pieces))
+    shuffled = random.sample(pieces, len(pieces))
     moved = all(one != other for one, other in zip(pieces, shuffled, strict=True))
     return "".join(shuffled) if moved and len(pieces) > 3 else None
 
 
-def _generic(_: list[str], __: Words, chance: Chance) -> str | None:
-    return chance.choice(sorted(GENERIC))
+def _generic(_: list[str], __: Words, random: Random) -> str | None:
+    return random.choice(sorted(GENERIC))
 
 
-VERBATIM: Final = "verbatim"
 #: Except for these two, queries are made of the current name.
 TRADE_NAME, FORMER_NAME = "trade name", "former name"
-ROWS: Final[Mapping[str, Ask]] = {
-    VERBATIM: _own,
+REGISTERED: Final[Mapping[str, Way]] = {
     "as it is, without its form": _own,
     "rare first word": _rare_first,
     "rare first word, one typo": _rare_first_typo,
@@ -134,10 +134,24 @@ ROWS: Final[Mapping[str, Ask]] = {
     TRADE_NAME: _own,
     FORMER_NAME: _own,
 }
-#: Queries that match no company.
-ELSEWHERE: Final = "name of another register"
-NONE_CALLED: Final[Mapping[str, Ask]] = {
-    ELSEWHERE: _own,
+#: Queries that no company matches.
+OTHER_REGISTER: Final = "name of another register"
+UNREGISTERED: Final[Mapping[str, Way]] = {
+    OTHER_REGISTER: _own,
     "shuffled syllables": _shuffled,
     "one generic word": _generic,
 }
+
+
+def typed_names(words: Words) -> dict[str, Edit]:
+    """The ways of typing names, as edits of names with these words."""
+
+    def edited(way: Way, name: str, random: Random) -> str | None:
+        parts = words.parts(name)
+        return way(parts, words, random) if parts else None
+
+    ways = {**REGISTERED, **UNREGISTERED}
+    return {
+        "verbatim": lambda name, _: name,
+        **{label: partial(edited, way) for label, way in ways.items()},
+    }

@@ -1,0 +1,77 @@
+"""Events of invented companies, and their publisher."""
+
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from functools import cache
+from random import Random
+
+from bench.scale import SEED
+from common.contracts.company import CompanyKey, Country
+from common.contracts.events import (
+    Change,
+    EventCompany,
+    EventData,
+    EventType,
+    RegistryEvent,
+    event_id,
+)
+from common.messaging.connection import supervised
+from common.messaging.delivery_topology import delivery_topology
+from common.messaging.publisher import Publisher
+from lookup.ingest.reading import parse
+from lookup.ingest.records import CompanyRecord
+from lookup.registers.brreg.sources import NO_ENTITIES
+from register_samples import companies_no
+
+_TIMEOUT = timedelta(seconds=30)
+
+
+def vat_of(company: int) -> str:
+    """The registration number of the company of this number."""
+    return f"{310_000_000 + company}"
+
+
+def key_of(company: int) -> CompanyKey:
+    return CompanyKey(Country.NO, vat_of(company))
+
+
+def renamed(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
+    """A company of ordinary size was renamed."""
+    company = _company().model_copy(update={"vat": vat, "revision": revision})
+    change = Change(field="name", old="PRØVE AS", new=company.name)
+    return RegistryEvent(
+        id=event_id(Country.NO, vat, revision, EventType.COMPANY_UPDATED),
+        type=EventType.COMPANY_UPDATED,
+        occurred_at=occurred_at.isoformat().replace("+00:00", "Z"),
+        country=Country.NO,
+        vat=vat,
+        revision=revision,
+        data=EventData(company=company, changes=(change,)),
+    )
+
+
+@cache
+def _company() -> EventCompany:
+    """An invented company with an address."""
+    for document in companies_no(100, SEED):
+        record = parse(NO_ENTITIES.parse, document)
+        if isinstance(record, CompanyRecord) and record.company.address is not None:
+            return EventCompany(**record.company.model_dump(), revision=1)
+    raise AssertionError("the sample register has companies")
+
+
+@asynccontextmanager
+async def publishing(amqp_url: str) -> AsyncIterator[Publisher]:
+    """A publisher; the exchange of events has the dispatcher's queue."""
+    async with supervised(amqp_url, name="bench", random=Random(SEED)) as connection:
+        publisher = Publisher(
+            connection,
+            topology=delivery_topology(),
+            new_id=lambda: uuid.uuid4().hex,
+            timeout=_TIMEOUT,
+        )
+        await connection.add(publisher)
+        await connection.until_ready(_TIMEOUT.total_seconds())
+        yield publisher

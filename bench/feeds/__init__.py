@@ -1,1 +1,0 @@
-"""Following a register: throughput, latency, and the cost of a full comparison."""

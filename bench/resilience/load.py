@@ -1,0 +1,125 @@
+"""The load during the faults: lookups, each with its time and status, and events."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+import aiohttp
+
+from bench.resilience.cluster import PROJECT, run
+from common.runtime.tasks import beside
+
+#: Seconds until a client gives up, and for the first event.
+_CLIENT_TIMEOUT, _FIRST_EVENT = 10.0, 60.0
+_IMAGE = f"company-registry/lookup:{version('lookup')}"
+_SOURCE = Path(__file__).with_name("source.py")
+_MONGO_URL = "mongodb://mongodb-1:27017,mongodb-2:27017,mongodb-3:27017/?replicaSet=rs0"
+_CONTAINER = f"{PROJECT}_events"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    #: A second.
+    lookups: float
+    events: float
+    #: Of each event.
+    webhooks: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.lookups:g} lookups a second, {self.events:g} events a second "
+            f"to {self.webhooks} webhooks each"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    #: Seconds by the monotonic clock.
+    at: float
+    seconds: float
+    #: None without a response.
+    status: int | None
+
+
+@dataclass
+class Lookups:
+    """Sends `rate` lookups a second, without waiting for earlier ones."""
+
+    base_url: str
+    key: str
+    paths: Sequence[str]
+    rate: float
+    done: list[Lookup] = field(default_factory=list)
+
+    async def run(self) -> None:
+        """Runs until cancelled."""
+        async with (
+            aiohttp.ClientSession(
+                self.base_url,
+                connector=aiohttp.TCPConnector(limit=0),
+                timeout=aiohttp.ClientTimeout(total=_CLIENT_TIMEOUT),
+                headers={"X-API-Key": self.key},
+            ) as session,
+            asyncio.TaskGroup() as group,
+        ):
+            start = time.monotonic()
+            number = 0
+            while True:
+                group.create_task(self._look_up(session, self.paths[number % len(self.paths)]))
+                number += 1
+                await asyncio.sleep(max(0.0, start + number / self.rate - time.monotonic()))
+
+    async def _look_up(self, session: aiohttp.ClientSession, path: str) -> None:
+        at, status = time.monotonic(), None
+        try:
+            async with session.get(path) as response:
+                await response.read()
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError):
+            pass
+        self.done.append(Lookup(at, time.monotonic() - at, status))
+
+
+@dataclass
+class Events:
+    """Ids of events in the order in which the database had them, with the time of each."""
+
+    at: dict[str, float] = field(default_factory=dict)
+    _first: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def ids(self) -> list[str]:
+        return list(self.at)
+
+    async def read(self, lines: asyncio.StreamReader) -> None:
+        async for line in lines:
+            self.at[line.decode().strip()] = time.monotonic()
+            self._first.set()
+        raise RuntimeError("the events ended")
+
+    async def until_first(self) -> None:
+        async with asyncio.timeout(_FIRST_EVENT):
+            await self._first.wait()
+
+
+@asynccontextmanager
+async def storing_events(rate: float) -> AsyncIterator[Events]:
+    """A container of the cluster puts `rate` events a second into the outbox."""
+    container = ("--rm", f"--name={_CONTAINER}", f"--network={PROJECT}_database")
+    options = (f"--env=MONGO_URL={_MONGO_URL}", f"--volume={_SOURCE}:/source.py:ro")
+    command = ("--entrypoint=python", _IMAGE, "/source.py", str(rate))
+    process = await asyncio.create_subprocess_exec(
+        "docker", "run", *container, *options, *command, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    events = Events()
+    try:
+        async with beside(events.read(process.stdout)):
+            yield events
+    finally:
+        await run("docker", "rm", "--force", _CONTAINER)
+        await process.wait()

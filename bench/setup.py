@@ -1,0 +1,150 @@
+"""What a benchmark runs on: servers of its own, services, and a register."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.load import Load, load
+from bench.processes import Usage, run_measured
+from bench.scale import SEED
+from local_stack import mongodb
+from local_stack.management import Management
+from local_stack.ports import free_ports
+from local_stack.rabbitmq import RabbitMQ
+from local_stack.replica_set import ReplicaSet
+from local_stack.run_files import sealing_key
+from local_stack.servers import own_broker
+from local_stack.system import System
+from register_samples import companies_no, write_registers
+from register_samples.showcase import SIZE as SHOWCASE_SIZE
+
+#: Companies that lookups request.
+_REQUESTED = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    folder: Path
+    broker: RabbitMQ
+    mongo: ReplicaSet
+
+    @property
+    def management(self) -> Management:
+        """The broker's HTTP API."""
+        return Management(self.broker.management_url)
+
+
+@contextmanager
+def servers(members: int = 1) -> Iterator[Servers]:
+    """RabbitMQ, and MongoDB with so many members; their data end with them."""
+    mongodb.ensure_runs()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
+        broker = own_broker(folder / "rabbitmq")
+        stack.callback(broker.kill)
+        broker.start()
+        mongods = [
+            mongodb.Mongod(folder / f"mongodb-{port}", port, mongodb.ROOMY)
+            for port in free_ports(members)
+        ]
+        mongo = ReplicaSet(mongods, election_timeout=1)
+        stack.callback(mongo.kill)
+        mongo.start()
+        yield Servers(folder, broker, mongo)
+
+
+@contextmanager
+def system(own: Servers, **settings: str) -> Iterator[System]:
+    """The databases have their indexes, and no service runs yet; settings in lower case."""
+    environment = {
+        "WEBHOOK_SECRET_KEYS": sealing_key(own.folder),
+        "KEY_RATE": "100000000/second",
+        "HTTP_PORT_SHARED": "true",
+        **{name.upper(): value for name, value in settings.items()},
+    }
+    found = System(own.folder, f"{own.broker.amqp_url}/", own.mongo.url, environment)
+    try:
+        for module in ("gateway", "lookup", "webhook_registry"):
+            run(found, module, "indexes")
+        yield found
+    finally:
+        found.close()
+
+
+@contextmanager
+def empty_system(**settings: str) -> Iterator[System]:
+    """A system on servers of its own."""
+    with servers() as own, system(own, **settings) as found:
+        yield found
+
+
+def run(found: System, module: str, *arguments: str) -> str:
+    """The output of one of a service's commands."""
+    status, out, err = found.run(module, *arguments)
+    if status != 0:
+        raise SystemExit(f"{module} {' '.join(arguments)} ended with {status}:\n{err}")
+    return out.strip()
+
+
+def issue_key(found: System) -> str:
+    scopes = ("--scope", "lookup", "--scope", "webhooks", "--scope", "events")
+    return run(found, "gateway", "keys", "issue", "--owner", "bench", "--name", "b", *scopes)
+
+
+def entities_file(found: System, companies: int) -> Path:
+    """A file of so many Norwegian companies."""
+    written = write_registers(found.folder / "registers", companies, SEED, countries=("no",))
+    return written["no-enheter"]
+
+
+def import_entities(found: System, file: Path) -> Usage:
+    command = ("lookup", "import", "no-enheter", str(file))
+    _, usage = run_measured(*command, environment=found.full_environment())
+    return usage
+
+
+def sample_companies(companies: int, count: int) -> Iterator[dict[str, Any]]:
+    """Random documents of a register of so many companies, without the showcase."""
+    positions = range(SHOWCASE_SIZE, companies)
+    for start in Random(SEED).sample(positions, min(count, len(positions))):
+        yield from companies_no(1, SEED, start=start)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSystem:
+    """A system with a register that serves lookups."""
+
+    system: System
+    key: str
+    #: Lookups by number.
+    paths: list[str]
+
+    def load(self, *, connections: int, seconds: int) -> Load:
+        url = self.system.base_url
+        return load(url, self.paths, key=self.key, connections=connections, seconds=seconds)
+
+
+@contextmanager
+def loaded_system(companies: int) -> Iterator[LoadedSystem]:
+    with empty_system() as found:
+        import_entities(found, entities_file(found, companies))
+        key = issue_key(found)
+        for module in ("lookup", "gateway"):
+            found.start(module).wait_until_ready()
+        yield LoadedSystem(found, key, number_paths(companies))
+
+
+def number_paths(companies: int) -> list[str]:
+    """Lookups by number of random companies."""
+    numbers = (one["organisasjonsnummer"] for one in sample_companies(companies, _REQUESTED))
+    return [f"/api/vat?country=no&q={number}" for number in numbers]
+
+
+def unique_name() -> str:
+    """A name for a database and a virtual host."""
+    return f"bench-{uuid.uuid4().hex[:8]}"
