@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 
-from bench import accuracy, deliveries, event_feed, feeds, footprint, imports, lookups, search
+from bench import accuracy, deliveries, event_feed, footprint, ingestion, lookups, search
 from bench.figures import Figure, table, write
 from bench.load import ensure_wrk
 from bench.scale import FULL, QUICK, Scale
@@ -13,11 +13,11 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "start and idle": footprint.measure,
     "accuracy of name search": accuracy.measure,
     "name and address search": search.measure,
-    "imports": imports.measure,
+    "imports": ingestion.measure_imports,
     "lookups": lookups.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,
-    "feeds": feeds.measure,
+    "feeds": ingestion.measure_feeds,
     "event feed": event_feed.measure,
 }
 

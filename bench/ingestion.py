@@ -1,4 +1,4 @@
-"""`python -m lookup sync` of Norway's register, which the benchmark serves over HTTP."""
+"""Imports of a register's file, and `python -m lookup sync` of one served over HTTP."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from bench.figures import Figure, at_least, at_most
 from bench.http_server import serving
 from bench.processes import Usage, run_measured
 from bench.scale import SEED, Scale
-from bench.setup import empty_system
+from bench.setup import empty_system, entities_file, import_entities
 from local_stack.system import System
 from register_samples import companies_no
 from register_samples.files import write_gzipped_array
@@ -26,7 +26,21 @@ from register_samples.server import Registers
 from register_samples.server import serving as serving_registers
 
 
-def measure(scale: Scale) -> list[Figure]:
+def measure_imports(scale: Scale) -> list[Figure]:
+    """The same file twice: into an empty register, and when nothing has changed."""
+    with empty_system() as system:
+        file = entities_file(system, scale.companies)
+        first, second = import_entities(system, file), import_entities(system, file)
+    new, unchanged = [scale.companies / usage.seconds for usage in (first, second)]
+    peak = max(first.megabytes, second.megabytes)
+    return [
+        at_least("import on an empty register", new, "entities/s", 10_000),
+        at_least("import of unchanged entities", unchanged, "entities/s", 25_000),
+        at_most("import, peak memory of a process", peak, "MB", 500),
+    ]
+
+
+def measure_feeds(scale: Scale) -> list[Figure]:
     with empty_system() as system:
         figures = asyncio.run(_entries(system, scale.feed_entries))
     with empty_system() as system:
