@@ -14,8 +14,8 @@ from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedFilter, FeedNotice, FeedPage, FeedRequest, PublishedEvent
 from common.mongo import Client, Database
 from lookup.ingest.event_log import Superseded
-from lookup.ingest.outbox import StoredOutbox
-from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.ingest.outbox import StoredOutbox, WaitingEvent
+from lookup.ingest.publisher import PublishOutbox
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.store import feed as feed_module
 from lookup.store.documents import EVENT_BATCHES, OUTBOX

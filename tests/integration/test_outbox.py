@@ -27,9 +27,10 @@ from lookup.ingest.outbox import (
     StoredOutbox,
     StoredReceipts,
     StoredUnconfirmedEvents,
+    WaitingEvent,
 )
 from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
-from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
+from lookup.ingest.publisher import BATCH, PublishOutbox
 from lookup.ingest.sources import Leases
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from tests.builders.companies import an_outbox_row

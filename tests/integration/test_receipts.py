@@ -19,9 +19,14 @@ from common.messaging.publisher import Publisher
 from common.mongo import Database
 from lookup.commands import main
 from lookup.ingest.confirm import Confirmed, ConfirmEvents
-from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox import (
+    StoredOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+    WaitingEvent,
+)
 from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerQueue
-from lookup.ingest.publisher import PublishOutbox, WaitingEvent
+from lookup.ingest.publisher import PublishOutbox
 from lookup.store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames

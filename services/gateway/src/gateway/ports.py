@@ -1,13 +1,12 @@
 """Ports of the gateway."""
 
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from gateway.domain.keys import ApiKey
-from gateway.domain.rates import Rate
 
 
 class Lookups(Protocol):
@@ -74,31 +73,3 @@ class ApiKeys(Protocol):
 
         Raises ServiceUnavailable within 2 s when the key cannot be read.
         """
-
-
-class Lease(NamedTuple):
-    """Requests of a client's rate that one gateway may let through."""
-
-    #: 0: the rate is used up.
-    granted: int
-    #: Requests of the rate that no gateway has leased.
-    unleased: int
-    #: Seconds until the window ends.
-    reset: float
-    #: Identifies the window.
-    window: object
-
-
-class QuotaLeases(Protocol):
-    async def lease(
-        self, client: str, rate: Rate, *, cost: int, spent: int, window: object | None
-    ) -> Lease:
-        """Leases room for requests that count `cost`, and some more if there is.
-
-        `spent` of the earlier leases of `window` were used. Raises Unavailable within 0.3 s.
-        """
-
-
-class Renderer(Protocol):
-    async def company(self, body: bytes) -> bytes:
-        """The XML document of a company given as JSON; raises ServiceUnavailable when too busy."""

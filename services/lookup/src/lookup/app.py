@@ -42,7 +42,6 @@ from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
 from lookup.ingest.outbox import (
     StoredOutbox,
-    StoredOwnerEvents,
     StoredReceipts,
     StoredUnconfirmedEvents,
 )
@@ -124,7 +123,7 @@ def _country_servers(
 def _event_servers(
     link: SupervisedConnection, feed: StoredFeed, register: Database
 ) -> tuple[RpcServer[Any], ...]:
-    store = StoreOwnerEvents(StoredOwnerEvents(register))
+    store = StoreOwnerEvents(register)
     return (
         RpcServer(link, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads),
         RpcServer(link, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads),

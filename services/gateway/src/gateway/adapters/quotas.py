@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from pymongo import ReturnDocument, WriteConcern
@@ -17,7 +17,6 @@ from pymongo.errors import DuplicateKeyError, PyMongoError
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
 from gateway.domain.rates import Rate
-from gateway.ports import Lease
 
 #: Seconds for a lease. A slow database delays a request by no more.
 TIMEOUT = 0.25
@@ -33,8 +32,21 @@ _NEVER = datetime.fromtimestamp(0, UTC)
 log = structlog.get_logger()
 
 
+class Lease(NamedTuple):
+    """Requests of a client's rate that one gateway may let through."""
+
+    #: 0: the rate is used up.
+    granted: int
+    #: Requests of the rate that no gateway has leased.
+    unleased: int
+    #: Seconds until the window ends.
+    reset: float
+    #: Identifies the window.
+    window: object
+
+
 class MongoQuotas:
-    """`QuotaLeases`."""
+    """Leases of quota for this gateway."""
 
     def __init__(self, database: Database, *, instance: str, timeout: float = TIMEOUT) -> None:
         """`instance` identifies this process among the gateways; `timeout` in seconds."""
@@ -74,6 +86,10 @@ class MongoQuotas:
     async def lease(
         self, client: str, rate: Rate, *, cost: int, spent: int, window: object | None
     ) -> Lease:
+        """Leases room for requests that count `cost`, and some more if there is.
+
+        `spent` of the earlier leases of `window` were used. Raises Unavailable within 0.3 s.
+        """
         several = max(cost, rate.count // _SPARE // self._count)
         pipeline = _pipeline(rate, (several, cost), spent=spent, window=window)
         try:

@@ -1,42 +1,13 @@
 """Republishes events that the broker lost, until the dispatcher has stored a receipt."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from lookup.ingest.publisher import BATCH, EventBus, WaitingEvent, publish_in_order
-
-
-class Unconfirmed(NamedTuple):
-    """A published event without a receipt."""
-
-    id: str
-    publications: int
-
-
-class UnconfirmedEvents(Protocol):
-    """Published events without a receipt. Every method may raise `Unavailable`."""
-
-    async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
-        """The events whose receipt is due, in the order of their publication."""
-
-    async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
-        """The events with these ids, in the order of publication."""
-
-    async def confirm(self, ids: Collection[str]) -> None:
-        """Records that these have a receipt: they are not republished automatically."""
-
-    async def postpone(self, ids: Collection[str], *, again_at: datetime) -> None:
-        """Records that these were published once more."""
-
-
-class Receipts(Protocol):
-    """The dispatcher's receipts of events that it has turned into deliveries."""
-
-    async def of(self, event_ids: Collection[str]) -> Collection[str]:
-        """The ids that have a receipt; raises `Unavailable`."""
+from lookup.ingest.outbox import StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.publisher import BATCH, EventBus, publish_in_order
 
 
 class EventQueue(Protocol):
@@ -71,8 +42,8 @@ class Confirmed:
 class ConfirmEvents:
     """Confirms events by their receipts, and republishes the others (ADR 0018)."""
 
-    unconfirmed: UnconfirmedEvents
-    receipts: Receipts
+    unconfirmed: StoredUnconfirmedEvents
+    receipts: StoredReceipts
     bus: EventBus
     queue: EventQueue
     now: Callable[[], datetime]

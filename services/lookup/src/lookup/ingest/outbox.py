@@ -6,25 +6,20 @@ in the feed. `traceparent` and `tracestate` are of an event whose change has a t
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import structlog
 from prometheus_client import Counter
 from pymongo import UpdateOne
-from pymongo.errors import DuplicateKeyError
 from pymongo.read_concern import ReadConcern
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import RECEIPTS, EventType, RegistryEvent, encode_event
-from common.contracts.traces import TRACEPARENT, TRACESTATE, read
+from common.contracts.events import RECEIPTS, EventType, routing_key
+from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.mongo import Database, translated_errors
-from common.runtime import tracing
-from lookup.ingest.confirm import Unconfirmed
 from lookup.ingest.event_log import Batch, EventLog, Superseded
-from lookup.ingest.publisher import WaitingEvent
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 
 #: Events counted; a longer outbox counts as this long.
@@ -39,6 +34,32 @@ _UNREADABLE = Counter(
 )
 
 log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingEvent:
+    """A stored event that is not yet published."""
+
+    id: str
+    #: None for an event about a webhook.
+    company: CompanyKey | None
+    type: EventType
+    body: bytes
+    #: The owner of the webhook that the event is about.
+    owner: str | None = None
+    #: The trace of the change.
+    trace: TraceContext | None = None
+
+    @property
+    def routing_key(self) -> str:
+        return routing_key(self.type, None if self.company is None else self.company.country)
+
+
+class Unconfirmed(NamedTuple):
+    """A published event without a receipt."""
+
+    id: str
+    publications: int
 
 
 class Depth(NamedTuple):
@@ -71,7 +92,7 @@ class _Reading:
 
 
 class StoredOutbox:
-    """`Outbox`."""
+    """Unpublished events. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, *, retention: timedelta) -> None:
         self._outbox = database[OUTBOX]
@@ -82,6 +103,10 @@ class StoredOutbox:
         self._newest: Batch | None = None
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
+        """The first unpublished events, grouped by company and ordered by revision.
+
+        Events that this release cannot read are passed over and stay unpublished.
+        """
         if self._newest is None:
             await self._resume()
         waiting = {"published_at": None, **self._reading.others()}
@@ -100,6 +125,10 @@ class StoredOutbox:
         return events
 
     async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        """Notes that these were published, in this order, and are due again unless confirmed.
+
+        Gives the position of the last one. The events must be from the last call of `waiting`.
+        """
         if self._newest is None:
             raise Superseded("the newest batch is not known")
         newest, self._newest = self._newest, None
@@ -169,7 +198,7 @@ class StoredOutbox:
 
 
 class StoredUnconfirmedEvents:
-    """`UnconfirmedEvents`."""
+    """Published events without a receipt. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database, *, receipt_timeout: timedelta) -> None:
         self._outbox = database[OUTBOX]
@@ -177,6 +206,7 @@ class StoredUnconfirmedEvents:
         self._reading = _Reading()
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
+        """The events whose receipt is due, in the order of their publication."""
         due = {**self._overdue(at), "again_at": {"$lte": at}, **self._reading.others()}
         with translated_errors():
             found = self._outbox.find(
@@ -185,18 +215,21 @@ class StoredUnconfirmedEvents:
             return [Unconfirmed(one["_id"], one["publications"]) async for one in found]
 
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
+        """The events with these ids, in the order of publication."""
         with translated_errors():
             found = self._outbox.find({"_id": {"$in": list(ids)}}, _EVENT, sort=_BY_COMPANY)
             events = [self._reading.event(document) async for document in found]
         return [event for event in events if event is not None]
 
     async def confirm(self, ids: Collection[str]) -> None:
+        """Records that these have a receipt: they are not republished automatically."""
         with translated_errors():
             await self._outbox.update_many(
                 {"_id": {"$in": list(ids)}}, {"$unset": {"again_at": "", "publications": ""}}
             )
 
     async def postpone(self, ids: Collection[str], *, again_at: datetime) -> None:
+        """Records that these were published once more."""
         with translated_errors():
             await self._outbox.update_many(
                 {"_id": {"$in": list(ids)}},
@@ -230,38 +263,15 @@ class StoredUnconfirmedEvents:
         }
 
 
-class StoredOwnerEvents:
-    """`OwnerEvents`."""
-
-    def __init__(self, database: Database) -> None:
-        self._outbox = database[OUTBOX]
-
-    async def add(self, owner: str, event: RegistryEvent) -> None:
-        trace = tracing.CURRENT.get()
-        document = {
-            **({} if trace is None else trace.fields()),
-            "_id": event.id,
-            "company": None,
-            "owner": owner,
-            "revision": 0,
-            "type": event.type.value,
-            "unit": None,
-            "occurred_at": datetime.fromisoformat(event.occurred_at),
-            "body": encode_event(event),
-            "published_at": None,
-        }
-        with translated_errors(), suppress(DuplicateKeyError):
-            await self._outbox.insert_one(document)
-
-
 class StoredReceipts:
-    """`Receipts`, in the dispatcher's database."""
+    """The dispatcher's receipts of events that it has turned into deliveries."""
 
     def __init__(self, webhooks: Database) -> None:
         # A receipt that a failover may undo confirms nothing.
         self._receipts = webhooks[RECEIPTS].with_options(read_concern=ReadConcern("majority"))
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
+        """The ids that have a receipt; raises `Unavailable`."""
         with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}

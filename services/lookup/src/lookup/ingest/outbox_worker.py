@@ -19,8 +19,8 @@ from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
 from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents
-from lookup.ingest.publisher import BATCH, PublishOutbox, WaitingEvent
+from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents, WaitingEvent
+from lookup.ingest.publisher import BATCH, PublishOutbox
 from lookup.ingest.sources import Leases
 
 _JOB = "outbox"

@@ -2,33 +2,49 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from contextlib import suppress
+from datetime import datetime
 
 import structlog
+from pymongo.errors import DuplicateKeyError
 
-from common.contracts.events import RegistryEvent
+from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.failures import Failure
 from common.contracts.feed import OwnerEvent, OwnerEventStored
 from common.messaging.rpc import Asked, Result
+from common.mongo import Database, translated_errors
+from common.runtime import tracing
+from lookup.store.documents import OUTBOX
 
 log = structlog.get_logger()
 
 
-class OwnerEvents(Protocol):
-    async def add(self, owner: str, event: RegistryEvent) -> None:
-        """Stores an event to be published; an event with this id is left unchanged."""
-
-
-@dataclass(frozen=True, slots=True)
 class StoreOwnerEvents:
-    """Returns when the events are stored; raises `Unavailable`."""
+    """Adds events to the outbox, once for each id; raises `Unavailable`."""
 
-    outbox: OwnerEvents
+    def __init__(self, database: Database) -> None:
+        self._outbox = database[OUTBOX]
 
     async def __call__(self, requests: Sequence[OwnerEvent]) -> list[OwnerEventStored]:
-        await asyncio.gather(*(self.outbox.add(each.owner, each.event) for each in requests))
+        await asyncio.gather(*(self._add(each.owner, each.event) for each in requests))
         return [OwnerEventStored() for _ in requests]
+
+    async def _add(self, owner: str, event: RegistryEvent) -> None:
+        trace = tracing.CURRENT.get()
+        document = {
+            **({} if trace is None else trace.fields()),
+            "_id": event.id,
+            "company": None,
+            "owner": owner,
+            "revision": 0,
+            "type": event.type.value,
+            "unit": None,
+            "occurred_at": datetime.fromisoformat(event.occurred_at),
+            "body": encode_event(event),
+            "published_at": None,
+        }
+        with translated_errors(), suppress(DuplicateKeyError):
+            await self._outbox.insert_one(document)
 
 
 def report(asked: Sequence[Asked[OwnerEvent]], results: Sequence[Result], _seconds: float) -> None:

@@ -7,46 +7,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Protocol
 
-from common.contracts.company import CompanyKey
-from common.contracts.events import EventType, routing_key
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice, PublishedEvent
-from common.contracts.traces import TraceContext
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingEvent:
-    """A stored event that is not yet published."""
-
-    id: str
-    #: None for an event about a webhook.
-    company: CompanyKey | None
-    type: EventType
-    body: bytes
-    #: The owner of the webhook that the event is about.
-    owner: str | None = None
-    #: The trace of the change.
-    trace: TraceContext | None = None
-
-    @property
-    def routing_key(self) -> str:
-        return routing_key(self.type, None if self.company is None else self.company.country)
-
-
-class Outbox(Protocol):
-    """Unpublished events. Every method may raise `Unavailable`."""
-
-    async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
-        """The first unpublished events, grouped by company and ordered by revision.
-
-        Events that this release cannot read are passed over and stay unpublished.
-        """
-
-    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
-        """Notes that these were published, in this order, and are due again unless confirmed.
-
-        Gives the position of the last one. The events must be from the last call of `waiting`.
-        """
+from lookup.ingest.outbox import StoredOutbox, WaitingEvent
 
 
 class EventBus(Protocol):
@@ -67,7 +30,7 @@ AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class PublishOutbox:
-    outbox: Outbox
+    outbox: StoredOutbox
     bus: EventBus
     notifier: Notifier
     now: Callable[[], datetime]

@@ -3,30 +3,20 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import structlog
 
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.messaging.rpc import Asked, Result
+from lookup.store.feed import StoredFeed
 
 log = structlog.get_logger()
 
 
-class Feed(Protocol):
-    """Published events. Every method may raise `Unavailable`."""
-
-    async def read(self, request: FeedRequest) -> FeedPage:
-        """The events that follow a position."""
-
-    async def event(self, event_id: str, *, owner: str) -> bytes | None:
-        """One public event that this owner may see."""
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerPages:
-    feed: Feed
+    feed: StoredFeed
 
     async def __call__(self, requests: Sequence[FeedRequest]) -> list[FeedPage]:
         return list(await asyncio.gather(*(self.feed.read(request) for request in requests)))
@@ -34,7 +24,7 @@ class AnswerPages:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvents:
-    feed: Feed
+    feed: StoredFeed
 
     async def __call__(self, requests: Sequence[EventRequest]) -> list[Result]:
         return list(await asyncio.gather(*(self._event(request) for request in requests)))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from prometheus_client import Counter
 
 from common.contracts.failures import Unavailable
+from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.rates import Rate
-from gateway.ports import QuotaLeases
 
 #: Maximum clients per rate, about 25 MB; beyond, the oldest window is dropped.
 MAX_CLIENTS = 100_000
@@ -65,7 +65,7 @@ class RateLimiter:
         rate: Rate,
         *,
         clock: Callable[[], float],
-        leases: QuotaLeases | None = None,
+        leases: MongoQuotas | None = None,
         max_clients: int = MAX_CLIENTS,
     ) -> None:
         """`name` is the policy's name in the headers; `clock` is monotonic, in seconds.

@@ -5,9 +5,10 @@ from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import SearchType
 from gateway.adapters.http.context import ETAG, REQUEST_CONTEXT, if_none_match, parameters_of
+from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.conditional import entity_tag, etag_matches
 from gateway.domain.query import Format, parse_lookup
-from gateway.ports import Lookups, Renderer
+from gateway.ports import Lookups
 
 #: A client may reuse a company for a minute.
 CACHE_CONTROL = "private, max-age=60"
@@ -16,7 +17,7 @@ MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; cha
 
 
 def lookup_handler(
-    lookups: Lookups, renderer: Renderer, typed: SearchType | None = None
+    lookups: Lookups, renderer: XmlRenderer, typed: SearchType | None = None
 ) -> Handler:
     """The handler of `/api`, or of the endpoint of one search type."""
 

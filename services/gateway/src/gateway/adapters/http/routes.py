@@ -31,19 +31,12 @@ from gateway.adapters.http.middleware import CONSTANT_HEADERS, RequestMiddleware
 from gateway.adapters.http.sources import SOURCES_PATH, sources_handler
 from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
 from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
+from gateway.adapters.http.xml_processes import XmlRenderer
+from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.clients import Network
 from gateway.domain.keys import Scope
 from gateway.domain.rates import Rate
-from gateway.ports import (
-    ApiKeys,
-    Events,
-    FeedSignals,
-    Lookups,
-    QuotaLeases,
-    Renderer,
-    Suggestions,
-    Webhooks,
-)
+from gateway.ports import ApiKeys, Events, FeedSignals, Lookups, Suggestions, Webhooks
 from gateway.usecases.batches import LookUpAll
 from gateway.usecases.events import ReadEvents
 
@@ -71,8 +64,8 @@ class Dependencies:
     signals: FeedSignals
     keys: ApiKeys
     #: None: rates are counted in this process alone.
-    quotas: QuotaLeases | None = None
-    renderer: Renderer
+    quotas: MongoQuotas | None = None
+    renderer: XmlRenderer
     #: Monotonic, in seconds.
     clock: Callable[[], float]
     #: In UTC, for the expiry of keys.

@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 
 class XmlRenderer:
-    """A `Renderer`."""
+    """Renders small documents itself and large ones in a process."""
 
     def __init__(self, processes: Workers, *, inline: int = INLINE) -> None:
         self._processes = processes
@@ -28,6 +28,7 @@ class XmlRenderer:
         self._waiting = 0
 
     async def company(self, body: bytes) -> bytes:
+        """The XML document of a company given as JSON; raises ServiceUnavailable when too busy."""
         if len(body) <= self._inline:
             return company_xml(body)
         if self._waiting >= MAX_PENDING:
