@@ -21,7 +21,7 @@ from common.messaging.errors import BrokerUnavailable
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
-from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
 from local_stack.rabbitmq import RabbitMQ
@@ -91,7 +91,7 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
         )
         await publishing.add(publisher)
         client = await stack.enter_async_context(
-            rpc_client(asking, replies, queues=(ROUTE.queue,), new_id=lambda: uuid.uuid4().hex)
+            RpcClient(asking, replies, queues=(ROUTE.queue,), new_id=lambda: uuid.uuid4().hex)
         )
         server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
         await stack.enter_async_context(attached(serve, server, drain_timeout=SOON))
