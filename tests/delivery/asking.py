@@ -13,7 +13,7 @@ from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import Operation, WebhookReply
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
@@ -66,7 +66,7 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(
-            rpc_client(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
+            RpcClient(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
         )
         for link in links:
             await link.until_ready(SOON)

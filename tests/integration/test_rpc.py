@@ -25,7 +25,7 @@ from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.in_flight import attached
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
-from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
 from common.runtime import tracing
@@ -167,7 +167,7 @@ async def a_client(amqp_url: str) -> AsyncIterator[Rpc]:
             for name in ("asker.publish", "asker.consume")
         ]
         client = await stack.enter_async_context(
-            rpc_client(
+            RpcClient(
                 publishing, consuming, queues=(ROUTE.queue,), new_id=lambda: f"id-{next(ids)}"
             )
         )
@@ -596,7 +596,7 @@ async def test_a_call_without_a_broker_fails_at_once() -> None:
         nowhere = "amqp://guest:guest@127.0.0.1:1/"
         link = await stack.enter_async_context(supervised(nowhere, name="asker", random=Random(1)))
         client = await stack.enter_async_context(
-            rpc_client(link, link, queues=(ROUTE.queue,), new_id=lambda: "id")
+            RpcClient(link, link, queues=(ROUTE.queue,), new_id=lambda: "id")
         )
 
         async with asyncio.timeout(SOON):

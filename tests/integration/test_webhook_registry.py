@@ -30,7 +30,7 @@ from common.contracts.webhooks import (
 )
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
-from common.messaging.rpc_client import RpcClient, rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.mongo import Database
 from common.runtime.health import Health
@@ -108,7 +108,7 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(
-            rpc_client(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
+            RpcClient(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
         )
         for link in links:
             await link.until_ready(SOON)

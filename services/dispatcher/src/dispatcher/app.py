@@ -14,7 +14,7 @@ from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
-from common.messaging.rpc_client import rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.messaging.topology import Topology
 from common.mongo import Client, DatabaseClock, connected, database, database_clock, ping
 from common.runtime.files import raise_file_limit
@@ -176,7 +176,7 @@ async def _broker(
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
     await stack.enter_async_context(running(*delivery_queue.batchers))
     rpc = await stack.enter_async_context(
-        rpc_client(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,), new_id=_new_id)
+        RpcClient(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,), new_id=_new_id)
     )
     return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
 from common.messaging.broadcast import BroadcastReceiver
 from common.messaging.connection import supervised
-from common.messaging.rpc_client import rpc_client
+from common.messaging.rpc_client import RpcClient
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
@@ -48,7 +48,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     services = RpcServices(
         await stack.enter_async_context(
-            rpc_client(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
+            RpcClient(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
         )
     )
     notices = FeedNotices()

@@ -5,40 +5,10 @@ from collections.abc import Callable, Sequence
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractConnection
 
+from common.contracts.contract import Contract
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
 from common.messaging.content import Content, ContentChannel, never
-
-
-class Requests:
-    """The channel for requests."""
-
-    def __init__(
-        self,
-        link: SupervisedConnection,
-        queues: Sequence[str],
-        returned: Callable[[Content], None],
-        lost: Callable[[], None],
-    ) -> None:
-        self.link = link
-        self.content: ContentChannel | None = None
-        self._queues = queues
-        self._returned = returned
-        self._lost = lost
-
-    async def attach(self, connection: AbstractConnection) -> None:
-        channel = await self.link.open_channel(connection, confirms=False)
-        # A message to an exchange that does not exist would close the channel.
-        for queue in self._queues:
-            await channel.declare_exchange(
-                queue, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
-            )
-        content = await self.link.content_of(channel)
-        content.take(returned=self._returned)
-        self.content = content
-
-    def detach(self) -> None:
-        self.content = None
-        self._lost()
+from common.messaging.rpc import encode_requests
 
 
 class Replies:
@@ -65,3 +35,61 @@ class Replies:
     def detach(self) -> None:
         self.queue = None
         self._lost()
+
+
+class Requests:
+    """The channel for requests, whose replies arrive in the queue of `replies`."""
+
+    def __init__(
+        self,
+        link: SupervisedConnection,
+        queues: Sequence[str],
+        replies: Replies,
+        returned: Callable[[Content], None],
+        lost: Callable[[], None],
+    ) -> None:
+        self.link = link
+        self.content: ContentChannel | None = None
+        self._queues = queues
+        self._replies = replies
+        self._returned = returned
+        self._lost = lost
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        channel = await self.link.open_channel(connection, confirms=False)
+        # A message to an exchange that does not exist would close the channel.
+        for queue in self._queues:
+            await channel.declare_exchange(
+                queue, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+            )
+        content = await self.link.content_of(channel)
+        content.take(returned=self._returned)
+        self.content = content
+
+    def detach(self) -> None:
+        self.content = None
+        self._lost()
+
+    def publish(  # noqa: PLR0913 (the properties of a message)
+        self,
+        routing_key: str,
+        items: Sequence[tuple[str, int, Contract]],
+        correlation_id: str,
+        *,
+        exchange: str = "",
+        headers: bytes = b"",
+        seconds: float,
+    ) -> None:
+        """Publishes a message that the broker drops after `seconds`; raises ConnectionError."""
+        if self.content is None or self._replies.queue is None:
+            raise ConnectionError("no connection")
+        self.content.publish(
+            routing_key,
+            encode_requests(items),
+            exchange=exchange,
+            correlation_id=correlation_id,
+            reply_to=self._replies.queue,
+            expiration=max(int(seconds * 1000), 1),
+            headers=headers,
+            mandatory=True,
+        )

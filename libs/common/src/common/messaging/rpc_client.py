@@ -1,9 +1,9 @@
 """RPC client: pending requests are sent in batches, each to the least busy server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Self, TypeVar
 
 import structlog
 from prometheus_client import Counter
@@ -17,13 +17,20 @@ from common.messaging.rpc import (
     RpcFailed,
     Undecodable,
     deadline_exceeded,
-    decode_results,
-    encode_requests,
     encode_traces,
     unavailable,
 )
 from common.messaging.rpc_channels import Replies, Requests
-from common.messaging.rpc_routes import FAILED, Batch, Call, Route, RouteQueue, Server
+from common.messaging.rpc_routes import (
+    FAILED,
+    Batch,
+    Call,
+    Route,
+    RouteQueue,
+    Server,
+    answer_all,
+    fail_all,
+)
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -64,19 +71,20 @@ class RpcClient:
         self._calls: dict[Call, None] = {}
         self._sent: dict[str, Batch] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._requests = Requests(publishing, queues, self._returned, self._lost)
         self._replies = Replies(consuming, self._replied, self._lost)
+        self._requests = Requests(publishing, queues, self._replies, self._returned, self._lost)
 
     @property
     def waiting_for_replies(self) -> int:
         """Messages sent and not yet answered; each is dropped at its deadline."""
         return len(self._sent)
 
-    async def open(self) -> None:
+    async def __aenter__(self) -> Self:
         await self._requests.link.add(self._requests)
         await self._replies.link.add(self._replies)
+        return self
 
-    async def close(self) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Fails the calls whose replies can no longer arrive."""
         self._requests.link.remove(self._requests)
         self._replies.link.remove(self._replies)
@@ -91,7 +99,7 @@ class RpcClient:
 
         Raises RpcFailed: with the service's failure, `deadline_exceeded` or `unavailable`.
         """
-        span = _begin(route, request_id) if tracing.tracer is not None else None
+        span = route.begin_span(request_id)
         trace = tracing.CURRENT.get() if span is None else span.context
         failure: str | None = "cancelled"
         try:
@@ -170,7 +178,7 @@ class RpcClient:
             (call.request_id, int((call.deadline - now) * 1000), call.request) for call in calls
         ]
         try:
-            self._publish(
+            self._requests.publish(
                 server.queue,
                 items,
                 correlation_id,
@@ -178,36 +186,11 @@ class RpcClient:
                 seconds=deadline - now,
             )
         except ConnectionError:
-            _fail(calls, unavailable("broker_unavailable"))
+            fail_all(calls, unavailable("broker_unavailable"))
             return
         self._sent[correlation_id] = Batch(route_queue, server, calls, now, deadline)
         route_queue.begin(server)
         route_queue.batch_size.observe(len(calls))
-
-    def _publish(  # noqa: PLR0913 (the properties of a message)
-        self,
-        routing_key: str,
-        items: Sequence[tuple[str, int, Contract]],
-        correlation_id: str,
-        *,
-        exchange: str = "",
-        headers: bytes = b"",
-        seconds: float,
-    ) -> None:
-        """Publishes a message that the broker drops after `seconds`; raises ConnectionError."""
-        content, reply_to = self._requests.content, self._replies.queue
-        if content is None or reply_to is None:
-            raise ConnectionError("no connection")
-        content.publish(
-            routing_key,
-            encode_requests(items),
-            exchange=exchange,
-            correlation_id=correlation_id,
-            reply_to=reply_to,
-            expiration=max(int(seconds * 1000), 1),
-            headers=headers,
-            mandatory=True,
-        )
 
     def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
         """Requests the queues of all servers of a route, unless it did so `every` seconds ago."""
@@ -216,7 +199,7 @@ class RpcClient:
             route_queue.asked_at = now
             queue = route_queue.route.queue
             with suppress(ConnectionError):  # `_lost` is about to fail the calls
-                self._publish(queue, (), queue, exchange=queue, seconds=PROBE)
+                self._requests.publish(queue, (), queue, exchange=queue, seconds=PROBE)
 
     def _probe(self, batch: Batch, now: float) -> None:
         """Probes a slow server: the broker returns the message if its queue is gone."""
@@ -227,7 +210,9 @@ class RpcClient:
     def _question(self, batch: Batch) -> None:
         """Requests the queue of a message's server."""
         with suppress(ConnectionError):
-            self._publish(batch.server.queue, (), batch.route_queue.route.queue, seconds=PROBE)
+            self._requests.publish(
+                batch.server.queue, (), batch.route_queue.route.queue, seconds=PROBE
+            )
 
     def _ended(self, correlation_id: str) -> Batch | None:
         """Drops a message that is answered, returned or late, so that the next can be sent."""
@@ -244,11 +229,11 @@ class RpcClient:
             self._introduced(reply)
             return
         try:
-            _hand_out(batch.calls, reply.body)
+            answer_all(batch.calls, reply.body)
         except Undecodable as error:
             queue = batch.route_queue.route.queue
             log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
-            _fail(batch.calls, unavailable("undecodable"))
+            fail_all(batch.calls, unavailable("undecodable"))
 
     def _introduced(self, reply: Content) -> None:
         route_queue, server = self._route_queues.get(reply.correlation_id), reply.reply_to
@@ -266,7 +251,7 @@ class RpcClient:
         if route_queue is not None:
             route_queue.asked_at = float("-inf")
             if not route_queue.servers:
-                _fail(route_queue.pending, unavailable("no_consumer"))
+                fail_all(route_queue.pending, unavailable("no_consumer"))
             return
         for correlation_id, batch in list(self._sent.items()):
             if batch.server.queue == request.routing_key:
@@ -283,7 +268,7 @@ class RpcClient:
         for route_queue in self._route_queues.values():
             route_queue.servers.clear()
             route_queue.asked_at = float("-inf")
-        _fail(self._calls, unavailable("broker_unavailable"))
+        fail_all(self._calls, unavailable("broker_unavailable"))
 
     def _expect(self, loop: asyncio.AbstractEventLoop) -> None:
         # One timer for all calls: a timer each would cost as much as the rest of the call.
@@ -294,7 +279,7 @@ class RpcClient:
         self._timer = None
         loop = asyncio.get_running_loop()
         now = loop.time()
-        _fail([call for call in self._calls if call.deadline <= now], deadline_exceeded())
+        fail_all([call for call in self._calls if call.deadline <= now], deadline_exceeded())
         for correlation_id, batch in list(self._sent.items()):
             if batch.deadline <= now:
                 # A server that does not answer gets no further requests until it says where it is.
@@ -309,48 +294,3 @@ class RpcClient:
                 self._discover(route_queue, every=DISCOVERY if route_queue.servers else PROBE)
         if self._calls or self._sent:
             self._expect(loop)
-
-
-def _begin(route: Route, request_id: str) -> tracing.Span | None:
-    """A span of the trace in hand; a request without one begins none here."""
-    parent = tracing.CURRENT.get()
-    if tracing.tracer is None or parent is None:
-        return None
-    attributes = {**tracing.of_queue(route.queue), "request.id": request_id}
-    return tracing.tracer.begin(route.queue, tracing.Kind.CLIENT, parent, attributes)
-
-
-def _hand_out(calls: list[Call], body: bytes) -> None:
-    results = decode_results(body)
-    if len(results) != len(calls):
-        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
-    for call, (failure, reply) in zip(calls, results, strict=True):
-        if call.answer.done():
-            continue
-        if failure is not None:
-            call.answer.set_exception(RpcFailed(failure))
-        else:
-            call.answer.set_result(reply or {})
-
-
-def _fail(calls: Iterable[Call], error: RpcFailed) -> None:
-    for call in calls:
-        if not call.answer.done():
-            call.answer.set_exception(error)
-
-
-@asynccontextmanager
-async def rpc_client(
-    publishing: SupervisedConnection,
-    consuming: SupervisedConnection,
-    *,
-    queues: Sequence[str],
-    new_id: Callable[[], str],
-) -> AsyncIterator[RpcClient]:
-    """A client of request queues during the body."""
-    client = RpcClient(publishing, consuming, queues=queues, new_id=new_id)
-    await client.open()
-    try:
-        yield client
-    finally:
-        await client.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ from prometheus_client import Counter, Gauge, Histogram
 from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
 from common.contracts.traces import TraceContext
+from common.messaging.rpc import RpcFailed, Undecodable, decode_results
+from common.runtime import tracing
 
 _LATENCY = Histogram(
     "rpc_request_duration_seconds",
@@ -44,6 +46,13 @@ class Route:
     max_batch_size: int = 128
     #: Further requests are rejected immediately: they would only time out.
     max_pending: int = 4096
+
+    def begin_span(self, request_id: str) -> tracing.Span | None:
+        """A span of the trace in hand; a request without one begins none here."""
+        if tracing.tracer is None or (parent := tracing.CURRENT.get()) is None:
+            return None
+        attributes = {**tracing.of_queue(self.queue), "request.id": request_id}
+        return tracing.tracer.begin(self.queue, tracing.Kind.CLIENT, parent, attributes)
 
 
 @dataclass(slots=True, eq=False)
@@ -113,6 +122,26 @@ class RouteQueue:
 
 def _in_flight(server: Server) -> int:
     return server.in_flight
+
+
+def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(error)
+
+
+def answer_all(calls: Sequence[Call], body: bytes) -> None:
+    """Gives each call its result from a reply's body; raises Undecodable."""
+    results = decode_results(body)
+    if len(results) != len(calls):
+        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
+    for call, (failure, reply) in zip(calls, results, strict=True):
+        if call.answer.done():
+            continue
+        if failure is not None:
+            call.answer.set_exception(RpcFailed(failure))
+        else:
+            call.answer.set_result(reply or {})
 
 
 class Batch(NamedTuple):
