@@ -15,6 +15,7 @@ from typing import Any
 import hypothesis
 import pymongo
 import pytest
+import structlog
 
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
@@ -26,6 +27,18 @@ from local_stack.servers import BrokerAddress
 from lookup.store import indexes as register_indexes
 from tests.delivery.pipeline import Pipeline, pipeline
 from webhook_store import indexes as webhooks_indexes
+
+# structlog's default formats exceptions with every local variable of every frame, where Rich is
+# installed: seconds for each error that a test causes.
+structlog.configure(
+    processors=[
+        structlog.processors.add_log_level,
+        structlog.dev.set_exc_info,
+        structlog.dev.ConsoleRenderer(
+            colors=False, exception_formatter=structlog.dev.plain_traceback
+        ),
+    ]
+)
 
 # In CI the same code gives the same verdict; elsewhere every run tries new examples.
 # No deadline and no health checks for slow or large examples: requests generated from the OpenAPI
