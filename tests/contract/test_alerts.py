@@ -70,8 +70,9 @@ def scenario(name: str, series: Series, at: str, *, fires: bool) -> dict[str, An
 
 def written(folder: Path, name: str, case: Case) -> Path:
     """A test file of promtool for one alert, beside the only rules that it needs."""
-    needed = [rule for rule in rules() if rule.get("record", "-") in alerts()[name]["expr"]]
-    groups = {"groups": [{"name": name, "rules": [*needed, alerts()[name]]}]}
+    alert = alerts()[name]
+    recorded = [rule for rule in rules() if "record" in rule and rule["record"] in alert["expr"]]
+    groups = {"groups": [{"name": name, "rules": [*recorded, alert]}]}
     (folder / f"{name}.rules").write_text(yaml.safe_dump(groups))
     suite = {
         "rule_files": [f"{name}.rules"],
