@@ -91,7 +91,7 @@ async def reset(received: Received) -> int:
     return 200
 
 
-#: Path, behaviour, and what is listed of the first attempt: error and response code.
+#: Path, behaviour, and the error and response code listed for the first attempt.
 RECEIVERS: dict[
     str, tuple[Callable[[Received], Awaitable[int | web.StreamResponse]], str, int | None]
 ] = {
