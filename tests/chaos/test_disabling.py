@@ -11,7 +11,8 @@ from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import eventually
 from webhook_registry.domain.changes import disabled, enabled
-from webhook_store.recoveries import Recoveries, Recovery
+from webhook_store.delivery_models import Recovery
+from webhook_store.recoveries import Recoveries
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
 from common.contracts.webhooks import (
@@ -23,11 +24,10 @@ from common.contracts.webhooks import (
 )
 from tests.builders.webhooks import NOON, a_request
 from webhook_registry.adapters.events import example_events
-from webhook_registry.domain.bodies import Window
 from webhook_registry.domain.refusals import Rejected
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
 from webhook_store.addresses import Address, Network
-from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -140,7 +140,6 @@ class FakeDeliveries:
     page: Listed = field(default_factory=Listed)
     found: Delivery | None = None
     not_repeated: NotRepeated | None = None
-    recovered: int = 0
     asked: list[object] = field(default_factory=list)
 
     async def listed(
@@ -149,19 +148,38 @@ class FakeDeliveries:
         self.asked.append((webhook.id, query, after))
         return self.page
 
-    async def find(self, webhook: Webhook, delivery_id: DeliveryId) -> Delivery | None:
+    async def find(self, webhook: Webhook, delivery_id: str) -> Delivery | None:
         self.asked.append((webhook.id, delivery_id))
         return self.found
 
     async def retry(
-        self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
-    ) -> NotRepeated | None:
+        self, webhook: Webhook, delivery_id: str, *, call_id: UUID, at: datetime
+    ) -> DeliveryTask | NotRepeated:
         self.asked.append((webhook.id, delivery_id, call_id, at))
-        return self.not_repeated
+        task = DeliveryTask(delivery_id=DeliveryId(delivery_id), webhook_id=webhook.id, attempt=2)
+        return self.not_repeated or task
 
-    async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
-        self.asked.append((webhook.id, window, call_id))
-        return self.recovered
+
+@dataclass
+class FakeDeliveryQueue:
+    """`DeliveryQueue` that records its calls."""
+
+    enqueued: list[DeliveryTask] = field(default_factory=list)
+
+    async def enqueue(self, tasks: Sequence[DeliveryTask]) -> None:
+        self.enqueued += tasks
+
+
+@dataclass
+class FakeRecoveries:
+    """`Recoveries` with a configured count that records its calls."""
+
+    count: int = 0
+    asked: list[Recovery] = field(default_factory=list)
+
+    async def ask(self, recovery: Recovery) -> int:
+        self.asked.append(recovery)
+        return self.count
 
 
 @dataclass
@@ -221,6 +239,8 @@ class World:
     registrations: FakeRegistrations = field(default_factory=FakeRegistrations)
     keys: FakeIdempotencyKeys = field(default_factory=FakeIdempotencyKeys)
     deliveries: FakeDeliveries = field(default_factory=FakeDeliveries)
+    delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
+    recoveries: FakeRecoveries = field(default_factory=FakeRecoveries)
     health: FakeHealth = field(default_factory=FakeHealth)
     events: FakeEvents = field(default_factory=FakeEvents)
     resolver: FakeResolver = field(default_factory=FakeResolver)
@@ -234,6 +254,8 @@ class World:
             registrations=self.registrations,
             keys=self.keys,
             deliveries=self.deliveries,
+            delivery_queue=self.delivery_queue,
+            recoveries=self.recoveries,
             health=self.health,
             events=self.events,
             examples=example_events(),

@@ -38,7 +38,6 @@ from tests.builders.deliveries import (
 )
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
 from tests.delivery.waiting import eventually
-from webhook_store.attempts import Attempts
 from webhook_store.deliveries import Deliveries, DeliveryTimes
 from webhook_store.delivery_models import (
     Attempted,
@@ -46,17 +45,20 @@ from webhook_store.delivery_models import (
     CancelReason,
     Claimed,
     EventBody,
+    Listed,
+    ListPosition,
     NewDelivery,
     NotRepeated,
+    Recovery,
     StoredEvent,
 )
 from webhook_store.events import Events
 from webhook_store.health import Health
 from webhook_store.indexes import make_indexes
 from webhook_store.notices import Notices
+from webhook_store.owned_deliveries import OwnedDeliveries
 from webhook_store.recording import Recorder
-from webhook_store.recoveries import Recoveries, Recovery
-from webhook_store.redelivery import Redelivery
+from webhook_store.recoveries import Recoveries
 from webhook_store.registrations import Registrations
 from webhook_store.webhooks import Webhooks
 
@@ -67,6 +69,7 @@ RETENTION = timedelta(days=36_500)
 SHORT = timedelta(minutes=1)
 LEASE = timedelta(seconds=30)
 LATER = NOON + timedelta(minutes=5)
+CANCELLED = DeliveryQuery(status=AttemptStatus.CANCELLED)
 ALWAYS = (NOON - timedelta(days=1), NOON + timedelta(days=1))
 
 
@@ -81,8 +84,7 @@ class Store:
     recorder: Recorder
     #: Keeps what ended for a minute.
     forgetful: Recorder
-    attempts: Attempts
-    redelivery: Redelivery
+    owned: OwnedDeliveries
     events: Events
 
     async def webhook(self, **fields: Any) -> Webhook:
@@ -104,6 +106,15 @@ class Store:
         assert written.held
         return attempted
 
+    async def listed(
+        self,
+        query: DeliveryQuery = DeliveryQuery(),  # noqa: B008 (immutable)
+        *,
+        after: ListPosition | None = None,
+        **fields: Any,
+    ) -> Listed:
+        return await self.owned.listed(the_webhook(**fields), query, after=after)
+
     async def row(self, number: int = 1) -> dict[str, Any]:
         found = await self.database["deliveries"].find_one({"_id": a_delivery_id(number)})
         assert found is not None
@@ -112,6 +123,10 @@ class Store:
     async def is_enabled(self) -> bool:
         found = (await self.webhooks.sendable([WEBHOOK], at=NOON))[WEBHOOK]
         return found.enabled
+
+
+def the_webhook(**fields: Any) -> Webhook:
+    return a_registered(**{"id": WEBHOOK, **fields}).webhook
 
 
 @pytest.fixture(name="store")
@@ -126,8 +141,7 @@ def _store(webhooks_db: Database) -> Store:
         Deliveries(webhooks_db, times),
         Recorder(webhooks_db, webhooks, times),
         Recorder(webhooks_db, webhooks, replace(times, retention=SHORT)),
-        Attempts(webhooks_db),
-        Redelivery(webhooks_db),
+        OwnedDeliveries(webhooks_db),
         Events(webhooks_db, retention=RETENTION),
     )
 
@@ -190,7 +204,7 @@ class TestDisabling:
 
         assert not written.held
         assert await store.is_enabled()
-        assert (await store.attempts.page(WEBHOOK, generation=1)).attempts == []
+        assert (await store.listed()).attempts == []
 
     async def test_a_process_killed_after_disabling_has_recorded_its_attempt(
         self, store: Store
@@ -218,7 +232,7 @@ class TestDisabling:
         [written] = await store.recorder.record([cancelled], at=NOON + LEASE)
 
         assert written.held
-        [listed] = (await store.attempts.page(WEBHOOK, generation=2)).attempts
+        [listed] = (await store.listed(generation=2)).attempts
         assert (listed.attempt, listed.error, listed.next_attempt_at) == (1, "dns", None)
         assert (await store.row())["state"] == "cancelled"
 
@@ -240,7 +254,7 @@ class TestWhatOwnersRead:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery, error="http_status", response_code=503, next_attempt_at=LATER)
 
-        [listed] = (await store.attempts.page(WEBHOOK, generation=1)).attempts
+        [listed] = (await store.listed()).attempts
 
         assert (listed.delivery_id, listed.event_id) == (delivery.id, "event-1")
         assert (listed.attempt, listed.status) == (1, AttemptStatus.FAILED)
@@ -252,7 +266,7 @@ class TestWhatOwnersRead:
         for number, delivery in enumerate(claimed):
             await store.attempt(delivery, at=NOON + timedelta(seconds=number))
 
-        listed = (await store.attempts.page(WEBHOOK, generation=1)).attempts
+        listed = (await store.listed()).attempts
 
         assert [one.delivery_id for one in listed] == [
             a_delivery_id(number) for number in range(54, 4, -1)
@@ -262,13 +276,13 @@ class TestWhatOwnersRead:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery)
 
-        assert (await store.attempts.page(WebhookId("wh_2"), generation=1)).attempts == []
+        assert (await store.listed(id=WebhookId("wh_2"))).attempts == []
 
     async def test_an_impossible_retry_is_not_listed(self, store: Store) -> None:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery, error="dns", next_attempt_at=LATER)
 
-        [listed] = (await store.attempts.page(WEBHOOK, generation=2)).attempts
+        [listed] = (await store.listed(generation=2)).attempts
 
         assert listed.next_attempt_at is None
 
@@ -279,8 +293,8 @@ class TestWhatOwnersRead:
         await store.recorder.record([Cancelled(claimed[0], CancelReason.COMPANY_REMOVED)], at=NOON)
         await store.attempt(claimed[1], error="dns", next_attempt_at=LATER)
 
-        now = (await store.redelivery.cancelled(WEBHOOK, generation=1)).attempts
-        disabled = (await store.redelivery.cancelled(WEBHOOK, generation=2)).attempts
+        now = (await store.listed(CANCELLED)).attempts
+        disabled = (await store.listed(CANCELLED, generation=2)).attempts
 
         assert [(one.delivery_id, one.error) for one in now] == [
             (a_delivery_id(1), "company_removed")
@@ -302,9 +316,7 @@ class TestPages:
         pages: list[list[str]] = []
         after = None
         while not pages or after is not None:
-            listed = await store.attempts.page(
-                WEBHOOK, DeliveryQuery(limit=2), generation=1, after=after
-            )
+            listed = await store.listed(DeliveryQuery(limit=2), after=after)
             pages.append([one.delivery_id for one in listed.attempts])
             after = listed.last
 
@@ -331,16 +343,16 @@ class TestPages:
             error = "dns" if number % 2 else None
             await store.attempt(delivery, error=error, at=NOON + timedelta(seconds=number))
 
-        listed = await store.attempts.page(WEBHOOK, query, generation=1)
+        listed = await store.listed(query)
 
         assert [one.delivery_id for one in listed.attempts] == [a_delivery_id(n) for n in numbers]
 
     async def test_pages_of_cancelled_deliveries_follow_one_another(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery(number) for number in range(3)], at=NOON)
-        query = DeliveryQuery(limit=2)
+        query = DeliveryQuery(status=AttemptStatus.CANCELLED, limit=2)
 
-        first = await store.redelivery.cancelled(WEBHOOK, query, generation=2)
-        rest = await store.redelivery.cancelled(WEBHOOK, query, generation=2, after=first.last)
+        first = await store.listed(query, generation=2)
+        rest = await store.listed(query, generation=2, after=first.last)
 
         listed = [one.delivery_id for page in (first, rest) for one in page.attempts]
         assert sorted(listed) == [a_delivery_id(number) for number in range(3)]
@@ -428,19 +440,18 @@ class TestOneDelivery:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery, error="dns", next_attempt_at=LATER)
 
-        shown = await store.redelivery.find(WEBHOOK, delivery.id, generation=1)
-        attempts = await store.attempts.of_delivery(delivery.id, made=1, generation=1)
+        shown = await store.owned.find(the_webhook(), delivery.id)
 
         assert shown is not None
-        assert (shown.status, shown.attempts, shown.next_attempt_at) == ("pending", 1, LATER)
-        assert [one.attempt for one in attempts] == [1]
+        assert (shown.status, shown.next_attempt_at) == ("pending", LATER)
+        assert [one.attempt for one in shown.attempts] == [1]
 
     async def test_one_that_waited_when_its_webhook_was_disabled_is_cancelled(
         self, store: Store
     ) -> None:
         [delivery] = await store.claimed(a_new_delivery())
 
-        shown = await store.redelivery.find(WEBHOOK, delivery.id, generation=2)
+        shown = await store.owned.find(the_webhook(generation=2), delivery.id)
 
         assert shown is not None
         assert (shown.status, shown.reason) == ("cancelled", "webhook_disabled")
@@ -448,7 +459,7 @@ class TestOneDelivery:
     async def test_another_webhooks_delivery_is_not_found(self, store: Store) -> None:
         [delivery] = await store.claimed(a_new_delivery())
 
-        assert await store.redelivery.find(WebhookId("wh_2"), delivery.id, generation=1) is None
+        assert await store.owned.find(the_webhook(id=WebhookId("wh_2")), delivery.id) is None
 
 
 class TestRetryByHand:
@@ -456,7 +467,7 @@ class TestRetryByHand:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery)
 
-        task = await retry(store, delivery.id, generation=1, at=LATER)
+        task = await retry(store, delivery.id)
 
         assert task == a_task(attempt=2)
         [again] = await store.deliveries.claim([a_task(attempt=2)], token="2", at=LATER)
@@ -467,7 +478,7 @@ class TestRetryByHand:
         await store.attempt(delivery)
         ended = await store.row()
 
-        await retry(store, delivery.id, generation=1, at=LATER)
+        await retry(store, delivery.id)
 
         assert ended["expires_at"] == NOON + RETENTION
         assert "expires_at" not in await store.row()
@@ -478,7 +489,7 @@ class TestRetryByHand:
         [delivery] = await store.claimed(a_new_delivery())
         await store.attempt(delivery, error="dns", next_attempt_at=NOON + timedelta(hours=2))
 
-        answer = await retry(store, delivery.id, generation=1, at=LATER)
+        answer = await retry(store, delivery.id)
 
         row = await store.row()
         assert answer == a_task(attempt=2)
@@ -487,12 +498,12 @@ class TestRetryByHand:
     async def test_one_in_flight_is_pending(self, store: Store) -> None:
         [delivery] = await store.claimed(a_new_delivery())
 
-        assert await retry(store, delivery.id, generation=1, at=NOON) is NotRepeated.PENDING
+        assert await retry(store, delivery.id, at=NOON) is NotRepeated.PENDING
 
     async def test_one_of_an_earlier_generation_is_finished(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        answer = await retry(store, a_delivery_id(), generation=3, at=LATER)
+        answer = await retry(store, a_delivery_id(), generation=3)
 
         assert answer == a_task()
 
@@ -506,9 +517,7 @@ class TestRetryByHand:
     async def test_another_webhooks_delivery_is_not_found(self, store: Store) -> None:
         await store.deliveries.insert([a_new_delivery()], at=NOON)
 
-        answer = await retry(
-            store, a_delivery_id(), webhook_id=WebhookId("wh_2"), generation=1, at=LATER
-        )
+        answer = await retry(store, a_delivery_id(), id=WebhookId("wh_2"))
 
         assert answer is NotRepeated.NOT_FOUND
 
@@ -517,7 +526,7 @@ class TestRetryByHand:
         await store.attempt(delivery)
         await store.deliveries.purge(["event-1"], at=NOON)
 
-        answer = await retry(store, delivery.id, generation=1, at=LATER)
+        answer = await retry(store, delivery.id)
 
         assert answer is NotRepeated.NOT_FOUND
 
@@ -714,14 +723,12 @@ async def retry(
     store: Store,
     delivery_id: DeliveryId,
     *,
-    webhook_id: WebhookId = WEBHOOK,
-    generation: int = 1,
     call: int = 9,
     at: datetime = LATER,
+    **fields: Any,
 ) -> DeliveryTask | NotRepeated:
-    return await store.redelivery.retry(
-        webhook_id, delivery_id, generation=generation, call_id=a_call(call), at=at
-    )
+    webhook = the_webhook(**fields)
+    return await store.owned.retry(webhook, delivery_id, call_id=a_call(call), at=at)
 
 
 @pytest.fixture
@@ -872,7 +879,7 @@ async def test_a_list_reads_only_the_rows_it_returns(store: Store) -> None:
     await many_rows(store, 3000)
 
     async with profiled(store) as queries:
-        listed = await store.redelivery.cancelled(WEBHOOK, generation=2)
+        listed = await store.listed(CANCELLED, generation=2)
 
     assert len(listed.attempts) == 50
     assert {query["planSummary"].partition(" ")[0] for query in queries} == {"IXSCAN"}

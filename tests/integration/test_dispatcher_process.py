@@ -19,7 +19,8 @@ from tests.delivery.waiting import SOON, eventually
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.recovering import Recovering
 from webhook_registry.domain.changes import enabled
-from webhook_store.recoveries import Recoveries, Recovery
+from webhook_store.delivery_models import Recovery
+from webhook_store.recoveries import Recoveries
 
 pytestmark = pytest.mark.integration
 

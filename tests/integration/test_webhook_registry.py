@@ -41,8 +41,8 @@ from tests.delivery.waiting import SOON, eventually
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_store.delivery_documents import new_document
-from webhook_store.delivery_models import CancelReason
-from webhook_store.recoveries import Recoveries, Recovery
+from webhook_store.delivery_models import CancelReason, Recovery
+from webhook_store.recoveries import Recoveries
 
 pytestmark = pytest.mark.integration
 

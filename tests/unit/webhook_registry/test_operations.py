@@ -197,6 +197,7 @@ async def test_another_owners_webhook_is_not_found(
     assert other.code is FailureCode.WEBHOOK_NOT_FOUND
     assert world.registrations.stored == before
     assert (world.events.published, world.deliveries.asked) == ([], [])
+    assert world.recoveries.asked == []
 
 
 async def test_another_owners_webhooks_are_not_listed(world: World) -> None:
@@ -440,6 +441,7 @@ async def test_nothing_is_sent_to_a_disabled_webhook(
 
     assert failure.code is FailureCode.WEBHOOK_DISABLED
     assert (world.events.published, world.deliveries.asked) == ([], [])
+    assert world.recoveries.asked == []
 
 
 async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner(
@@ -545,15 +547,16 @@ async def test_a_refused_retry_gives_the_reason(
     assert failure.code is code
 
 
-async def test_a_retry_keeps_the_deliverys_id(world: World, webhook_id: str) -> None:
+async def test_a_retry_is_enqueued_under_the_deliverys_id(world: World, webhook_id: str) -> None:
     reply = await world.do(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
 
     assert reply.status == 202
     assert read(reply) == {"delivery_id": DELIVERY}
+    assert [task.delivery_id for task in world.delivery_queue.enqueued] == [DELIVERY]
 
 
 async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook_id: str) -> None:
-    world.deliveries.recovered = 7
+    world.recoveries.count = 7
 
     reply = await world.do(
         Operation.RECOVER, webhook_id=webhook_id, body=b'{"since": "2026-03-02T11:00:00Z"}'

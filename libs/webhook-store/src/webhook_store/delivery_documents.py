@@ -6,7 +6,7 @@ from typing import Any
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.webhooks import Attempt, AttemptStatus
+from common.contracts.webhooks import AttemptStatus
 from webhook_store.delivery_models import (
     Attempted,
     Cancelled,
@@ -143,40 +143,6 @@ def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
         "next_attempt_at": attempted.next_attempt_at,
         "expires_at": expires_at,
     }
-
-
-def listed_attempt(document: Document, *, generation: int) -> Attempt:
-    """Attempt as listed for the owner under the current `generation`."""
-    # A retry scheduled under an earlier generation is listed as cancelled.
-    comes = document["generation"] == generation
-    return Attempt(
-        delivery_id=document["delivery_id"],
-        event_id=document["event_id"],
-        event_type=EventType(document["event_type"]),
-        attempt=document["attempt"],
-        status=AttemptStatus(document["status"]),
-        response_code=document["response_code"],
-        error=document["error"],
-        duration_ms=document["duration_ms"],
-        attempted_at=document["attempted_at"],
-        next_attempt_at=document["next_attempt_at"] if comes else None,
-    )
-
-
-def listed_cancelled(document: Document) -> Attempt:
-    """Cancelled delivery as listed; without a reason until its row is cancelled."""
-    return Attempt(
-        delivery_id=document["_id"],
-        event_id=document["event_id"],
-        event_type=EventType(document["event_type"]),
-        attempt=document["attempts"],
-        status=AttemptStatus.CANCELLED,
-        response_code=None,
-        error=document.get("reason", CancelReason.WEBHOOK_DISABLED.value),
-        duration_ms=None,
-        attempted_at=None,
-        next_attempt_at=None,
-    )
 
 
 def _end(reason: CancelReason, at: datetime, retention: timedelta) -> Document:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
 from typing import NamedTuple
+from uuid import UUID
 
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
@@ -149,6 +150,20 @@ class Due:
     task: DeliveryTask
     #: True if it is a retry; first attempts have priority.
     is_retry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """Request to resend failed or cancelled deliveries of a time window."""
+
+    #: The call that requested it.
+    call_id: UUID
+    webhook_id: WebhookId
+    #: The webhook's generation at the request.
+    generation: int
+    #: Inclusive bounds of the events' `occurred_at`.
+    since: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Headers of a delivery's request, for the dispatcher that sends them and the registry."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
@@ -57,7 +57,7 @@ def constant_headers(event_type: EventType) -> dict[str, str]:
 
 def shown_headers(
     event_type: EventType, delivery_id: str, at: datetime, *, own: Iterable[str]
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """The headers of an attempt as its owner sees them; `own` are the names of the owner's."""
     timestamp = str(int(at.timestamp()))
     return {

@@ -6,7 +6,6 @@ run, partially or twice: a row carries the mark of the recovery that rescheduled
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
-from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.delivery_documents import (
     DELIVERIES,
@@ -24,8 +22,8 @@ from webhook_store.delivery_documents import (
     due_of,
     first_attempt,
 )
-from webhook_store.delivery_models import GRACE, DeliveryState
-from webhook_store.redelivery import ENDED_FIELDS, earlier, in_no_hands
+from webhook_store.delivery_models import GRACE, DeliveryState, Recovery
+from webhook_store.owned_deliveries import ENDED_FIELDS, earlier, in_no_hands
 
 #: Rows rescheduled per write, well within the operation timeout.
 BATCH = 1000
@@ -36,20 +34,6 @@ _KEPT = timedelta(days=1)
 
 _ENDED = (DeliveryState.FAILED.value, DeliveryState.CANCELLED.value)
 _TASK = {"webhook_id": 1, "attempts": 1, "retries": 1, "occurred_at": 1}
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """Request to resend failed or cancelled deliveries of a time window."""
-
-    #: The call that requested it.
-    call_id: UUID
-    webhook_id: WebhookId
-    #: The webhook's generation at the request.
-    generation: int
-    #: Inclusive bounds of the events' `occurred_at`.
-    since: datetime
-    until: datetime
 
 
 class Recoveries:

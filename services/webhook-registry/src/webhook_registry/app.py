@@ -16,7 +16,6 @@ from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
-from webhook_registry.adapters.deliveries import StoredDeliveries
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents, example_events
 from webhook_registry.adapters.recovering import Recovering
@@ -24,12 +23,10 @@ from webhook_registry.adapters.resolver import system_resolver
 from webhook_registry.adapters.rpc import Operations, report
 from webhook_registry.settings import Settings
 from webhook_registry.usecases.operations import Dependencies, Policy, operations
-from webhook_store.attempts import Attempts
-from webhook_store.events import Events
 from webhook_store.health import Health as StoredHealth
 from webhook_store.idempotency import IdempotencyKeys
+from webhook_store.owned_deliveries import OwnedDeliveries
 from webhook_store.recoveries import Recoveries
-from webhook_store.redelivery import Redelivery
 from webhook_store.registrations import Registrations
 from webhook_store.secrets import SecretKeys, new_secret
 
@@ -74,14 +71,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     dependencies = Dependencies(
         registrations=Registrations(webhooks, keys, random),
         keys=IdempotencyKeys(webhooks),
-        deliveries=StoredDeliveries(
-            Attempts(webhooks),
-            Redelivery(webhooks),
-            # The registry only reads events; the dispatcher deletes them.
-            Events(webhooks, retention=timedelta()),
-            recovering,
-            delivery_queue,
-        ),
+        deliveries=OwnedDeliveries(webhooks),
+        delivery_queue=delivery_queue,
+        recoveries=recovering,
         health=StoredHealth(webhooks),
         events=BrokerEvents(publisher),
         examples=example_events(),

@@ -5,18 +5,17 @@ from datetime import datetime, timedelta
 from typing import Protocol
 from uuid import UUID
 
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.webhooks import (
     Delivery,
-    DeliveryId,
     DeliveryQuery,
     Webhook,
     WebhookHealth,
     WebhookId,
 )
-from webhook_registry.domain.bodies import Window
 from webhook_store.addresses import Address
-from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
+from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
 from webhook_store.models import (
     KeptAnswer,
     KeyScope,
@@ -95,15 +94,22 @@ class Deliveries(Protocol):
     ) -> Listed:
         """Returns attempts behind a place, newest first; for `cancelled`, cancelled deliveries."""
 
-    async def find(self, webhook: Webhook, delivery_id: DeliveryId) -> Delivery | None:
+    async def find(self, webhook: Webhook, delivery_id: str) -> Delivery | None:
         """Returns a delivery with its request and its attempts."""
 
     async def retry(
-        self, webhook: Webhook, delivery_id: DeliveryId, *, call_id: UUID, at: datetime
-    ) -> NotRepeated | None:
+        self, webhook: Webhook, delivery_id: str, *, call_id: UUID, at: datetime
+    ) -> DeliveryTask | NotRepeated:
         """Schedules an attempt now, a scheduled one or one more; once per call."""
 
-    async def recover(self, webhook: Webhook, window: Window, *, call_id: UUID) -> int:
+
+class DeliveryQueue(Protocol):
+    async def enqueue(self, tasks: Sequence[DeliveryTask]) -> None:
+        """Enqueues deliveries for the dispatcher, which finds those that are lost. Never raises."""
+
+
+class Recoveries(Protocol):
+    async def ask(self, recovery: Recovery) -> int:
         """Resends failed and cancelled deliveries in the background; returns how many.
 
         A redelivered call returns the same count.

@@ -14,7 +14,8 @@ import structlog
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
 from common.contracts.failures import Unavailable
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
-from webhook_store.recoveries import Recoveries, Recovery
+from webhook_store.delivery_models import Recovery
+from webhook_store.recoveries import Recoveries
 
 #: Seconds between checks for unfinished recoveries, such as rows in flight.
 LOOK_AGAIN = 10.0

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from common.contracts.contract import rfc3339_milliseconds
+from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import (
     AcceptedDelivery,
     AttemptList,
-    DeliveryId,
     Recovered,
     Webhook,
     WebhookReply,
@@ -22,10 +22,10 @@ from webhook_registry.domain.refusals import (
     delivery_pending,
     webhook_disabled,
 )
-from webhook_registry.ports import Deliveries, Events, Registrations
+from webhook_registry.ports import Deliveries, DeliveryQueue, Events, Recoveries, Registrations
 from webhook_registry.usecases.idempotent import Clock, Idempotency
 from webhook_registry.usecases.manage import owned
-from webhook_store.delivery_models import NotRepeated
+from webhook_store.delivery_models import NotRepeated, Recovery
 from webhook_store.models import delivery_id
 
 
@@ -86,7 +86,7 @@ class ShowDelivery:
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a delivery, its request and its attempts."""
         webhook = await owned(self.registrations, request)
-        delivery = await self.deliveries.find(webhook, DeliveryId(request.delivery_id))
+        delivery = await self.deliveries.find(webhook, request.delivery_id)
         if delivery is None:
             raise delivery_not_found()
         return reply(OK, delivery)
@@ -96,18 +96,19 @@ class ShowDelivery:
 class RetryDelivery:
     registrations: Registrations
     deliveries: Deliveries
+    delivery_queue: DeliveryQueue
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 202 and schedules an attempt now, a scheduled one or one more."""
         webhook = await enabled(self.registrations, request)
-        wanted = DeliveryId(request.delivery_id)
-        refused = await self.deliveries.retry(
-            webhook, wanted, call_id=request.call_id, at=self.now()
+        result = await self.deliveries.retry(
+            webhook, request.delivery_id, call_id=request.call_id, at=self.now()
         )
-        match refused:
-            case None:
-                return reply(ACCEPTED, AcceptedDelivery(delivery_id=wanted))
+        match result:
+            case DeliveryTask():
+                await self.delivery_queue.enqueue([result])
+                return reply(ACCEPTED, AcceptedDelivery(delivery_id=result.delivery_id))
             case NotRepeated.PENDING:
                 raise delivery_pending()
             case NotRepeated.NOT_FOUND:
@@ -117,7 +118,7 @@ class RetryDelivery:
 @dataclass(frozen=True, slots=True)
 class RecoverDeliveries:
     registrations: Registrations
-    deliveries: Deliveries
+    recoveries: Recoveries
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
@@ -126,7 +127,9 @@ class RecoverDeliveries:
         window = read_window(request.body, now=self.now())
         if not webhook.enabled:
             raise webhook_disabled()
-        count = await self.deliveries.recover(webhook, window, call_id=request.call_id)
+        count = await self.recoveries.ask(
+            Recovery(request.call_id, webhook.id, webhook.generation, window.since, window.until)
+        )
         return reply(ACCEPTED, Recovered(count=count))
 
 

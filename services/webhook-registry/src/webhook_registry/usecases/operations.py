@@ -12,9 +12,11 @@ from webhook_registry.domain.answers import OK, reply
 from webhook_registry.domain.event_types import event_types
 from webhook_registry.ports import (
     Deliveries,
+    DeliveryQueue,
     Events,
     Health,
     IdempotencyKeys,
+    Recoveries,
     Registrations,
     Resolver,
 )
@@ -49,6 +51,8 @@ class Dependencies:
     registrations: Registrations
     keys: IdempotencyKeys
     deliveries: Deliveries
+    delivery_queue: DeliveryQueue
+    recoveries: Recoveries
     health: Health
     events: Events
     #: An invented event of each type.
@@ -97,8 +101,8 @@ def operations(dependencies: Dependencies, policy: Policy) -> Mapping[Operation,
         ),
         Operation.DELIVERIES: ListDeliveries(registrations, deliveries),
         Operation.DELIVERY: ShowDelivery(registrations, deliveries),
-        Operation.RETRY: RetryDelivery(registrations, deliveries, now),
-        Operation.RECOVER: RecoverDeliveries(registrations, deliveries, now),
+        Operation.RETRY: RetryDelivery(registrations, deliveries, dependencies.delivery_queue, now),
+        Operation.RECOVER: RecoverDeliveries(registrations, dependencies.recoveries, now),
         Operation.EVENT_TYPES: _list_event_types(),
     }
 
