@@ -60,23 +60,33 @@ class Switch:
 
 
 @dataclass
-class FakeMatches:
-    """`Matches` that returns configured matches for every event."""
+class FakeWebhooks:
+    """`Webhooks` of which the same match every event, and every one exists and is enabled."""
 
     matches: list[Match] = field(default_factory=list)
     asked: list[tuple[EventType, Country, str]] = field(default_factory=list)
-    asked_of_owners: list[tuple[str, EventType, str]] = field(default_factory=list)
+    others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
+    database: Switch = field(default_factory=Switch)
 
     async def matching(self, subject: Subject) -> Sequence[Match]:
         self.asked.append((subject.kind, subject.country, subject.vat))
         return self.matches
 
-    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> Sequence[Match]:
-        self.asked_of_owners.append((owner, kind, other_than))
+    async def of_owner(
+        self,
+        owner: str,  # noqa: ARG002
+        kind: EventType,  # noqa: ARG002
+        *,
+        other_than: str,  # noqa: ARG002
+    ) -> Sequence[Match]:
         return self.matches
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         return next((match for match in self.matches if match.webhook_id == webhook_id), None)
+
+    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
+        self.database.check()
+        return self.others.get(webhook_id, a_sendable(webhook_id))
 
 
 @dataclass
@@ -96,18 +106,6 @@ class FakeNotices:
 
     async def remove(self, notice: OwnerNotice) -> None:
         self.waiting.remove(notice)
-
-
-@dataclass
-class FakeWebhooks:
-    """`Webhooks` in which every webhook exists and is enabled by default."""
-
-    others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
-    database: Switch = field(default_factory=Switch)
-
-    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
-        self.database.check()
-        return self.others.get(webhook_id, a_sendable(webhook_id))
 
 
 @dataclass

@@ -12,9 +12,9 @@ from tests.builders.deliveries import VAT, a_match, an_event
 from tests.fakes.dispatcher import (
     FakeDeliveryQueue,
     FakeEvents,
-    FakeMatches,
     FakeReceipts,
     FakeRows,
+    FakeWebhooks,
 )
 from webhook_store.delivery_models import CancelReason, DeliveryState
 from webhook_store.models import Match, delivery_id
@@ -26,13 +26,13 @@ class Fanning:
     """The use case over fakes; two webhooks match every event."""
 
     def __init__(self) -> None:
-        self.matches = FakeMatches([a_match(WH1), a_match(WH2)])
+        self.webhooks = FakeWebhooks([a_match(WH1), a_match(WH2)])
         self.events = FakeEvents()
         self.rows = FakeRows()
         self.delivery_queue = FakeDeliveryQueue()
         self.receipts = FakeReceipts()
         self.fan_out = FanOut(
-            self.matches, self.events, self.receipts, self.rows, self.delivery_queue
+            self.webhooks, self.events, self.receipts, self.rows, self.delivery_queue
         )
 
     async def happens(self, event: RegistryEvent) -> None:
@@ -48,7 +48,7 @@ async def test_an_event_is_stored_once_with_a_row_and_a_queued_delivery_per_webh
 
     await fanning.happens(event)
 
-    assert fanning.matches.asked == [(EventType.COMPANY_UPDATED, Country.DK, VAT)]
+    assert fanning.webhooks.asked == [(EventType.COMPANY_UPDATED, Country.DK, VAT)]
     assert fanning.events.stored[event.id].body == encode_event(event)
     assert set(fanning.rows.rows) == {delivery_id(event.id, WH1), delivery_id(event.id, WH2)}
     assert fanning.woken == list(fanning.rows.rows)
@@ -67,9 +67,9 @@ async def test_a_repeated_event_creates_nothing_twice() -> None:
 
 async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_later() -> None:
     fanning, event = Fanning(), an_event()
-    fanning.matches.matches = []
+    fanning.webhooks.matches = []
     await fanning.happens(event)
-    fanning.matches.matches = [a_match(WH1)]
+    fanning.webhooks.matches = [a_match(WH1)]
 
     await fanning.happens(event)
 
@@ -79,7 +79,7 @@ async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_l
 @pytest.mark.parametrize("matches", [[], [a_match(WH1)]])
 async def test_every_event_gets_a_receipt(matches: list[Match]) -> None:
     fanning, event = Fanning(), an_event()
-    fanning.matches.matches = matches
+    fanning.webhooks.matches = matches
 
     await fanning.happens(event)
 
@@ -99,7 +99,7 @@ async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept() ->
 
 async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled() -> None:
     fanning, event = Fanning(), an_event()
-    fanning.matches.matches = [a_match(WH1), a_match(WH2, enabled=False)]
+    fanning.webhooks.matches = [a_match(WH1), a_match(WH2, enabled=False)]
 
     await fanning.happens(event)
 
@@ -110,7 +110,7 @@ async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled() -> Non
 
 async def test_an_event_without_a_matching_webhook_is_not_stored() -> None:
     fanning = Fanning()
-    fanning.matches.matches = []
+    fanning.webhooks.matches = []
 
     await fanning.happens(an_event())
 
@@ -183,7 +183,7 @@ class TestAfterACompanyWasRemoved:
 
     async def test_a_removal_without_subscribers_is_stored(self) -> None:
         fanning = Fanning()
-        fanning.matches.matches = []
+        fanning.webhooks.matches = []
 
         await fanning.happens(an_event(2, type=EventType.COMPANY_REMOVED))
 

@@ -29,7 +29,6 @@ from dispatcher.adapters.requeue_job import RequeueJob, Survey
 from dispatcher.adapters.store import (
     Dependencies,
     StoredEvents,
-    StoredMatches,
     StoredReceipts,
     StoredRows,
     StoredWebhooks,
@@ -105,7 +104,6 @@ class _Store:
     all_webhooks: Webhooks
     recoveries: Recoveries
     notices: Notices
-    matches: StoredMatches
     webhooks: StoredWebhooks
     events: StoredEvents
     receipts: StoredReceipts
@@ -134,14 +132,13 @@ async def _store(
         all_webhooks=webhooks,
         recoveries=Recoveries(webhooks_db),
         notices=Notices(webhooks_db),
-        matches=StoredMatches(webhooks),
         webhooks=StoredWebhooks(webhooks, dependencies),
         events=StoredEvents(events, dependencies),
         receipts=StoredReceipts(receipts, dependencies),
         rows=StoredRows(deliveries, recorder, dependencies),
         check=ping(mongo),
     )
-    for part in (store.matches, store.webhooks, store.events, store.receipts, store.rows):
+    for part in (store.webhooks, store.events, store.receipts, store.rows):
         await stack.enter_async_context(running(*part.batchers))
     return store
 
@@ -226,7 +223,7 @@ def _use_cases(
         telemetry=telemetry,
     )
     fan_out = FanOut(
-        matches=store.matches,
+        webhooks=store.webhooks,
         events=store.events,
         receipts=store.receipts,
         rows=store.rows,

@@ -28,10 +28,10 @@ from webhook_store.matching import Subject
 from webhook_store.models import Match, OwnerNotice, Sendable
 
 
-class Matches(Protocol):
-    """Webhooks that match an event. Every method may raise `Unavailable`."""
+class Webhooks(Protocol):
+    """The webhooks of all owners. Every method may raise `Unavailable`."""
 
-    async def matching(self, subject: Subject) -> Sequence[Match]:
+    def matching(self, subject: Subject, /) -> Awaitable[Sequence[Match]]:
         """Returns the webhooks that subscribe to the event, including disabled ones."""
 
     async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> Sequence[Match]:
@@ -40,10 +40,8 @@ class Matches(Protocol):
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         """Returns one webhook, with any subscription; None when it is deleted."""
 
-
-class Webhooks(Protocol):
-    def sendable(self, webhook_id: WebhookId) -> Awaitable[Sendable | None]:
-        """Returns a webhook's present state; None when deleted. May raise `Unavailable`."""
+    def sendable(self, webhook_id: WebhookId, /) -> Awaitable[Sendable | None]:
+        """Returns a webhook's present state; None when it is deleted."""
 
 
 class Events(Protocol):
@@ -52,7 +50,7 @@ class Events(Protocol):
     async def store(self, event: StoredEvent) -> None:
         """Stores an event with the current trace; an existing one is left unchanged."""
 
-    async def is_removed(self, company: CompanyKey) -> bool:
+    def is_removed(self, company: CompanyKey, /) -> Awaitable[bool]:
         """Checks whether the register ordered the company's removal."""
 
     async def of_company(self, company: CompanyKey) -> Sequence[str]:
@@ -68,20 +66,20 @@ class Events(Protocol):
 class Receipts(Protocol):
     """Receipts of events whose deliveries are stored. Every method may raise `Unavailable`."""
 
-    async def has(self, event_id: str) -> bool:
+    def has(self, event_id: str, /) -> Awaitable[bool]:
         """Checks whether the event was fanned out before."""
 
-    async def add(self, event_id: str) -> None:
+    def add(self, event_id: str, /) -> Awaitable[None]:
         """Records that all deliveries of the event are stored."""
 
 
 class Rows(Protocol):
     """Stored deliveries. `record` and `due` wait out an outage; others raise `Unavailable`."""
 
-    async def insert(self, new: Sequence[NewDelivery]) -> None:
+    def insert(self, new: Sequence[NewDelivery], /) -> Awaitable[None]:
         """Stores deliveries; existing ones are left unchanged."""
 
-    def claim(self, task: DeliveryTask) -> Awaitable[Claimed | None]:
+    def claim(self, task: DeliveryTask, /) -> Awaitable[Claimed | None]:
         """Claims a delivery for the attempt; None when it is no longer available."""
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:

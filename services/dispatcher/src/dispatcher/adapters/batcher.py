@@ -12,6 +12,9 @@ from common.runtime.tasks import beside
 Q = TypeVar("Q")
 A = TypeVar("A")
 
+#: Maximum questions in one batch, unless a batcher has its own; further ones join the next.
+MAX_BATCH_SIZE = 200
+
 #: Processes a batch: one answer per question, in order.
 Work = Callable[[Sequence[Q]], Awaitable[Sequence[A]]]
 
@@ -22,7 +25,7 @@ class Batcher(Generic[Q, A]):
     There is no timer: a single question is sent immediately, and batches grow with the load.
     """
 
-    def __init__(self, work: Work[Q, A], *, max_batch_size: int) -> None:
+    def __init__(self, work: Work[Q, A], *, max_batch_size: int = MAX_BATCH_SIZE) -> None:
         self._work = work
         self._max_batch_size = max_batch_size
         self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()

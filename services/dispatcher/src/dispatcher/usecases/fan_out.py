@@ -9,7 +9,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
-from dispatcher.ports import DeliveryQueue, Events, Matches, Receipts, Rows
+from dispatcher.ports import DeliveryQueue, Events, Receipts, Rows, Webhooks
 from webhook_store.delivery_models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.matching import Subject
 from webhook_store.models import Match, delivery_id
@@ -26,7 +26,7 @@ class NotAnEvent(Exception):
 class FanOut:
     """Safe to repeat at any point: ids derive from the event, and a receipt ends its fan-out."""
 
-    matches: Matches
+    webhooks: Webhooks
     events: Events
     receipts: Receipts
     rows: Rows
@@ -60,14 +60,14 @@ class FanOut:
 
     async def _matches(self, event: AddressedEvent) -> Sequence[Match]:
         if event.webhook_id is not None:
-            match = await self.matches.match_of(event.webhook_id)
+            match = await self.webhooks.match_of(event.webhook_id)
             return () if match is None else (match,)
         if event.owner is not None and event.data is not None and event.data.webhook is not None:
             about = event.data.webhook.id
-            return await self.matches.of_owner(event.owner, event.type, other_than=about)
+            return await self.webhooks.of_owner(event.owner, event.type, other_than=about)
         if event.country is None or event.vat is None:
             raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
-        return await self.matches.matching(Subject.of(event, event.country, event.vat))
+        return await self.webhooks.matching(Subject.of(event, event.country, event.vat))
 
     async def _purge(self, company: CompanyKey) -> None:
         # The removal is stored before this, and other events check for it after they are stored,
