@@ -19,8 +19,8 @@ from yarl import URL
 
 from lookup.ingest import bodies
 from lookup.ingest.bodies import ENTITY, BodyLimit
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, sessions
-from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

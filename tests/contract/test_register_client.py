@@ -15,10 +15,10 @@ from yarl import URL
 
 from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.ended import Ended
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.feeds import Position
 from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, retry_after, sessions
 from lookup.ingest.records import SourceVersion
-from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 from lookup.registers.brreg.answers import Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.api import FILES, BrregEntities
 from lookup.registers.brreg.change_feeds import UpdateFeed

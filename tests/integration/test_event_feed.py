@@ -264,7 +264,7 @@ async def test_expired_batches_are_deleted(world: World) -> None:
 async def test_a_removed_company_leaves_the_feed_but_for_its_removal(world: World) -> None:
     await world.published("a")
     await world.published("other", company="dk:1")
-    writer = StoredRegisterWriter(world.client, world.register)
+    writer = StoredRegisterWriter(world.register)
     await world.published("gone", type="company.removed", revision=9)
 
     await writer.remove("dk:12345674", at=NOON, publish_events=True)  # type: ignore[arg-type]

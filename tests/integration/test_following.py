@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from common.contracts.company import Company, CompanyKey, Country
-from common.mongo import Client, Database
+from common.mongo import Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
 from lookup.ingest.planning.companies import plan_companies
@@ -29,8 +29,8 @@ NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def writer(mongo: Client, database: Database) -> StoredRegisterWriter:
-    return StoredRegisterWriter(mongo, database)
+def writer(database: Database) -> StoredRegisterWriter:
+    return StoredRegisterWriter(database)
 
 
 async def store(

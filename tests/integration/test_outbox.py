@@ -31,7 +31,6 @@ from lookup.ingest.outbox import (
 )
 from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
 from lookup.ingest.publisher import BATCH, PublishOutbox
-from lookup.ingest.sources import Leases
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.delivery.waiting import SOON
@@ -75,7 +74,9 @@ def publishing(register_db: Database, bus: object) -> PublishOutbox:
     return PublishOutbox(outbox, bus, FakeNotifier(), lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
 
 
-def working(register_db: Database, bus: object, leases: Leases, *, number: int = 1) -> OutboxWorker:
+def working(
+    register_db: Database, bus: object, leases: StoredLeases, *, number: int = 1
+) -> OutboxWorker:
     stored = StoredEvents(
         StoredOutbox(register_db, retention=RETENTION),
         StoredUnconfirmedEvents(register_db, receipt_timeout=TIMEOUT),
@@ -252,7 +253,7 @@ async def test_of_two_processes_one_publishes_and_the_other_takes_over(
 
 
 @dataclass
-class ShortLease:
+class ShortLease(StoredLeases):
     """Is had once, and is another's from then on."""
 
     taken: int = 0

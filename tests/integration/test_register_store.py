@@ -1,9 +1,6 @@
 """The registers in MongoDB: lookups read the records that loading writes."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from operator import itemgetter
-from random import Random
 from typing import Any
 
 import orjson
@@ -12,21 +9,11 @@ import pytest
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import Client, Database, connected
+from common.mongo import Database, connected
 from common.mongo import database as named_database
-from common.runtime.backoff import delays
-from lookup.ingest.apply import ApplyRecords, Stored
-from lookup.ingest.batches import Summary
-from lookup.ingest.load import LoadFile
-from lookup.ingest.load_states import FileOrigin, StoredLoadStates
-from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import Rejected
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.stored_digests import MongoDigests
-from lookup.ingest.writes import StoredRegisterWriter
 from lookup.query.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.cvr.sources import DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.store import reads
 from lookup.store.reads import StoredRegister
@@ -41,12 +28,11 @@ from tests.builders.companies import (
     an_owner,
     an_owners_record,
 )
-from tests.fakes.ingest import UnpacksRecords, a_document
+from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches
 
 pytestmark = pytest.mark.integration
 
-NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 KEY = CompanyKey.parse("dk:12345674")
 
 
@@ -57,34 +43,15 @@ EINVOICING_OF_THE_COMPANY = LookupRequest(
 )
 
 
-@dataclass
-class Store:
-    database: Database
-    register: StoredRegister
-    writer: StoredRegisterWriter
-    states: StoredLoadStates
-
-    async def load(self, *records: Stored, kind: RegisterSource = DK_COMPANIES) -> Summary:
-        apply = ApplyRecords(
-            self.writer, lambda: NOON, lambda: delays(Random(1), first=0.01, max_delay=0.2)
-        )
-        read = ReadDocuments(MongoDigests(self.database), UnpacksRecords())
-        load = LoadFile(read, apply, self.states, lambda: NOON, FileOrigin.IMPORTED, unexpected)
-        return await load(kind, map(a_document, records), file_version=MONDAY)
-
-
-def unexpected(rejected: Rejected) -> None:
-    raise AssertionError(rejected)
+class Store(Loader):
+    @property
+    def register(self) -> StoredRegister:
+        return StoredRegister(self.database)
 
 
 @pytest.fixture
-def store(mongo: Client, register_db: Database) -> Store:
-    return Store(
-        register_db,
-        StoredRegister(register_db),
-        StoredRegisterWriter(mongo, register_db),
-        StoredLoadStates(register_db),
-    )
+def store(register_db: Database) -> Store:
+    return Store(register_db)
 
 
 async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:
@@ -153,7 +120,7 @@ async def test_a_company_is_removed_with_its_units_and_identifiers(store: Store)
     await store.load(a_unit_record(), kind=DK_UNITS)
     await store.load(a_participant_record(), kind=PEPPOL)
 
-    was_known = await store.writer.remove(KEY, at=NOON, publish_events=False)
+    was_known = await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
 
     left = {
         name: await store.database[name].count_documents({})
@@ -259,7 +226,7 @@ async def test_of_a_removed_company_only_the_removal_is_published(store: Store) 
     await store.load(a_company_record())
     await store.load(a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY))
 
-    await store.writer.remove(KEY, at=NOON, publish_events=True)
+    await store.stores.writer.remove(KEY, at=NOON, publish_events=True)
 
     [event] = await store.database["outbox"].find().to_list(None)
     body = orjson.loads(event["body"])

@@ -31,7 +31,7 @@ async def test_the_first_pass_stores_every_document_without_events(
     assert result.outcome is Outcome.DONE
     assert len(stored["companies"]) + len(stored["production_units"]) > 20
     assert stored["outbox"] == []
-    assert await world.wiring.states.is_loaded(kind.name)
+    assert await world.wiring.stores.states.is_loaded(kind.name)
 
 
 async def test_changes_are_stored_and_published(world: World) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 import orjson
 import pytest
 
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.passes import Outcome, follow
 from lookup.ingest.register_source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
@@ -23,7 +24,7 @@ COMPANY = "310345679"
 
 
 async def test_of_two_concurrent_syncs_one_runs_the_pass(world: World) -> None:
-    other = replace(world.wiring, holder="another")
+    other = replace(world.wiring, leases=StoredLeases(world.database, holder="another"))
     world.served.faults.plan("/enheter/lastned", Slow(0.2))
 
     results = await asyncio.gather(
@@ -37,7 +38,8 @@ async def test_of_two_concurrent_syncs_one_runs_the_pass(world: World) -> None:
 async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
     await world.sync(NO_ENTITIES)
 
-    result = await replace(world.wiring, holder="another").passes(NO_ENTITIES).once()
+    other = replace(world.wiring, leases=StoredLeases(world.database, holder="another"))
+    result = await other.passes(NO_ENTITIES).once()
 
     assert result.outcome is Outcome.DONE
 
@@ -48,7 +50,7 @@ async def test_a_truncated_first_file_fails_the_pass(world: World, kind: Registe
     world.served.faults.plan(path.get(kind.name, "/totalbestand"), BrokenOff())
 
     [broken] = await world.sync(kind)
-    loaded = await world.wiring.states.is_loaded(kind.name)
+    loaded = await world.wiring.stores.states.is_loaded(kind.name)
     [whole] = await world.sync(kind)
 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
@@ -155,7 +157,7 @@ async def test_an_empty_first_file_fails_the_pass(world: World) -> None:
     [result] = await world.sync(NO_ENTITIES)
 
     assert result.outcome is Outcome.REGISTER_FAULT
-    assert not await world.wiring.states.is_loaded(NO_ENTITIES.name)
+    assert not await world.wiring.stores.states.is_loaded(NO_ENTITIES.name)
 
 
 def replace_file(world: World, body: bytes) -> None:

@@ -79,13 +79,13 @@ async def test_a_truncated_export_fails_the_pass(world: World) -> None:
     world.served.faults.plan("/stored-exports/businesscards-json", BrokenOff())
 
     [broken] = await world.sync(PEPPOL)
-    loaded = await world.wiring.states.is_loaded(PEPPOL.name)
+    loaded = await world.wiring.stores.states.is_loaded(PEPPOL.name)
     world.clock.advance(9 * HOUR)
     [whole] = await world.sync(PEPPOL)
 
     assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
     assert not loaded
-    assert await world.wiring.states.is_loaded(PEPPOL.name)
+    assert await world.wiring.stores.states.is_loaded(PEPPOL.name)
 
 
 async def test_an_identifier_missing_from_the_export_is_dropped_and_published(

@@ -137,7 +137,7 @@ async def test_an_unexpected_error_fails_only_the_pass_of_its_source(
         await follow(lane, timedelta(seconds=1), lambda: iter((1.0, 2.0)), sleep=wait)
 
     assert (await lane[0].once()).outcome is Outcome.CRASHED
-    assert await world.wiring.states.is_loaded(NO_UNITS.name)
+    assert await world.wiring.stores.states.is_loaded(NO_UNITS.name)
 
 
 class EndOfTest(Exception):
@@ -162,7 +162,7 @@ async def test_a_danish_register_without_documents_is_not_loaded(world: World) -
     world.registers.dk.companies.documents.clear()
 
     [empty] = await world.sync(DK_COMPANIES)
-    loaded = await world.wiring.states.is_loaded(DK_COMPANIES.name)
+    loaded = await world.wiring.stores.states.is_loaded(DK_COMPANIES.name)
     world.registers.dk.companies.documents.update(sound)
     [full] = await world.sync(DK_COMPANIES)
 

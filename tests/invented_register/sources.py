@@ -37,12 +37,14 @@ def follow(
     """Finds one association in every pass."""
 
     async def one_pass(tally: Tally) -> Cursor:
-        now = dependencies.now()
+        now = dependencies.stores.now()
         found = [company_record(NEWCOMER)]
-        tally.judged(await dependencies.apply(found, SourceVersion(now), publish_events=True))
-        cursor = await dependencies.cursors.read(source.name)
+        tally.judged(
+            await dependencies.stores.apply(found, SourceVersion(now), publish_events=True)
+        )
+        cursor = await dependencies.stores.cursors.read(source.name)
         cursor = cursor or Cursor(Position(now), until=now)
-        return await dependencies.cursors.move(source.name, cursor)
+        return await dependencies.stores.cursors.move(source.name, cursor)
 
     return one_pass
 

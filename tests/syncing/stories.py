@@ -12,8 +12,8 @@ from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
 from register_samples.server.brreg import innehaver
-from tests.syncing.crashing import CrashingSync, Steps
-from tests.syncing.world import NORWAY, Synchronised
+from tests.syncing.crashing import Steps
+from tests.syncing.world import NORWAY, World
 
 #: Longer than the Peppol Directory is left alone after a download that came to nothing.
 LATER = timedelta(hours=9)
@@ -28,11 +28,11 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-async def first_of_all(_world: Synchronised) -> None:
+async def first_of_all(_world: World) -> None:
     """Nothing is stored yet."""
 
 
-async def a_day_later(world: Synchronised) -> None:
+async def a_day_later(world: World) -> None:
     """All was synced, and then the registers went on."""
     await world.sync(*sources().values())
     world.change_a_lot()
@@ -40,13 +40,13 @@ async def a_day_later(world: Synchronised) -> None:
     world.clock.advance(timedelta(hours=25))
 
 
-async def a_day_later_with_companies(world: Synchronised) -> None:
+async def a_day_later_with_companies(world: World) -> None:
     """The companies are up to date already, so that nothing is done about them on the way."""
     await a_day_later(world)
     await world.sync(NO_ENTITIES, DK_COMPANIES)
 
 
-async def a_new_company_later(world: Synchronised) -> None:
+async def a_new_company_later(world: World) -> None:
     """An entity that is stored before its units and its owners."""
     await world.sync(*sources().values())
     norwegian, _ = world.registers.add_companies()
@@ -56,7 +56,7 @@ async def a_new_company_later(world: Synchronised) -> None:
     world.registers.no.set_roles(norwegian, innehaver("Kari", "Testesen", "1970-01-01"))
 
 
-async def a_missed_week_later(world: Synchronised) -> None:
+async def a_missed_week_later(world: World) -> None:
     """As before, but the feeds have no entry of the change."""
     await a_day_later(world)
     world.forget_feeds()
@@ -65,14 +65,14 @@ async def a_missed_week_later(world: Synchronised) -> None:
 
 @dataclass(frozen=True)
 class Story:
-    before: Callable[[Synchronised], Awaitable[None]]
+    before: Callable[[World], Awaitable[None]]
     kind: RegisterSource
 
     def __str__(self) -> str:
         return f"{self.before.__name__}-{self.kind}"
 
 
-async def a_missed_week_later_with_companies(world: Synchronised) -> None:
+async def a_missed_week_later_with_companies(world: World) -> None:
     await a_missed_week_later(world)
     await world.sync(NO_ENTITIES)
 
@@ -89,5 +89,5 @@ STORIES = [
 ]
 
 
-async def run(world: Synchronised, kind: RegisterSource, steps: Steps) -> Outcome:
-    return (await CrashingSync.around(world.wiring, steps).passes(kind).once()).outcome
+async def run(world: World, kind: RegisterSource, steps: Steps) -> Outcome:
+    return (await steps.of(world.wiring).passes(kind).once()).outcome

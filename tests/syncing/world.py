@@ -46,8 +46,8 @@ class Clock:
 
 
 @dataclass
-class Synchronised:
-    """Registers over HTTP, and the sync that follows them into any stores."""
+class World:
+    """Registers over HTTP, and the sync that follows them into a database."""
 
     served: Served
     wiring: SyncDependencies
@@ -61,7 +61,7 @@ class Synchronised:
         return [await self.wiring.passes(kind).once() for kind in kinds]
 
     async def cursor(self, kind: RegisterSource) -> Cursor:
-        found = await self.wiring.cursors.read(kind.name)
+        found = await self.wiring.stores.cursors.read(kind.name)
         assert found is not None
         return found
 
@@ -69,19 +69,19 @@ class Synchronised:
         """The cursor stands where the feed was begun with."""
         cursor = await self.cursor(kind)
         start = Position(START - timedelta(days=1))
-        await self.wiring.cursors.move(kind.name, replace(cursor, position=start))
+        await self.wiring.stores.cursors.move(kind.name, replace(cursor, position=start))
 
     async def reconcile_next_time(self, *kinds: RegisterSource) -> None:
         for kind in kinds:
             cursor = await self.cursor(kind)
-            await self.wiring.cursors.move(
+            await self.wiring.stores.cursors.move(
                 kind.name, replace(cursor, reconciled_at=None, etag=None)
             )
 
     async def reconciled_just_now(self, *kinds: RegisterSource) -> None:
         for kind in kinds:
             moved = replace(await self.cursor(kind), reconciled_at=self.clock())
-            await self.wiring.cursors.move(kind.name, moved)
+            await self.wiring.stores.cursors.move(kind.name, moved)
 
     def change_a_lot(self) -> None:
         """Two days of changes in the registers."""
@@ -95,13 +95,9 @@ class Synchronised:
             section.updates.clear()
         self.registers.no.role_events.clear()
 
-
-class World(Synchronised):
-    """Synchronised with a database."""
-
     @property
     def database(self) -> Database:
-        return self.wiring.register
+        return self.wiring.database
 
     async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
         """The public record as stored."""
@@ -158,7 +154,7 @@ async def a_world(
             holder="test",
             now=clock,
         )
-        await make_indexes(wiring.register)
+        await make_indexes(wiring.database)
         yield World(served, wiring, clock)
 
 

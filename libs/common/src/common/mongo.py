@@ -5,7 +5,7 @@ PyMongo's own asyncio client, see docs/adr/0009.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +19,7 @@ from common.contracts.failures import Unavailable
 from common.mongo_metrics import CommandMetrics, PoolMetrics
 from common.runtime.tasks import beside
 
-Client = AsyncMongoClient[Mapping[str, Any]]
+Client = AsyncMongoClient[dict[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
 
 #: A request must fail within 2 s when the database is unavailable (spec: 503), so server selection
@@ -86,7 +86,7 @@ async def connected(
 
 def database(client: Client, name: str) -> Database:
     """A database whose times come back as UTC."""
-    return client.get_database(name, codec_options=CodecOptions(tz_aware=True))  # type: ignore[return-value]
+    return client.get_database(name, codec_options=CodecOptions(tz_aware=True))
 
 
 def also_from_secondaries(database: Database) -> Database:

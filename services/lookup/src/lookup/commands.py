@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
-from common.mongo import Client, Database, connected, database, translated_errors
+from common.mongo import Database, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.app import build
@@ -21,13 +21,11 @@ from lookup.import_commands import (
     moment,
     run_import,
     say,
-    utc_now,
 )
-from lookup.ingest.load_states import StoredLoadStates
 from lookup.ingest.outbox import StoredUnconfirmedEvents
-from lookup.ingest.remove import RemoveCompany
+from lookup.ingest.remove import remove_company
 from lookup.ingest.restored import removed, skip_ahead
-from lookup.ingest.writes import StoredRegisterWriter
+from lookup.ingest.stores import Stores, utc_now
 from lookup.registers.table import companies_of
 from lookup.settings import Settings, StoreSettings
 from lookup.store.indexes import make_indexes
@@ -109,7 +107,7 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
                 await make_indexes(register)
                 return SOUND
             case "remove":
-                return await _remove(client, register, chosen)
+                return await _remove(register, chosen)
             case "republish":
                 return await _republish(register, chosen.since)
             case "removed":
@@ -117,10 +115,10 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
             case "restored":
                 return await _restored(register, chosen.skip, settings.outbox_retention)
             case _:
-                return await run_import(client, register, chosen)
+                return await run_import(register, chosen)
 
 
-async def _remove(client: Client, register: Database, chosen: argparse.Namespace) -> int:
+async def _remove(register: Database, chosen: argparse.Namespace) -> int:
     try:
         number = parse_registration_number(chosen.number, chosen.country)
     except InvalidIdentifier as invalid:
@@ -128,10 +126,8 @@ async def _remove(client: Client, register: Database, chosen: argparse.Namespace
         say(f"{chosen.number}: {invalid}")
         return MISUSED
     key = CompanyKey(chosen.country, number)
-    writer = StoredRegisterWriter(client, register)
-    companies = companies_of(chosen.country)
-    remove = RemoveCompany(companies.name, writer, StoredLoadStates(register), utc_now)
-    was_known = await remove(key)
+    source = companies_of(chosen.country).name
+    was_known = await remove_company(Stores.of(register), source, key)
     say("removed" if was_known else "it was not stored; imports will not store it")
     return SOUND
 

@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from random import Random
 from typing import NoReturn
 
 from tqdm import tqdm
 
-from common.mongo import Client, Database
-from common.runtime.backoff import delays
-from lookup.ingest.apply import ApplyRecords
+from common.mongo import Database
 from lookup.ingest.batches import Summary
 from lookup.ingest.load import LoadFile, NotWhole, WrongSource
-from lookup.ingest.load_states import FileOrigin, StoredLoadStates
-from lookup.ingest.processes import reading_processes
-from lookup.ingest.read import ReadDocuments
+from lookup.ingest.load_states import FileOrigin
+from lookup.ingest.read import ReadDocuments, reading_processes
 from lookup.ingest.reading import documents, likely_source
 from lookup.ingest.records import Rejected, SourceVersion, to_milliseconds
-from lookup.ingest.stored_digests import MongoDigests
-from lookup.ingest.writes import StoredRegisterWriter
+from lookup.ingest.stores import Stores
 from lookup.registers.table import sources
 
 #: Exit status of `import`: success, refused records, wrong usage, truncated file, no database.
@@ -121,36 +116,20 @@ def _files(chosen: argparse.Namespace) -> list[File]:
         sys.exit(MISUSED)
 
 
-def _apply(client: Client, register: Database) -> ApplyRecords:
-    return ApplyRecords(
-        StoredRegisterWriter(client, register),
-        now=utc_now,
-        waits=lambda: delays(Random(), first=0.02, max_delay=1.0),  # noqa: S311 (spreads retries)
-    )
-
-
-async def run_import(client: Client, register: Database, chosen: argparse.Namespace) -> int:
-    files = _files(chosen)
+async def run_import(register: Database, chosen: argparse.Namespace) -> int:
+    files, stores = _files(chosen), Stores.of(register)
     async with reading_processes() as reader:
-        read = ReadDocuments(MongoDigests(register), reader)
-        return max([await _load(client, register, read, file, chosen) for file in files])
+        read = ReadDocuments(stores.parts, reader)
+        return max([await _load(stores, read, file, chosen) for file in files])
 
 
-async def _load(
-    client: Client,
-    register: Database,
-    read: ReadDocuments,
-    file: File,
-    chosen: argparse.Namespace,
-) -> int:
+async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argparse.Namespace) -> int:
     name, source = file.path.name, sources()[chosen.source]
     with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
         report = _Report(name, bar, limit=None if chosen.verbose else MAX_NAMED)
         load_file = LoadFile(
+            stores,
             read,
-            _apply(client, register),
-            StoredLoadStates(register),
-            now=utc_now,
             origin=FileOrigin.IMPORTED,
             refuse=report.refuse,
             stale=report.stale,
@@ -212,10 +191,6 @@ class _Report:
             say(f"  only the first {self._limit} of each are listed; --verbose lists all")
         if summary.broken is not None:
             say(f"  TRUNCATED: {summary.broken}")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 def say(sentence: str) -> None:

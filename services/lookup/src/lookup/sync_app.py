@@ -2,21 +2,18 @@
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from functools import partial
 from random import Random
 
 from common.mongo import connected, database
 from common.runtime.backoff import delays
 from lookup.ingest.http_client import RetryPolicy, sessions
-from lookup.ingest.processes import reading_processes
+from lookup.ingest.leases import StoredLeases
+from lookup.ingest.read import reading_processes
 from lookup.ingest.register_settings import RegisterSettings
-from lookup.ingest.sync_dependencies import Clock, SyncDependencies
+from lookup.ingest.stores import Clock, Stores, utc_now
+from lookup.ingest.sync_dependencies import SyncDependencies
 from lookup.settings import SyncSettings
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 async def connect(
@@ -48,5 +45,12 @@ async def connect(
     reader = await stack.enter_async_context(reading_processes())
     register = database(client, settings.register_db)
     return SyncDependencies(
-        settings, registers, client, register, session, reader, retry_policy, random, holder, now
+        settings,
+        registers,
+        register,
+        Stores.of(register, now),
+        StoredLeases(register, holder=holder),
+        session,
+        reader,
+        retry_policy,
     )

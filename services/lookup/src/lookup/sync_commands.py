@@ -108,7 +108,7 @@ async def _follow(
 ) -> None:
     _report(registers)
     dependencies = await connect(settings, registers, stack, holder=_holder())
-    health.add("database", ping(dependencies.client))
+    health.add("database", ping(dependencies.database.client))
     random = Random()  # noqa: S311 (spreads rounds, guards nothing)
     waits = partial(delays, random, first=_FIRST_DELAY, max_delay=_MAX_DELAY)
     loops = [

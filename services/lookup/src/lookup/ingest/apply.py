@@ -1,15 +1,16 @@
 """Applies records to the register: read the stored state, plan, and write the plan atomically."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from random import Random
 
 from common.contracts.company import CompanyKey, UnitKey
+from common.runtime.backoff import delays
 from lookup.ingest.planning.companies import plan_companies, plan_owners
 from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import ApplyContext, Known, Plan, Verdict
+from lookup.ingest.planning.states import ApplyContext, Conflict, Known, Plan, Verdict
 from lookup.ingest.planning.units import movers, plan_units
 from lookup.ingest.records import (
     CompanyRecord,
@@ -18,39 +19,7 @@ from lookup.ingest.records import (
     SourceVersion,
     UnitRecord,
 )
-
-
-class Conflict(Exception):
-    """A concurrent writer changed the state that a plan was based on; nothing was written."""
-
-
-class RegisterWriter(Protocol):
-    """The stored registers, for writers. Every method may raise `Unavailable`."""
-
-    async def known(
-        self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
-    ) -> Known:
-        """The stored state of these and of the companies of the units, with their tombstones."""
-
-    async def known_participants(
-        self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
-    ) -> Known:
-        """The stored state of these identifiers and of their stored and new holders."""
-
-    async def with_all_participants(
-        self, known: Known, holders: Collection[CompanyKey | UnitKey]
-    ) -> Known:
-        """`known` with every identifier of these companies and their units, and of these units."""
-
-    async def write(self, plan: Plan) -> None:
-        """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
-
-    async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
-        """Purges a company with all that belongs to it, leaving a tombstone; False if unknown.
-
-        Its unpublished events are deleted; with `publish_events` its removal is published instead.
-        """
-
+from lookup.ingest.writes import StoredRegisterWriter
 
 #: Maximum attempts to plan and write while concurrent writers change the base state.
 TRIES = 40
@@ -62,10 +31,8 @@ Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
 class ApplyRecords:
     """Applies batches of records of one type; no record occurs twice in a batch."""
 
-    writer: RegisterWriter
+    writer: StoredRegisterWriter
     now: Callable[[], datetime]
-    #: Seconds to wait before each retry after a conflict.
-    waits: Callable[[], Iterator[float]]
 
     async def __call__(
         self, batch: Sequence[Stored], file_version: SourceVersion, *, publish_events: bool
@@ -83,7 +50,8 @@ class ApplyRecords:
 
         Raises `Unavailable` and Conflict.
         """
-        for _, wait in zip(range(TRIES), self.waits(), strict=False):
+        waits = delays(Random(), first=0.02, max_delay=1.0)  # noqa: S311 (spreads retries)
+        for _, wait in zip(range(TRIES), waits, strict=False):
             plan = await make()
             if not plan.writes:
                 return plan

@@ -4,7 +4,6 @@ import asyncio
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -12,7 +11,7 @@ from typing import Any, Final, TypeVar
 import aiohttp
 import orjson
 
-from lookup.ingest.sources import RegisterFault, RegisterUnavailable
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable, TransientError
 
 #: Bytes of a body that are read, and of a download that are written, at once.
 _PART: Final = 1 << 18
@@ -41,20 +40,6 @@ ENTITY: Final = BodyLimit(4 << 20, 200_000)
 PAGE: Final = BodyLimit(16 << 20, 500_000)
 #: A page of a scroll: 100 Danish documents have 6 MB.
 SCROLL: Final = BodyLimit(64 << 20, 2_000_000)
-
-
-class TransientError(Exception):
-    """A failed request that may succeed when retried."""
-
-    def __init__(
-        self, reason: str, *, result: str, wait: timedelta | None = None, done: bool = True
-    ) -> None:
-        super().__init__(reason)
-        self.result = result
-        #: The wait that the register requested.
-        self.wait = wait
-        #: True if the register may have processed the request.
-        self.done = done
 
 
 async def read_json(response: aiohttp.ClientResponse, limit: BodyLimit) -> Any:

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from lookup.ingest.apply import Conflict, RegisterWriter
+from lookup.ingest.planning.states import Conflict
 from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
-from lookup.ingest.sources import Cursors
+from lookup.ingest.stores import Stores
 
 Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
 
@@ -22,20 +22,19 @@ class CompaniesFirst:
     companies: Callable[[], Awaitable[None]]
     #: The name of the companies' source.
     source: str
-    writer: RegisterWriter
-    cursors: Cursors
+    stores: Stores
 
     async def __call__(self, records: Records) -> None:
         units = [record for record in records if isinstance(record, UnitRecord)]
         owned = [record.key for record in records if isinstance(record, OwnersRecord)]
-        known = await self.writer.known(
+        known = await self.stores.writer.known(
             companies=[*owned, *(unit.company for unit in units if unit.company)],
             units=[unit.key for unit in units],
         )
         wanted = {*owned, *(unit.company for unit in units if unit.key not in known.units)}
         missing = wanted - {None, *known.companies, *known.tombstones}
         # A source of companies that is not followed is not started here.
-        if missing and await self.cursors.read(self.source) is not None:
+        if missing and await self.stores.cursors.read(self.source) is not None:
             # Another process that moved the cursor has read the feed on as well.
             with suppress(Conflict):
                 await self.companies()

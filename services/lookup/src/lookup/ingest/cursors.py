@@ -6,12 +6,14 @@ from typing import Any
 from pymongo.errors import DuplicateKeyError
 
 from common.mongo import Database, translated_errors
-from lookup.ingest.apply import Conflict
 from lookup.ingest.feeds import Cursor, Position
+from lookup.ingest.planning.states import Conflict
 from lookup.store.documents import CURSORS, Document
 
 
 class StoredCursors:
+    """Every method may raise `Unavailable`."""
+
     def __init__(self, database: Database) -> None:
         self._cursors = database[CURSORS]
 
@@ -21,6 +23,10 @@ class StoredCursors:
         return None if document is None else _cursor(document)
 
     async def move(self, source: str, cursor: Cursor) -> Cursor:
+        """Replaces the cursor of the same revision; returns the stored successor.
+
+        Raises Conflict if another process has moved it since it was read.
+        """
         document = _document(cursor)
         try:
             with translated_errors():

@@ -1,23 +1,35 @@
 """A register's whole file, downloaded if it is newer than the last one read."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from lookup.ingest.batches import Piece
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING
 from lookup.ingest.http_client import Answer, Call, RegisterClient
 from lookup.ingest.reading import documents
 from lookup.ingest.records import SourceVersion
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Download, RegisterFault
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A whole file of a register; valid within the context that returned it."""
+
+    version: SourceVersion
+    etag: str | None
+    #: Reads the file from its start; raises FileBroken after the intact part.
+    documents: Callable[[], Iterator[Piece]]
 
 
 class DownloadedFile:
-    """`WholeFile` over HTTP; the file exists in `folder` only while it is read.
+    """A register's file of all records, which exists in `folder` only while it is read.
 
     It has no name there, so the kernel frees its space even if the process is killed.
     """
@@ -39,6 +51,10 @@ class DownloadedFile:
 
     @asynccontextmanager
     async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
+        """The newest file; None if its ETag is `known`.
+
+        Raises RegisterUnavailable and RegisterFault.
+        """
         requested_at = self._now()
         with TemporaryFile(dir=self._folder) as nameless:
             file = Path(f"/proc/self/fd/{nameless.fileno()}")

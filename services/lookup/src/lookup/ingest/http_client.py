@@ -14,8 +14,8 @@ import aiohttp
 from prometheus_client import Counter
 from yarl import URL
 
-from lookup.ingest.bodies import ENTITY, BodyLimit, TransientError, is_gzip, read_json, write
-from lookup.ingest.sources import RegisterFault, RegisterUnavailable
+from lookup.ingest.bodies import ENTITY, BodyLimit, is_gzip, read_json, write
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable, TransientError
 
 #: Maximum wait that a register's Retry-After can cause.
 _MAX_WAIT: Final = timedelta(days=1)

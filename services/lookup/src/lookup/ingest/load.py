@@ -5,14 +5,13 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from itertools import islice
 from typing import Any, assert_never
 
-from lookup.ingest.apply import ApplyRecords, Stored, touched
+from lookup.ingest.apply import Stored, touched
 from lookup.ingest.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch
-from lookup.ingest.load_states import FileOrigin, LoadStates
+from lookup.ingest.load_states import FileOrigin
 from lookup.ingest.planning.states import Verdict
 from lookup.ingest.read import ReadDocuments, UnchangedDocument
 from lookup.ingest.records import (
@@ -27,6 +26,7 @@ from lookup.ingest.records import (
     UnitRecord,
 )
 from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.stores import Stores
 
 #: Takes the next batch of a file, and writes a batch of records.
 TakeBatch = Callable[[], list[Piece]]
@@ -54,10 +54,8 @@ def _count(items: Iterator[Piece]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LoadFile:
+    stores: Stores
     read: ReadDocuments
-    apply: ApplyRecords
-    states: LoadStates
-    now: Callable[[], datetime]
     origin: FileOrigin
     #: Receives each refused record.
     refuse: Callable[[Rejected], None]
@@ -88,7 +86,7 @@ class LoadFile:
         reasons = [one.reason for one in found if isinstance(one, Rejected)]
         if reasons and len(reasons) == len(found):
             raise WrongSource(f"none of its first {len(found):,} records is valid ({reasons[0]})")
-        before = await self.states.records(source.name, self.origin)
+        before = await self.stores.states.records(source.name, self.origin)
         least = 1 if force else max((before + 1) // 2, 1)
         try:
             more = islice(items, max(least - len(first), 0))
@@ -115,10 +113,10 @@ class LoadFile:
         stay, and loading the same file again continues from there.
         """
         if publish_events is None:
-            publish_events = await self.states.is_loaded(source.name)
-        await self.states.begin(source.name, at=self.now())
+            publish_events = await self.stores.states.is_loaded(source.name)
+        await self.stores.states.begin(source.name, at=self.stores.now())
         summary = Summary()
-        apply = partial(self.apply, file_version=file_version, publish_events=publish_events)
+        apply = partial(self.stores.apply, file_version=file_version, publish_events=publish_events)
         try:
             await self._load(source, partial(next_batch, items, summary), apply, summary)
         except ExceptionGroup as failures:
@@ -126,8 +124,8 @@ class LoadFile:
             raise failures.exceptions[0] from None
         if summary.is_complete:
             whole = None if force else self.origin
-            await self.states.finish(
-                source.name, at=self.now(), counts=summary.counts(), whole=whole
+            await self.stores.states.finish(
+                source.name, at=self.stores.now(), counts=summary.counts(), whole=whole
             )
         return summary
 

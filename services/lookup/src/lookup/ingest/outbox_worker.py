@@ -19,9 +19,9 @@ from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
 from lookup.ingest.confirm import ConfirmEvents
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents, WaitingEvent
 from lookup.ingest.publisher import BATCH, PublishOutbox
-from lookup.ingest.sources import Leases
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)
@@ -117,7 +117,7 @@ class OutboxWorker:
         publish: PublishOutbox,
         confirm: ConfirmEvents,
         stored: StoredEvents,
-        leases: Leases,
+        leases: StoredLeases,
         *,
         random: Random,
         now: Callable[[], datetime],

@@ -8,12 +8,16 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from common.contracts.failures import Unavailable
-from lookup.ingest.apply import Conflict
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.feeds import Cursor
+from lookup.ingest.leases import StoredLeases
 from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.sources import Cursors, Leases, RegisterFault, RegisterUnavailable
+from lookup.ingest.planning.states import Conflict
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 
+#: Time after which another process takes over the sources of one that died.
+_LEASE = timedelta(seconds=30)
 #: Renewals per lease duration.
 _RENEWALS = 3
 
@@ -53,12 +57,9 @@ class Result:
 class Passes:
     source: str
     sync: Sync
-    cursors: Cursors
-    leases: Leases
+    stores: Stores
+    leases: StoredLeases
     telemetry: PassTelemetry
-    #: Time after which another process takes over from one that died.
-    span: timedelta
-    now: Callable[[], datetime]
 
     async def once(self) -> Result:
         """Runs one pass, unless another process holds the lease."""
@@ -75,7 +76,7 @@ class Passes:
         result = await self._held_pass()
         if result.outcome is not Outcome.BUSY:
             with suppress(Unavailable):
-                await self.leases.take(self._job, span=wait + self.span)
+                await self.leases.take(self._job, span=wait + _LEASE)
         return result
 
     async def give_up(self) -> None:
@@ -85,11 +86,11 @@ class Passes:
 
     async def _held_pass(self) -> Result:
         """One pass under a lease, with its result: no failure of one source ends another."""
-        tally, begun_at = Tally(), self.now()
+        tally, begun_at = Tally(), self.stores.now()
         try:
-            cursor = await self.cursors.read(self.source)
+            cursor = await self.stores.cursors.read(self.source)
             self.telemetry.stands(cursor)
-            if not await self.leases.take(self._job, span=self.span):
+            if not await self.leases.take(self._job, span=_LEASE):
                 self.telemetry.left_to_another()
                 return Result(Outcome.BUSY)
             reached = await self._under_lease(tally)
@@ -104,10 +105,10 @@ class Passes:
         except (Conflict, LeaseLost) as lost:
             return self._failed(Outcome.SUPERSEDED, lost, tally, begun_at)
         except Exception:  # noqa: BLE001 (the other sources go on; the telemetry keeps the traceback)
-            self.telemetry.crashed(tally, self.now() - begun_at)
+            self.telemetry.crashed(tally, self.stores.now() - begun_at)
             return Result(Outcome.CRASHED)
         moved = cursor is None or reached.revision != cursor.revision
-        self.telemetry.done(tally, reached, self.now() - begun_at, moved=moved)
+        self.telemetry.done(tally, reached, self.stores.now() - begun_at, moved=moved)
         return Result(Outcome.REFUSED if tally.results["refused"] else Outcome.DONE)
 
     async def _under_lease(self, tally: Tally) -> Cursor:
@@ -124,8 +125,8 @@ class Passes:
 
     async def _renew(self) -> None:
         while True:
-            await asyncio.sleep(self.span.total_seconds() / _RENEWALS)
-            if not await self.leases.take(self._job, span=self.span):
+            await asyncio.sleep(_LEASE.total_seconds() / _RENEWALS)
+            if not await self.leases.take(self._job, span=_LEASE):
                 raise LeaseLost("another process has taken the lease")
 
     def _failed(
@@ -136,7 +137,7 @@ class Passes:
         begun_at: datetime,
         wait: timedelta | None = None,
     ) -> Result:
-        took = self.now() - begun_at
+        took = self.stores.now() - begun_at
         self.telemetry.failed(tally, took, cause=outcome.value, reason=str(reason), wait=wait)
         return Result(outcome, wait or timedelta())
 

@@ -4,8 +4,8 @@ from pymongo import DeleteOne, InsertOne, UpdateOne
 
 from lookup.ingest.digests import Part
 from lookup.ingest.planning.states import Plan
-from lookup.ingest.stored_digests import renewed
 from lookup.ingest.stored_documents import company_document, participant_document, unit_document
+from lookup.ingest.stored_parts import renewed
 from lookup.store.documents import Document
 
 Write = InsertOne[Document] | UpdateOne | DeleteOne

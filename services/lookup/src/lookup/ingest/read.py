@@ -1,28 +1,44 @@
-"""Parses the documents of a file, except unchanged ones."""
+"""Parses the documents of a file, except unchanged ones, in worker processes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final
 
-from lookup.ingest.digests import Part
+from common.runtime.processes import processors, workers
+from lookup.ingest.reading import understood
 from lookup.ingest.records import RawDocument, Record, Rejected
 from lookup.ingest.register_source import Parser, RegisterSource
+from lookup.ingest.stored_parts import StoredParts
+
+#: Fewer documents than this are parsed in this process; starting a worker would take longer.
+_WORTH_IT: Final = 200
+#: More worker processes than this would wait for the process that writes.
+_MAX_PROCESSES: Final = 2
+
+#: The record of each document, or the reason why it cannot be used.
+Reader = Callable[[Parser, Sequence[RawDocument]], Awaitable[Sequence[Record | Rejected]]]
 
 
-class StoredDigests(Protocol):
-    """Stored digests of documents."""
+@asynccontextmanager
+async def reading_processes() -> AsyncIterator[Reader]:
+    """A reader while the body runs; one processor is reserved for the process that writes."""
+    async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES)) as processes:
 
-    async def of(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
-        """The digests stored under these keys, None where absent. May raise `Unavailable`."""
+        async def read(
+            parser: Parser, documents: Sequence[RawDocument]
+        ) -> Sequence[Record | Rejected]:
+            if len(documents) < _WORTH_IT:
+                return _all_understood(parser, documents)
+            return await processes.run(_all_understood, parser, documents)
+
+        yield read
 
 
-class Reader(Protocol):
-    """Parses documents."""
-
-    async def __call__(
-        self, parser: Parser, documents: Sequence[RawDocument], /
-    ) -> Sequence[Record | Rejected]:
-        """The record of each document, or the reason why it cannot be used."""
+def _all_understood(
+    parser: Parser, documents: Sequence[RawDocument]
+) -> Sequence[Record | Rejected]:
+    return [understood(parser, document) for document in documents]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +50,7 @@ class UnchangedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
-    digests: StoredDigests
+    parts: StoredParts
     reader: Reader
 
     async def __call__(
@@ -44,7 +60,7 @@ class ReadDocuments:
         keys = [
             one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
         ]
-        stored = await self.digests.of(source.part, keys) if keys else {}
+        stored = await self.parts.digests(source.part, keys) if keys else {}
         found = [
             _known(one, stored.get(one.key or "")) if isinstance(one, RawDocument) else one
             for one in documents

@@ -2,41 +2,28 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import partial
-from random import Random
-from typing import Final, TypeVar, cast
+from typing import TypeVar, cast
 
 from aiohttp import ClientSession
 from pydantic import AnyHttpUrl
 from yarl import URL
 
-from common.mongo import Client, Database
-from common.runtime.backoff import delays
-from lookup.ingest.apply import ApplyRecords, RegisterWriter
+from common.mongo import Database
 from lookup.ingest.companies_first import CompaniesFirst, Records, no_preparation
-from lookup.ingest.cursors import StoredCursors
 from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.http_client import RegisterClient, RetryPolicy
 from lookup.ingest.leases import StoredLeases
 from lookup.ingest.load import LoadFile
-from lookup.ingest.load_states import FileOrigin, LoadStates, StoredLoadStates
+from lookup.ingest.load_states import FileOrigin
 from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.passes import FAILURES, Passes
 from lookup.ingest.read import ReadDocuments, Reader
 from lookup.ingest.register_settings import RegisterSettings
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, Leases, StoredKeys
-from lookup.ingest.stored_digests import MongoDigests
-from lookup.ingest.stored_keys import MongoKeys
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
-from lookup.ingest.writes import StoredRegisterWriter
 from lookup.settings import SyncSettings
 
-#: Time after which another process takes over the sources of one that died.
-LEASE: Final = timedelta(seconds=30)
-
-Clock = Callable[[], datetime]
 S = TypeVar("S", bound=RegisterSettings)
 
 
@@ -46,27 +33,18 @@ class SyncDependencies:
 
     settings: SyncSettings
     registers: Mapping[type[RegisterSettings], RegisterSettings]
-    client: Client
-    register: Database
+    database: Database
+    stores: Stores
+    leases: StoredLeases
     session: ClientSession
     reader: Reader
     retry_policy: RetryPolicy
-    random: Random
-    holder: str
-    now: Clock
 
     def passes(self, source: RegisterSource) -> Passes:
         causes = [failure.value for failure in FAILURES]
-        telemetry = PassTelemetry(source.name, self.now, causes=causes)
-        return Passes(
-            source=source.name,
-            sync=source.follow(source, self, telemetry),
-            cursors=self.cursors,
-            leases=self.leases,
-            telemetry=telemetry,
-            span=LEASE,
-            now=self.now,
-        )
+        telemetry = PassTelemetry(source.name, self.stores.now, causes=causes)
+        sync = source.follow(source, self, telemetry)
+        return Passes(source.name, sync, self.stores, self.leases, telemetry)
 
     def companies_first(
         self, source: RegisterSource, companies: RegisterSource
@@ -74,15 +52,15 @@ class SyncDependencies:
         """Ensures that the companies of a source's new records are stored first."""
         if source is companies:
             return no_preparation
-        telemetry = PassTelemetry(companies.name, self.now)
+        telemetry = PassTelemetry(companies.name, self.stores.now)
         sync = companies.follow(companies, self, telemetry)
 
         async def read_on() -> None:
-            tally, begun_at = Tally(), self.now()
+            tally, begun_at = Tally(), self.stores.now()
             cursor = await sync(tally)
-            telemetry.done(tally, cursor, self.now() - begun_at, moved=True)
+            telemetry.done(tally, cursor, self.stores.now() - begun_at, moved=True)
 
-        return CompaniesFirst(read_on, companies.name, self.writer, self.cursors)
+        return CompaniesFirst(read_on, companies.name, self.stores)
 
     def settings_of(self, kind: type[S]) -> S:
         """The settings of a register."""
@@ -96,45 +74,13 @@ class SyncDependencies:
 
     def file(self, client: RegisterClient, source: RegisterSource, path: str) -> DownloadedFile:
         folder = self.settings.download_dir
-        return DownloadedFile(client, source, path, folder=folder, now=self.now)
+        return DownloadedFile(client, source, path, folder=folder, now=self.stores.now)
 
     def load(self, telemetry: PassTelemetry) -> LoadFile:
         return LoadFile(
-            self.read,
-            self.apply,
-            self.states,
-            now=self.now,
-            origin=FileOrigin.DOWNLOADED,
-            refuse=telemetry.refused,
+            self.stores, self.read, origin=FileOrigin.DOWNLOADED, refuse=telemetry.refused
         )
 
     @property
     def read(self) -> ReadDocuments:
-        return ReadDocuments(MongoDigests(self.register), self.reader)
-
-    @property
-    def apply(self) -> ApplyRecords:
-        waits = partial(delays, self.random, first=0.02, max_delay=1.0)
-        return ApplyRecords(self.writer, self.now, waits)
-
-    @property
-    def keys(self) -> StoredKeys:
-        return MongoKeys(self.register)
-
-    # Stores that passes write to; tests wrap and replace them.
-
-    @property
-    def leases(self) -> Leases:
-        return StoredLeases(self.register, holder=self.holder)
-
-    @property
-    def writer(self) -> RegisterWriter:
-        return StoredRegisterWriter(self.client, self.register)
-
-    @property
-    def states(self) -> LoadStates:
-        return StoredLoadStates(self.register)
-
-    @property
-    def cursors(self) -> Cursors:
-        return StoredCursors(self.register)
+        return ReadDocuments(self.stores.parts, self.reader)

@@ -13,13 +13,12 @@ from pymongo.asynchronous.collection import AsyncCollection
 from common.contracts.company import CompanyKey, UnitKey
 from common.contracts.events import EventType
 from common.contracts.traces import TraceContext
-from common.mongo import Client, Database, translated_errors
+from common.mongo import Database, translated_errors
 from common.runtime import tracing
-from lookup.ingest.apply import Conflict
 from lookup.ingest.changes import removal
 from lookup.ingest.events import OutboxEvent, events_of_change
 from lookup.ingest.planned_writes import Write, company_writes, participant_writes, unit_writes
-from lookup.ingest.planning.states import Known, Plan, UnitRemoval
+from lookup.ingest.planning.states import Conflict, Known, Plan, UnitRemoval
 from lookup.ingest.stored_documents import (
     company_state,
     outbox_document,
@@ -53,10 +52,10 @@ _COMPANY_STATE = {
 
 
 class StoredRegisterWriter:
-    """Reads states and writes plans."""
+    """Reads states and writes plans. Every method may raise `Unavailable`."""
 
-    def __init__(self, client: Client, database: Database) -> None:
-        self._client = client
+    def __init__(self, database: Database) -> None:
+        self._client = database.client
         self._companies = database[COMPANIES]
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
@@ -67,6 +66,7 @@ class StoredRegisterWriter:
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
     ) -> Known:
+        """The stored state of these and of the companies of the units, with their tombstones."""
         with translated_errors():
             found_units = await _by_id(self._units, units)
             owners = (u["company"] for u in found_units if u["company"] is not None)
@@ -86,6 +86,7 @@ class StoredRegisterWriter:
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
+        """The stored state of these identifiers and of their stored and new holders."""
         with translated_errors():
             found = await _by_id(self._participants, identifiers)
         keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
@@ -97,6 +98,7 @@ class StoredRegisterWriter:
         return replace(known, participants={d["_id"]: participant_state(d) for d in found})
 
     async def write(self, plan: Plan) -> None:
+        """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
         batches = (
             (self._companies, company_writes(plan)),
             (self._units, unit_writes(plan)),
@@ -139,6 +141,7 @@ class StoredRegisterWriter:
     async def with_all_participants(
         self, known: Known, holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
+        """`known` with every identifier of these companies and their units, and of these units."""
         with translated_errors():
             units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
             all_holders = [*holders, *(unit["_id"] for unit in units)]
@@ -150,6 +153,10 @@ class StoredRegisterWriter:
         )
 
     async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
+        """Purges a company with all that belongs to it, leaving a tombstone; False if unknown.
+
+        Its unpublished events are deleted; with `publish_events` its removal is published instead.
+        """
         traced = _TracedEvents(())
 
         async def removed(session: AsyncClientSession) -> bool:

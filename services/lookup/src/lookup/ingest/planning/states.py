@@ -11,6 +11,10 @@ from lookup.ingest.events import OutboxEvent
 from lookup.ingest.records import SourceVersion
 
 
+class Conflict(Exception):
+    """A concurrent writer changed the state that a plan was based on; nothing was written."""
+
+
 class Verdict(StrEnum):
     NEW = "new"
     CHANGED = "changed"

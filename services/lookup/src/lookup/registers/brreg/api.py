@@ -7,12 +7,12 @@ from lookup.ingest.bodies import PAGE
 from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import Day, Document, read_document
 from lookup.ingest.ended import Ended
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Answer, Call, RegisterClient
 from lookup.ingest.reading import parse
 from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg import answers
 from lookup.registers.brreg.documents import OrganisationNumber
 

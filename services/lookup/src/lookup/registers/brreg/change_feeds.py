@@ -18,11 +18,11 @@ from lookup.ingest.document_fields import (
     Text,
     read_document,
 )
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import Position
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
 from lookup.ingest.records import RecordRejected
-from lookup.ingest.sources import RegisterFault
 from lookup.registers.brreg.api import RESOURCES, Subject, embedded, listed
 from lookup.registers.brreg.documents import OrganisationNumber
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage

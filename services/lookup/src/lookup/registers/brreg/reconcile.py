@@ -6,20 +6,20 @@ every other difference, absences included, is confirmed by fetching: no file rev
 
 import asyncio
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from common.contracts.company import RegisterKey
-from lookup.ingest.apply import ApplyRecords
 from lookup.ingest.batches import BATCH, Found, Piece, fill
+from lookup.ingest.downloads import Download
 from lookup.ingest.ended import has_ended
 from lookup.ingest.planning.states import WRITTEN, ApplyContext, Plan
 from lookup.ingest.read import ReadDocuments, UnchangedDocument
 from lookup.ingest.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.seen_keys import holds
-from lookup.ingest.sources import Download, StoredKeys
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.notices import ChangeNotice
 from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
@@ -30,22 +30,20 @@ class Reconcile:
     source: RegisterSource
     refresh: RefreshEntities
     read: ReadDocuments
-    apply: ApplyRecords
-    keys: StoredKeys
-    now: Callable[[], datetime]
+    stores: Stores
 
     async def __call__(self, file: Download, tally: Tally) -> None:
         """Raises FileBroken for a truncated file; then nothing counts as absent."""
         in_file = array("I")
         differing: list[str] = []
-        context = ApplyContext(file.version, self.now())
+        context = ApplyContext(file.version, self.stores.now())
         items = file.documents()
         while documents := await asyncio.to_thread(_next, items):
             found = await self.read(self.source, documents)
             sound = list(_sound(found, tally))
             in_file.extend(int(_number(one)) for one in sound)
             batch = [one for one in sound if not isinstance(one, UnchangedDocument)]
-            plan = await self.apply.plan(batch, context) if batch else Plan()
+            plan = await self.stores.apply.plan(batch, context) if batch else Plan()
             pairs = zip(batch, plan.verdicts, strict=True)
             differing += [_number(record) for record, verdict in pairs if verdict in WRITTEN]
             if len(differing) >= LIST:
@@ -65,7 +63,7 @@ class Reconcile:
     async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
         """Numbers that were stored before the file was made and are not in it."""
         missing: list[str] = []
-        async for keys in self.keys.of(self.source, until=until):
+        async for keys in self.stores.parts.keys(self.source, until=until):
             numbers = [RegisterKey.parse(key).number for key in keys]
             missing += [number for number in numbers if not holds(in_file, int(number))]
         return [number for some in _lists(missing) for number in await self._standing(some)]

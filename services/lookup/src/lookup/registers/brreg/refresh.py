@@ -7,11 +7,9 @@ from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.companies_first import Records
 from lookup.ingest.digests import Part
 from lookup.ingest.ended import Ended, ended_record
-from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.states import Known
 from lookup.ingest.records import (
     CompanyRecord,
@@ -21,6 +19,7 @@ from lookup.ingest.records import (
     to_milliseconds,
 )
 from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.answers import Answer, Entities, Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.notices import ChangeNotice
@@ -35,18 +34,15 @@ Versioned = CompanyRecord | UnitRecord | OwnersRecord
 class RefreshEntities:
     source: RegisterSource
     entities: Entities
-    writer: RegisterWriter
-    apply: ApplyRecords
-    states: LoadStates
+    stores: Stores
     #: Ensures that the companies of new records are stored first.
     prepare: Callable[[Records], Awaitable[None]]
     #: Purges the record of a number; returns whether it was stored.
     purge: Callable[[str], Awaitable[bool]]
-    now: Callable[[], datetime]
 
     async def __call__(self, changed: Sequence[ChangeNotice], tally: Tally) -> None:
         """Stores the register's current record of each number; numbers must be distinct."""
-        publish_events = await self.states.is_loaded(self.source.name)
+        publish_events = await self.stores.states.is_loaded(self.source.name)
         lists = (changed[start : start + LIST] for start in range(0, len(changed), LIST))
         try:
             async with asyncio.TaskGroup() as group:
@@ -64,7 +60,7 @@ class RefreshEntities:
     async def _ask(self, some: Sequence[ChangeNotice]) -> "_Asked":
         # The answer was valid at some time after this one, which becomes the record's version: the
         # entry's own time may be older than a file without the change.
-        requested_at = to_milliseconds(self.now())
+        requested_at = to_milliseconds(self.stores.now())
         notices = {notice.number: notice for notice in some}
         return _Asked(requested_at, notices, await self.entities.fetch(list(notices)))
 
@@ -78,7 +74,7 @@ class RefreshEntities:
             if publish_events:
                 await self.prepare(records)
             version = SourceVersion(asked.at)
-            tally.judged(await self.apply(records, version, publish_events=publish_events))
+            tally.judged(await self.stores.apply(records, version, publish_events=publish_events))
 
     async def remove(self, number: str, tally: Tally) -> None:
         """Purges a record on the register's order."""
@@ -120,8 +116,10 @@ class RefreshEntities:
     async def known(self, numbers: Sequence[str]) -> Known:
         """The stored state of the numbers."""
         if self.source.part is Part.UNIT:
-            return await self.writer.known(units=[UnitKey(Country.NO, n) for n in numbers])
-        return await self.writer.known(companies=[CompanyKey(Country.NO, n) for n in numbers])
+            return await self.stores.writer.known(units=[UnitKey(Country.NO, n) for n in numbers])
+        return await self.stores.writer.known(
+            companies=[CompanyKey(Country.NO, n) for n in numbers]
+        )
 
 
 @dataclass(frozen=True, slots=True)

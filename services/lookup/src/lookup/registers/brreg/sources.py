@@ -1,7 +1,6 @@
 """The Norwegian register's sources: entities, units and roles."""
 
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,7 @@ from lookup.ingest.http_client import RegisterClient
 from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.records import RecordRejected, Rejected
 from lookup.ingest.register_source import RawRecords, RegisterSource
-from lookup.ingest.remove import RemoveCompany, RemoveUnit
+from lookup.ingest.remove import remove_company, remove_unit
 from lookup.ingest.sync_dependencies import SyncDependencies
 from lookup.registers.brreg.answers import Entities
 from lookup.registers.brreg.api import FILES, BrregEntities, BrregRoles
@@ -85,57 +84,38 @@ def _follow(
         whole=dependencies.file(client, source, FILES[source.part]),
         refresh=refresh,
         load=dependencies.load(telemetry),
-        reconcile=Reconcile(
-            source,
-            refresh,
-            dependencies.read,
-            dependencies.apply,
-            dependencies.keys,
-            dependencies.now,
-        ),
-        cursors=dependencies.cursors,
+        reconcile=Reconcile(source, refresh, dependencies.read, dependencies.stores),
+        stores=dependencies.stores,
         reconcile_every=settings.brreg_reconcile_interval,
-        now=dependencies.now,
     )
 
 
 def _feed(source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies) -> Feed:
     size = dependencies.settings.sync_page_size
     if source.part is Part.OWNERS:
-        return RoleFeed(client, page_size=size, now=dependencies.now)
+        return RoleFeed(client, page_size=size, now=dependencies.stores.now)
     return UpdateFeed(client, source.part, page_size=size)
 
 
 def _refresh(
     source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies
 ) -> RefreshEntities:
+    stores = dependencies.stores
+
+    async def purge(number: str) -> bool:
+        if source.part is Part.UNIT:
+            return await remove_unit(stores, source.name, UnitKey(Country.NO, number))
+        return await remove_company(stores, NO_ENTITIES.name, CompanyKey(Country.NO, number))
+
     is_roles = source.part is Part.OWNERS
     entities: Entities = BrregRoles(client, source) if is_roles else BrregEntities(client, source)
     return RefreshEntities(
         source=source,
         entities=entities,
-        writer=dependencies.writer,
-        apply=dependencies.apply,
-        states=dependencies.states,
+        stores=stores,
         prepare=dependencies.companies_first(source, NO_ENTITIES),
-        purge=_purge(source, dependencies),
-        now=dependencies.now,
+        purge=purge,
     )
-
-
-def _purge(
-    source: RegisterSource, dependencies: SyncDependencies
-) -> Callable[[str], Awaitable[bool]]:
-    writer, states, now = dependencies.writer, dependencies.states, dependencies.now
-
-    async def purge(number: str) -> bool:
-        if source.part is Part.UNIT:
-            remove_unit = RemoveUnit(source.name, dependencies.apply, writer, states, now)
-            return await remove_unit(UnitKey(Country.NO, number))
-        remove = RemoveCompany(NO_ENTITIES.name, writer, states, now)
-        return await remove(CompanyKey(Country.NO, number))
-
-    return purge
 
 
 NO_ENTITIES: Final = RegisterSource(

@@ -1,14 +1,15 @@
 """Synchronises the Norwegian register: a whole file, its feed, and files for comparison."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
+from lookup.ingest.downloads import Download, DownloadedFile
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import Cursor, Position, is_due
 from lookup.ingest.load import LoadFile, NotWhole, WrongSource
 from lookup.ingest.records import FileBroken
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, Download, RegisterFault, WholeFile
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.notices import Feed, after_page, split_notices
 from lookup.registers.brreg.reconcile import Reconcile
@@ -24,29 +25,28 @@ class SyncNorway:
 
     source: RegisterSource
     feed: Feed
-    whole: WholeFile
+    whole: DownloadedFile
     refresh: RefreshEntities
     load: LoadFile
     reconcile: Reconcile
-    cursors: Cursors
+    stores: Stores
     reconcile_every: timedelta
-    now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: the rest of the feed, and the comparison with the whole file when it is due.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
-        cursor = await self.cursors.read(self.source.name)
+        cursor = await self.stores.cursors.read(self.source.name)
         if cursor is None:
             cursor = await self._begin(tally)
         cursor = await self._read_feed(cursor, tally)
-        if is_due(cursor.reconciled_at, self.reconcile_every, self.now()):
+        if is_due(cursor.reconciled_at, self.reconcile_every, self.stores.now()):
             cursor = await self._compare(cursor, tally)
         return cursor
 
     async def _begin(self, tally: Tally) -> Cursor:
-        begun_at = self.now()
+        begun_at = self.stores.now()
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the register reported an unchanged file before any was read")
@@ -57,11 +57,11 @@ class SyncNorway:
                 raise RegisterFault(f"the whole file is broken: {summary.broken}")
             start = file.version.at - BEFORE_FILE
             cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
-        return await self.cursors.move(self.source.name, cursor)
+        return await self.stores.cursors.move(self.source.name, cursor)
 
     async def _read_feed(self, cursor: Cursor, tally: Tally) -> Cursor:
         while True:
-            requested_at = self.now()
+            requested_at = self.stores.now()
             page = await self.feed.page(cursor.position)
             tally.read += len(page.notices) + len(page.faults)
             for fault in page.faults:
@@ -71,7 +71,7 @@ class SyncNorway:
             for number in removed:
                 await self.refresh.remove(number, tally)
             await self.refresh(changed, tally)
-            cursor = await self.cursors.move(
+            cursor = await self.stores.cursors.move(
                 self.source.name, after_page(cursor, page, requested_at)
             )
             if page.is_last:
@@ -84,7 +84,7 @@ class SyncNorway:
             raise RegisterFault(f"not a whole file: {unfit}") from None
 
     async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
-        begun_at = self.now()
+        begun_at = self.stores.now()
         async with self.whole.newest(known=cursor.etag) as file:
             if file is not None:
                 await self._check(file)
@@ -93,4 +93,6 @@ class SyncNorway:
                 except FileBroken as broken:
                     raise RegisterFault(f"the whole file is broken: {broken}") from None
                 cursor = replace(cursor, etag=file.etag)
-        return await self.cursors.move(self.source.name, replace(cursor, reconciled_at=begun_at))
+        return await self.stores.cursors.move(
+            self.source.name, replace(cursor, reconciled_at=begun_at)
+        )

@@ -9,12 +9,12 @@ from lookup.ingest.batches import Item
 from lookup.ingest.bodies import SCROLL
 from lookup.ingest.digests import Part
 from lookup.ingest.document_fields import Document, Moment, read_document
+from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
 from lookup.ingest.reading import parse
 from lookup.ingest.records import RecordRejected, Rejected
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import RegisterFault, RegisterUnavailable
 
 #: The name of each part in URLs and in documents.
 INDEXES: Final = {Part.COMPANY: "virksomhed", Part.UNIT: "produktionsenhed"}

@@ -43,13 +43,9 @@ def _follow(
     return SyncDenmark(
         source=source,
         documents=CvrDocuments(client, source, page_size=dependencies.settings.sync_page_size),
-        writer=dependencies.writer,
-        apply=dependencies.apply,
-        states=dependencies.states,
-        cursors=dependencies.cursors,
+        stores=dependencies.stores,
         prepare=dependencies.companies_first(source, DK_COMPANIES),
         overlap=settings.cvr_overlap,
-        now=dependencies.now,
     )
 
 

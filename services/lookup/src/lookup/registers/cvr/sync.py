@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from common.contracts.company import CompanyKey, UnitKey
-from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.batches import Item
 from lookup.ingest.companies_first import Records
 from lookup.ingest.ended import Ended, ended_record
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING, Cursor, Position
-from lookup.ingest.load_states import LoadStates
 from lookup.ingest.planning.states import Known
 from lookup.ingest.records import (
     CompanyRecord,
@@ -20,7 +19,7 @@ from lookup.ingest.records import (
     UnitRecord,
 )
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, RegisterFault
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.cvr.scroll import CvrDocuments
 
@@ -34,27 +33,23 @@ class SyncDenmark:
 
     source: RegisterSource
     documents: CvrDocuments
-    writer: RegisterWriter
-    apply: ApplyRecords
-    states: LoadStates
-    cursors: Cursors
+    stores: Stores
     #: Ensures that the companies of new records are stored first.
     prepare: Callable[[Records], Awaitable[None]]
     #: Time after its own time stamp at which a change may still appear.
     overlap: timedelta
-    now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: all changes since the cursor, and the overlap before it again.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
-        cursor = await self.cursors.read(self.source.name)
+        cursor = await self.stores.cursors.read(self.source.name)
         if cursor is None:
-            await self.states.begin(self.source.name, at=self.now())
+            await self.stores.states.begin(self.source.name, at=self.stores.now())
             cursor = Cursor(Position(BEGINNING), until=BEGINNING)
-        publish_events = await self.states.is_loaded(self.source.name)
-        requested_at = self.now()
+        publish_events = await self.stores.states.is_loaded(self.source.name)
+        requested_at = self.stores.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
         async for page in self.documents.changed_since(since):
             version = SourceVersion(requested_at)
@@ -62,7 +57,9 @@ class SyncDenmark:
             if records:
                 if publish_events:
                     await self.prepare(records)
-                tally.judged(await self.apply(records, version, publish_events=publish_events))
+                tally.judged(
+                    await self.stores.apply(records, version, publish_events=publish_events)
+                )
             # A document may be dated in the future; the cursor must not pass others before it.
             times = [time for time in page.times if time <= requested_at]
             tally.unreadable_tail = 0 if times else tally.unreadable_tail + len(page.items)
@@ -70,18 +67,18 @@ class SyncDenmark:
                 reached = max(*times, cursor.position.at)
                 until = max(cursor.until, reached)
                 moved = replace(cursor, position=Position(reached), until=until)
-                cursor = await self.cursors.move(self.source.name, moved)
-        return await self.cursors.move(
+                cursor = await self.stores.cursors.move(self.source.name, moved)
+        return await self.stores.cursors.move(
             self.source.name, await self._ended_pass(cursor, requested_at, tally)
         )
 
     async def _ended_pass(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         """Raises RegisterFault if the first load found no document."""
-        if not await self.states.is_loaded(self.source.name):
+        if not await self.stores.states.is_loaded(self.source.name):
             if cursor.position.at == BEGINNING:
                 raise RegisterFault("the register returned no readable document")
             counts = {"read": tally.read, **tally.results}
-            await self.states.finish(self.source.name, at=self.now(), counts=counts)
+            await self.stores.states.finish(self.source.name, at=self.stores.now(), counts=counts)
         return cursor if tally.unreadable_tail else replace(cursor, until=requested_at)
 
     async def _records(
@@ -99,7 +96,7 @@ class SyncDenmark:
         """The stored records among the withdrawn ones, as ended."""
         if not mistakes:
             return []
-        known = await self.writer.known(
+        known = await self.stores.writer.known(
             companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
             units=[UnitKey.parse(mistake.key) for mistake in mistakes],
         )

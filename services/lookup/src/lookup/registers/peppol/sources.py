@@ -40,18 +40,10 @@ def _follow(
         source=source,
         export=dependencies.file(client, source, _EXPORT),
         load=dependencies.load(telemetry),
-        drop=DropVanished(
-            source,
-            dependencies.apply,
-            dependencies.writer,
-            dependencies.keys,
-            dependencies.states,
-            dependencies.now,
-        ),
-        cursors=dependencies.cursors,
+        drop=DropVanished(source, dependencies.stores),
+        stores=dependencies.stores,
         every=settings.peppol_interval,
         max_per_day=settings.peppol_max_downloads_per_day,
-        now=dependencies.now,
     )
 
 

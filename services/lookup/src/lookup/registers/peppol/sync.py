@@ -1,14 +1,16 @@
 """Synchronises the Peppol Directory from its export, at most as often as the directory allows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from lookup.ingest.downloads import DownloadedFile
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING, Cursor, Position, is_due
 from lookup.ingest.load import LoadFile, NotWhole, WrongSource
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sources import Cursors, RegisterFault, WholeFile
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.peppol.vanished import DropVanished, SeenIdentifiers
 
@@ -20,28 +22,28 @@ _RETRY_PART: Final = 3
 @dataclass(frozen=True, slots=True)
 class SyncPeppol:
     source: RegisterSource
-    export: WholeFile
+    export: DownloadedFile
     load: LoadFile
     drop: DropVanished
-    cursors: Cursors
+    stores: Stores
     every: timedelta
     #: Maximum downloads in 24 hours.
     max_per_day: int
-    now: Callable[[], datetime]
 
     async def __call__(self, tally: Tally) -> Cursor:
         """One pass: the export, if it is due and newer.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
-        now = self.now()
-        cursor = await self.cursors.read(self.source.name)
+        now = self.stores.now()
+        cursor = await self.stores.cursors.read(self.source.name)
         cursor = cursor or Cursor(Position(BEGINNING), until=BEGINNING)
         if not download_is_due(cursor, now, every=self.every, max_per_day=self.max_per_day):
             return cursor
         # Counted before it is made, since an interrupted download counts too.
         asked = replace(cursor, downloads=(*recent(cursor.downloads, now), now))
-        return await self._load(await self.cursors.move(self.source.name, asked), now, tally)
+        cursor = await self.stores.cursors.move(self.source.name, asked)
+        return await self._load(cursor, now, tally)
 
     async def _load(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
@@ -59,7 +61,7 @@ class SyncPeppol:
                 await self.drop(seen, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
         read = replace(cursor, until=requested_at, reconciled_at=requested_at)
-        return await self.cursors.move(self.source.name, read)
+        return await self.stores.cursors.move(self.source.name, read)
 
 
 def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, max_per_day: int) -> bool:

@@ -1,20 +1,18 @@
 """Removes identifiers that a complete export lacks: the directory reports no removals."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial
 from typing import Final
 
-from lookup.ingest.apply import ApplyRecords, RegisterWriter
 from lookup.ingest.batches import BATCH, Piece
-from lookup.ingest.load_states import LoadStates
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.planning.participants import plan_vanished
 from lookup.ingest.planning.states import ApplyContext, Plan
 from lookup.ingest.records import RawDocument, SourceVersion
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.seen_keys import SeenKeys
-from lookup.ingest.sources import RegisterFault, StoredKeys
+from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 
 #: So many identifiers may always be missing; more only up to half of the stored ones.
@@ -41,11 +39,7 @@ class SeenIdentifiers:
 @dataclass(frozen=True, slots=True)
 class DropVanished:
     source: RegisterSource
-    apply: ApplyRecords
-    writer: RegisterWriter
-    keys: StoredKeys
-    states: LoadStates
-    now: Callable[[], datetime]
+    stores: Stores
 
     async def __call__(self, seen: SeenIdentifiers, version: SourceVersion, tally: Tally) -> None:
         """Drops identifiers that were stored before the export was made and are not in it.
@@ -55,22 +49,23 @@ class DropVanished:
         if not seen.is_complete:
             return
         missing, stored = [], 0
-        async for keys in self.keys.of(self.source, until=version.at):
+        async for keys in self.stores.parts.keys(self.source, until=version.at):
             stored += len(keys)
             missing += [key for key in keys if key not in seen.present]
         if len(missing) > max(stored // 2, _ALWAYS_CREDIBLE):
             raise RegisterFault(f"the export lacks {len(missing)} of {stored} identifiers")
-        publish_events = await self.states.is_loaded(self.source.name)
-        context = ApplyContext(version, self.now(), publish_events)
+        publish_events = await self.stores.states.is_loaded(self.source.name)
+        context = ApplyContext(version, self.stores.now(), publish_events)
         for start in range(0, len(missing), BATCH):
             some = missing[start : start + BATCH]
-            plan = await self.apply.through(partial(self._plan, some, context))
+            plan = await self.stores.apply.through(partial(self._plan, some, context))
             tally.results["vanished"] += len(plan.drops)
 
     async def _plan(self, identifiers: Sequence[str], context: ApplyContext) -> Plan:
-        known = await self.writer.known_participants(identifiers, ())
+        known = await self.stores.writer.known_participants(identifiers, ())
         plan = plan_vanished(identifiers, known, context)
         if plan.bumps and context.publish_events:
-            known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
+            changed = [bump.key for bump in plan.bumps]
+            known = await self.stores.writer.with_all_participants(known, changed)
             plan = plan_vanished(identifiers, known, context)
         return plan

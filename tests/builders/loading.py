@@ -1,0 +1,58 @@
+"""Records loaded into a database as if a file contained them."""
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from common.mongo import Database
+from lookup.ingest.apply import Stored, identity
+from lookup.ingest.batches import Summary
+from lookup.ingest.load import LoadFile
+from lookup.ingest.load_states import FileOrigin
+from lookup.ingest.read import ReadDocuments
+from lookup.ingest.records import RawDocument, Record, Rejected
+from lookup.ingest.register_source import Parser, RegisterSource
+from lookup.ingest.stores import Stores
+from lookup.registers.cvr.sources import DK_COMPANIES
+from tests.builders.companies import MONDAY
+
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+
+
+def a_document(record: Stored, digest: bytes | None = None) -> RawDocument:
+    """A document with this content and digest, if one is given."""
+    text = pickle.dumps(replace(record, digest=digest))
+    return RawDocument(1, "byte 0", text, identity(record), digest)
+
+
+@dataclass
+class Loader:
+    database: Database
+    stores: Stores = field(init=False)
+    #: Documents that were parsed.
+    parsed: int = 0
+    refused: list[Rejected] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.stores = Stores.of(self.database, lambda: NOON)
+
+    @property
+    def load_file(self) -> LoadFile:
+        read = ReadDocuments(self.stores.parts, self._read)
+        return LoadFile(
+            self.stores, read, FileOrigin.IMPORTED, self.refused.append, self.stale.append
+        )
+
+    async def load(
+        self, *given: Stored | RawDocument, kind: RegisterSource = DK_COMPANIES, force: bool = False
+    ) -> Summary:
+        documents = (one if isinstance(one, RawDocument) else a_document(one) for one in given)
+        return await self.load_file(kind, documents, file_version=MONDAY, force=force)
+
+    async def _read(
+        self, _: Parser, documents: Sequence[RawDocument]
+    ) -> Sequence[Record | Rejected]:
+        self.parsed += len(documents)
+        return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)

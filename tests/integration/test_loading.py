@@ -1,0 +1,285 @@
+"""Loading of register files."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from common.mongo import Database
+from lookup.ingest import apply
+from lookup.ingest.apply import Stored
+from lookup.ingest.batches import Piece
+from lookup.ingest.load import NotWhole, WrongSource
+from lookup.ingest.load_states import FileOrigin
+from lookup.ingest.planning.companies import plan_companies
+from lookup.ingest.planning.states import ApplyContext, Conflict, Plan
+from lookup.ingest.records import FileBroken, Rejected
+from lookup.ingest.register_source import RegisterSource
+from lookup.ingest.writes import StoredRegisterWriter
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
+from lookup.store.documents import OUTBOX
+from tests.builders.companies import (
+    MONDAY,
+    TUESDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+)
+from tests.builders.loading import NOON, Loader, a_document
+
+pytestmark = pytest.mark.integration
+
+KEY = CompanyKey.parse("dk:12345674")
+OTHER = CompanyKey.parse("dk:87654321")
+RENAMED = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+BROKEN = "the file ends at byte 900, in the middle of record 3"
+
+
+@pytest.fixture
+def store(register_db: Database) -> Loader:
+    return Loader(register_db)
+
+
+async def revision(store: Loader, key: CompanyKey = KEY) -> int | None:
+    found = (await store.stores.writer.known(companies=[key])).companies.get(key)
+    return None if found is None else found.revision
+
+
+async def events(store: Loader) -> list[tuple[str, int]]:
+    """Type and revision of each event in the outbox, sorted."""
+    stored = await store.database[OUTBOX].find().to_list(None)
+    return sorted((event["type"], event["revision"]) for event in stored)
+
+
+def truncated() -> Iterator[Piece]:
+    yield a_document(a_company_record())
+    yield Rejected(2, "byte 700", "organisasjonsnummer is missing")
+    raise FileBroken(BROKEN)
+
+
+async def test_loading_the_same_file_again_changes_nothing(store: Loader) -> None:
+    records = (a_company_record(), a_company_record(a_company(vat=OTHER.number)))
+    first = await store.load(*records)
+
+    again = await store.load(*records)
+
+    assert (first.counts()["new"], again.counts()["unchanged"]) == (2, 2)
+    assert (await revision(store), await revision(store, OTHER)) == (1, 1)
+
+
+async def test_an_unchanged_document_is_not_parsed_again(store: Loader) -> None:
+    document = a_document(a_company_record(), digest=b"a document")
+    await store.load(document)
+
+    counts = (await store.load(document)).counts()
+
+    assert (counts["unchanged"], store.parsed) == (1, 1)
+
+
+async def test_a_document_is_parsed_again_after_its_record_changed(store: Loader) -> None:
+    document = a_document(a_company_record(), digest=b"a document")
+    await store.load(document)
+    await store.load(RENAMED)
+
+    assert (await store.load(document)).counts()["stale"] == 1
+    assert store.stale == [KEY]
+
+
+async def test_a_document_is_parsed_again_after_its_record_was_removed(store: Loader) -> None:
+    document = a_document(a_company_record(), digest=b"a document")
+    await store.load(document)
+    await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
+
+    assert (await store.load(document)).counts()["removed"] == 1
+
+
+@pytest.mark.parametrize(
+    "record, kind",
+    [
+        (a_company_record(), DK_COMPANIES),
+        (an_owners_record(an_owner(), vat="12345674"), NO_ROLES),
+        (a_unit_record(), DK_UNITS),
+        (a_participant_record(), PEPPOL),
+    ],
+    ids=["company", "owners", "unit", "participant"],
+)
+async def test_a_changed_document_with_an_unchanged_record_is_parsed_once(
+    store: Loader, record: Stored, kind: RegisterSource
+) -> None:
+    norwegian = a_company(country=Country.NO, vat="12345674")
+    await store.load(a_company_record(norwegian, owners=None), kind=NO_ENTITIES)
+    await store.load(record, kind=kind)
+    before = await revision(store)
+    reads = store.parsed
+
+    for _ in range(3):
+        document = a_document(record, digest=b"another document")
+        assert (await store.load(document, kind=kind)).counts()["unchanged"] == 1
+
+    assert store.parsed == reads + 1
+    assert await revision(store) == before
+    assert await events(store) == []
+
+
+async def test_a_repeated_record_of_a_file_is_compared_with_its_first_version(
+    store: Loader,
+) -> None:
+    counts = (await store.load(a_company_record(), RENAMED, a_company_record())).counts()
+
+    assert (counts["new"], counts["changed"], counts["stale"]) == (1, 1, 1)
+    assert await revision(store) == 2
+
+
+async def test_concurrent_loads_lose_no_change(store: Loader) -> None:
+    await store.load(a_company_record())
+    units = [a_unit_record(a_unit(number=str(number))) for number in range(10**9, 10**9 + 20)]
+
+    await asyncio.gather(*(store.load(unit, kind=DK_UNITS) for unit in units))
+
+    known = await store.stores.writer.known(units=[unit.key for unit in units])
+    assert len(known.units) == 20
+    assert await revision(store) == 21
+
+
+async def test_a_plan_on_an_outdated_state_writes_nothing(store: Loader) -> None:
+    await store.load(a_company_record())
+    known = await store.stores.writer.known(companies=[KEY])
+    await store.load(RENAMED)
+    new = a_company_record(a_company(vat=OTHER.number))
+
+    outdated = plan_companies([new, RENAMED], known, ApplyContext(TUESDAY, NOON))
+    with pytest.raises(Conflict):
+        await store.stores.writer.write(outdated)
+
+    assert await revision(store, OTHER) is None
+
+
+async def test_a_truncated_file_is_loaded_in_part_and_its_source_stays_loading(
+    store: Loader,
+) -> None:
+    summary = await store.load_file(DK_COMPANIES, truncated(), file_version=MONDAY)
+
+    assert summary.broken == BROKEN
+    assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)
+    assert [refused.number for refused in store.refused] == [2]
+    assert not await store.stores.states.is_loaded(DK_COMPANIES.name)
+
+
+async def test_a_complete_file_makes_its_source_loaded(store: Loader) -> None:
+    await store.load(a_company_record())
+
+    assert await store.stores.states.is_loaded(DK_COMPANIES.name)
+    assert not await store.stores.states.is_loaded(DK_UNITS.name)
+
+
+async def test_the_first_load_publishes_nothing_and_later_ones_their_changes(store: Loader) -> None:
+    await store.load(a_company_record())
+    first = await events(store)
+
+    await store.load(RENAMED, a_company_record(a_company(vat=OTHER.number)))
+
+    assert first == []
+    assert await events(store) == [("company.created", 1), ("company.updated", 2)]
+
+
+async def test_the_next_file_does_not_restore_a_removed_company(store: Loader) -> None:
+    await store.load(a_company_record())
+    await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
+
+    companies = await store.load(a_company_record(version=TUESDAY))
+    units = await store.load(a_unit_record(), kind=DK_UNITS)
+
+    assert companies.counts()["removed"] == units.counts()["removed"] == 1
+    assert await revision(store) is None
+
+
+async def test_removing_an_unknown_company_leaves_a_tombstone(store: Loader) -> None:
+    was_known = await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
+
+    assert not was_known
+    assert (await store.load(a_company_record())).counts()["removed"] == 1
+
+
+async def test_a_repeated_removal_keeps_the_event_of_the_first(store: Loader) -> None:
+    await store.load(a_company_record())
+
+    removed = [
+        await store.stores.writer.remove(KEY, at=NOON, publish_events=True) for _ in range(2)
+    ]
+
+    assert removed == [True, False]
+    assert await events(store) == [("company.removed", 2)]
+
+
+async def test_a_file_with_less_than_half_of_the_records_is_refused(store: Loader) -> None:
+    numbers = (10_000_000 + number for number in range(5))
+    records = [a_company_record(a_company(vat=str(number))) for number in numbers]
+    await store.load(*records)
+
+    def file(count: int) -> Iterator[Piece]:
+        return (a_document(record) for record in records[:count])
+
+    await store.load_file.check(DK_COMPANIES, lambda: file(3))
+    await store.load_file.check(DK_COMPANIES, lambda: file(1), force=True)
+    with pytest.raises(NotWhole, match="2 records; the last whole file had 5"):
+        await store.load_file.check(DK_COMPANIES, lambda: file(2))
+
+
+async def test_later_files_are_not_compared_with_a_forced_one(store: Loader) -> None:
+    await store.load(a_company_record(), a_company_record(a_company(vat=OTHER.number)))
+    await store.load(a_company_record(), force=True)
+
+    assert await store.stores.states.records(DK_COMPANIES.name, FileOrigin.IMPORTED) == 2
+
+
+class Contested(StoredRegisterWriter):
+    """Concurrent writers win the next writes."""
+
+    conflicts = 0
+
+    async def write(self, plan: Plan) -> None:
+        if self.conflicts:
+            self.conflicts -= 1
+            raise Conflict
+        await super().write(plan)
+
+
+@pytest.mark.parametrize("conflicts", [2, 3])
+async def test_a_plan_is_made_again_after_each_conflict_up_to_the_last(
+    store: Loader, monkeypatch: pytest.MonkeyPatch, conflicts: int
+) -> None:
+    monkeypatch.setattr(apply, "TRIES", 3)
+    writer = Contested(store.database)
+    writer.conflicts = conflicts
+    store.stores = replace(store.stores, writer=writer)
+
+    if conflicts < 3:
+        assert (await store.load(a_company_record())).counts()["new"] == 1
+    else:
+        with pytest.raises(Conflict, match="3 times in a row"):
+            await store.load(a_company_record())
+    assert await store.stores.states.is_loaded(DK_COMPANIES.name) is (conflicts < 3)
+
+
+async def test_a_file_without_a_valid_record_is_of_another_source(store: Loader) -> None:
+    def broken() -> Iterator[Piece]:
+        yield from ()
+        raise FileBroken("the file is empty")
+
+    rejected = Rejected(1, "byte 0", "organisasjonsnummer: missing")
+    with pytest.raises(WrongSource, match="none of its first 1 records is valid"):
+        await store.load_file.check(DK_COMPANIES, lambda: iter([rejected]))
+    with pytest.raises(WrongSource, match="the file is empty"):
+        await store.load_file.check(DK_COMPANIES, broken)
+
+
+async def test_a_truncated_file_passes_the_check(store: Loader) -> None:
+    await store.load_file.check(DK_COMPANIES, truncated)
