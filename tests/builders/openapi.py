@@ -8,7 +8,7 @@ import orjson
 from aiohttp import ClientResponse
 
 from gateway.adapters.http.documentation import openapi_document
-from gateway.domain.problems import PUBLIC_ERRORS
+from gateway.domain.problems import PROBLEMS
 
 Node = dict[str, Any]
 
@@ -54,7 +54,7 @@ def operations() -> list[tuple[str, str, Node]]:
 async def assert_response(response: ClientResponse, path: str, status: int) -> None:
     """Asserts that a response has the status, headers and JSON body that the document describes.
 
-    A problem has a code of the response's status.
+    A problem has a code of the response's status, and the title of its example.
     """
     body = await response.read()
     assert response.status == status, body
@@ -68,4 +68,5 @@ async def assert_response(response: ClientResponse, path: str, status: int) -> N
     content = orjson.loads(body)
     check(content, described["content"][response.content_type]["schema"])
     if status >= HTTPStatus.BAD_REQUEST:
-        assert PUBLIC_ERRORS[content["code"]].status == status
+        assert PROBLEMS[content["code"]].status == status
+        assert content["title"] == example(content["code"])["title"]

@@ -19,9 +19,7 @@ from common.contracts.lookup import (
 from gateway.adapters.http.routes import LOOKUP_PATHS
 from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
-from gateway.domain.problems import (
-    PUBLIC_ERRORS,
-)
+from gateway.domain.problems import PROBLEMS
 from gateway.domain.query import SEARCH, Format
 from gateway.domain.search import NAME_LENGTH
 from gateway.domain.suggesting import DEFAULT_LIMIT
@@ -129,7 +127,7 @@ def test_every_enumeration_is_a_named_schema() -> None:
         named
     )
     assert NAMED_ENUMS.items() <= named.items()
-    assert named["ProblemCode"] == list(PUBLIC_ERRORS)
+    assert named["ProblemCode"] == list(PROBLEMS)
 
 
 def test_limits_are_those_of_the_code() -> None:
@@ -229,16 +227,12 @@ def test_every_problem_has_an_example_and_a_response_with_its_status() -> None:
         for status, response in operation["responses"].items()
         for content in resolved(response).get("content", {}).values()
         for code in content.get("examples", {})
-        if code in PUBLIC_ERRORS
+        if code in PROBLEMS
     }
     general = {"not_found", "method_not_allowed"}
 
-    assert described.keys() | general == PUBLIC_ERRORS.keys()
-    for code, public in PUBLIC_ERRORS.items():
+    assert described.keys() | general == PROBLEMS.keys()
+    for code, kind in PROBLEMS.items():
         shown = example(code)
-        assert (shown["code"], shown["status"], shown["title"]) == (
-            code,
-            public.status,
-            public.title,
-        )
-        assert code in general or described[code] == str(public.status.value)
+        assert (shown["code"], shown["status"]) == (code, kind.status)
+        assert code in general or described[code] == str(kind.status.value)

@@ -20,8 +20,8 @@ OUTAGE_RETRY_AFTER = 5
 def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
     document: dict[str, Any] = {
         "type": "urn:problem:" + problem.code.replace("_", "-"),
-        "title": problem.public.title,
-        "status": problem.public.status.value,
+        "title": problem.code.replace("_", " ").capitalize(),
+        "status": problem.status.value,
         "detail": problem.detail,
         "code": problem.code,
         "request_id": request_id,
