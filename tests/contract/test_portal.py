@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from cryptography.fernet import Fernet
+from structlog.testing import capture_logs
 
 from portal.adapters.http.views import events
 from tests.delivery.waiting import SOON
@@ -183,6 +184,27 @@ async def test_a_form_of_another_page_does_nothing(
 
 
 @pytest.mark.parametrize(
+    "content_type, body",
+    [
+        ("application/x-www-form-urlencoded", b"\xff=1"),
+        ("application/x-www-form-urlencoded; charset=unknown", b"key=1"),
+        ("multipart/form-data", b"key=1"),
+        ("multipart/form-data; boundary=x", b"--x\r\nno header"),
+    ],
+)
+async def test_a_form_that_cannot_be_read_is_the_browsers_error(
+    portal: Portal, content_type: str, body: bytes
+) -> None:
+    with capture_logs() as lines:
+        response = await portal.client.post(
+            "/sign-in", data=body, headers={"Content-Type": content_type}
+        )
+
+    assert response.status == 400
+    assert [line["event"] for line in lines] == ["request.done"]
+
+
+@pytest.mark.parametrize(
     "status, code, shown",
     [
         (403, "forbidden", "Your key may not do this"),
@@ -221,11 +243,16 @@ async def test_an_answer_that_is_not_the_apis_is_a_page(signed_in: Portal) -> No
     assert "does not understand" in await response.text()
 
 
-async def test_the_api_gets_the_address_of_the_browser(signed_in: Portal) -> None:
-    await signed_in.get("/webhooks", headers={"X-Forwarded-For": "198.51.100.7"})
+@pytest.mark.parametrize(
+    "given, passed_on", [("198.51.100.7", "198.51.100.7"), ("ø", "?")], ids=["address", "other"]
+)
+async def test_the_api_gets_the_address_of_the_browser(
+    signed_in: Portal, given: str, passed_on: str
+) -> None:
+    await signed_in.get("/webhooks", headers={"X-Forwarded-For": given})
 
-    _, _, headers = signed_in.api.requests[-1]
-    assert headers["X-Forwarded-For"] == "198.51.100.7, 127.0.0.1"
+    _, path, headers = signed_in.api.requests[-1]
+    assert (path, headers["X-Forwarded-For"]) == ("/api/webhooks", f"{passed_on}, 127.0.0.1")
 
 
 async def test_live_events_are_parts_of_the_page_and_each_page_has_its_cursor(

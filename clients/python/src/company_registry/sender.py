@@ -40,8 +40,8 @@ class Sender(Generic[Http]):
         certificate authority of your own; it stays open when this client closes.
         Raises ValueError for a URL or key of another form.
         """
-        if not re.match("https?://[^/]", base_url):
-            raise ValueError("base_url must start with https:// or http://")
+        if not is_http_url(base_url):
+            raise ValueError("base_url must be a URL such as https://registry.example.com")
         if api_key is not None and not re.fullmatch("[!-~]+", api_key):
             raise ValueError("api_key must be visible ASCII characters, as issued")
         self.retries = Retries() if retries is None else retries
@@ -75,6 +75,14 @@ class Sender(Generic[Http]):
             sent = not isinstance(error, _NOT_SENT)
             return Unanswered(f"{host} did not respond within {self._timeout:g} s", sent=sent)
         return Unanswered(f"the connection to {host} broke before it responded", sent=True)
+
+
+def is_http_url(text: str) -> bool:
+    try:
+        url = httpx.URL(text)
+        return url.scheme in ("http", "https") and url.host != ""
+    except (httpx.InvalidURL, ValueError):  # the latter for a host that IDNA does not allow
+        return False
 
 
 def response_of(answer: httpx.Response) -> Response:

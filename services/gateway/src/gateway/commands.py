@@ -91,12 +91,12 @@ def _rate(text: str) -> Rate:
 def _moment(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        moment = moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError("must be a date or a time as in RFC 3339") from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     if moment <= utc_now():
         raise argparse.ArgumentTypeError("must be in the future")
-    return moment.astimezone(UTC)
+    return moment
 
 
 async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:

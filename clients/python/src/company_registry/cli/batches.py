@@ -84,11 +84,11 @@ def _rows(session: Session, file: Path, country: models.Country | None) -> list[
     """The rows of the file; ends the command unless each has a country and one term."""
     default = {} if country is None else {"country": country}
     try:
-        if str(file) == "-":
-            rows = [{**default, **row} for row in csv.DictReader(sys.stdin)]
-        else:
-            with file.open(encoding="utf-8-sig", newline="") as source:
-                rows = [{**default, **row} for row in csv.DictReader(source)]
+        is_stdin = str(file) == "-"
+        with open(
+            0 if is_stdin else file, encoding="utf-8-sig", newline="", closefd=not is_stdin
+        ) as source:
+            rows = [{**default, **row} for row in csv.DictReader(source)]
     except (OSError, UnicodeDecodeError, csv.Error):
         session.fail(f"{file} cannot be read as a CSV file in UTF-8", Exit.USAGE)
     if rows and sum(name in rows[0] for name in TERMS) != 1:

@@ -17,6 +17,7 @@ from rich.markup import escape
 
 from company_registry.cli.session import Country, Exit, Session, plain, printable
 from company_registry.models import Change, Event
+from company_registry.sender import is_http_url
 from company_registry.signatures import SECRET_PREFIX, signed_headers
 from company_registry.streams import FileCursor
 
@@ -125,7 +126,7 @@ class _Target:
     """The developer's endpoint."""
 
     def __init__(self, session: Session, url: str, secret: str) -> None:
-        if httpx.URL(url).scheme not in ("http", "https") or not httpx.URL(url).host:
+        if not is_http_url(url):
             session.fail("--forward must be a URL such as http://localhost:3000/hook", Exit.USAGE)
         self._session, self._url, self._secret = session, url, secret
 

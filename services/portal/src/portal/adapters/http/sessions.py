@@ -11,6 +11,7 @@ from typing import Final
 
 import aiohttp_session
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
@@ -102,11 +103,18 @@ async def csrf_token(request: web.Request) -> str:
 
 
 async def is_own_form(request: web.Request) -> bool:
-    """True if a POST comes from one of our pages, by its token and `Sec-Fetch-Site`."""
+    """True if a POST comes from one of our pages, by its token and `Sec-Fetch-Site`.
+
+    Raises HTTPBadRequest for a form that cannot be read.
+    """
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         return False
     session = await aiohttp_session.get_session(request)
-    given = (await request.post()).get(CSRF_FIELD, "")
+    try:
+        given = (await request.post()).get(CSRF_FIELD, "")
+    except (ValueError, LookupError, HttpProcessingError, web.RequestPayloadError):
+        # aiohttp lets the errors of its parsers and of an unknown charset through.
+        raise web.HTTPBadRequest from None
     expected = session.get(_CSRF, "")
     return (
         isinstance(given, str)
@@ -130,4 +138,5 @@ async def take_notes(request: web.Request) -> list[tuple[str, bool]]:
 def forwarded_for(request: web.Request) -> str:
     """The addresses of the browser and its proxies."""
     given = request.headers.getall(hdrs.X_FORWARDED_FOR, [])
-    return ", ".join([*given, request.remote or ""])
+    # A request to the API has ASCII headers, and a browser's proxy may have sent others.
+    return ", ".join([*given, request.remote or ""]).encode("ascii", "replace").decode()
