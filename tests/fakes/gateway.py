@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import orjson
@@ -33,7 +33,12 @@ from gateway.ports import Webhooks
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
 
+Q = TypeVar("Q")
+R = TypeVar("R")
+
 A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3")
+A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
+AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
 @dataclass
@@ -53,27 +58,37 @@ def _open_gate() -> asyncio.Event:
 
 
 @dataclass
-class FakeLookups:
-    """`Lookups` with a given answer; records the requests."""
+class FakeService(Generic[Q, R]):
+    """A service with a given answer; records the requests."""
+
+    answer: R | Exception
+    asked: list[Q] = field(default_factory=list)
+    request_ids: list[str] = field(default_factory=list)
+
+    async def reply(self, request: Q, request_id: str) -> R:
+        self.asked.append(request)
+        self.request_ids.append(request_id)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@dataclass
+class FakeLookups(FakeService[LookupRequest, LookupReply]):
+    """`Lookups` with a given answer."""
 
     answer: LookupReply | Exception = A_REPLY
-    asked: list[LookupRequest] = field(default_factory=list)
-    request_ids: list[str] = field(default_factory=list)
     traces: list[TraceContext | None] = field(default_factory=list)
-    #: Cleared, it holds the answers back until it is set.
+    #: Cleared, it holds requests back until it is set.
     gate: asyncio.Event = field(default_factory=_open_gate)
     #: Set when a request has come.
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        self.asked.append(request)
         self.traces.append(tracing.CURRENT.get())
-        self.request_ids.append(request_id)
         self.reached.set()
         await self.gate.wait()
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        return await self.reply(request, request_id)
 
     def terms(self) -> list[list[tuple[str, str]]]:
         """The questions of each request."""
@@ -81,39 +96,23 @@ class FakeLookups:
 
 
 @dataclass
-class FakeSuggestions:
-    """`Suggestions` with a given answer; records the requests."""
+class FakeSuggestions(FakeService[SuggestRequest, SuggestReply]):
+    """`Suggestions` with a given answer."""
 
-    answer: SuggestReply | Exception = field(
-        default_factory=lambda: SuggestReply(body=orjson.dumps(example("SuggestionList")))
-    )
-    asked: list[SuggestRequest] = field(default_factory=list)
-    request_ids: list[str] = field(default_factory=list)
+    answer: SuggestReply | Exception = A_LIST
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        self.asked.append(request)
-        self.request_ids.append(request_id)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        return await self.reply(request, request_id)
 
 
 @dataclass
-class FakeWebhooks:
-    """`Webhooks` with a given answer; records the requests."""
+class FakeWebhooks(FakeService[WebhookRequest, WebhookReply]):
+    """`Webhooks` with a given answer."""
 
-    answer: WebhookReply | Exception = field(
-        default_factory=lambda: WebhookReply(status=200, body=b"{}")
-    )
-    asked: list[WebhookRequest] = field(default_factory=list)
-    request_ids: list[str] = field(default_factory=list)
+    answer: WebhookReply | Exception = AN_ANSWER
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
-        self.asked.append(request)
-        self.request_ids.append(request_id)
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
+        return await self.reply(request, request_id)
 
 
 @dataclass
@@ -236,6 +235,25 @@ class Gateway:
         return {"X-API-Key": write_key(presented)}
 
 
+def over_fakes(**given: Any) -> Dependencies:
+    """Dependencies that are fakes, except for the given ones."""
+    ids, calls = count(1), count(1)
+    fakes = {
+        "lookups": FakeLookups(),
+        "suggestions": FakeSuggestions(),
+        "webhooks": FakeWebhooks(),
+        "events": FakeEvents(),
+        "signals": FeedNotices(),
+        "keys": FakeApiKeys(),
+        "renderer": XmlRenderer(Workers(1), inline=1_000_000),
+        "clock": ManualClock(),
+        "new_id": lambda: f"id-{next(ids)}",
+        "new_call_id": lambda: UUID(int=next(calls)),
+        "registry": CollectorRegistry(),
+    }
+    return Dependencies(**{**fakes, **given})
+
+
 @asynccontextmanager
 async def gateway(
     *, lookups: FakeLookups | None = None, registrar: Webhooks | None = None, **policy: Any
@@ -244,22 +262,18 @@ async def gateway(
 
     `registrar` stands in place of the fake `webhooks`.
     """
-    lookups, suggestions = lookups or FakeLookups(), FakeSuggestions()
-    webhooks, events, notices = FakeWebhooks(), FakeEvents(), FeedNotices()
-    keys, clock = FakeApiKeys(), ManualClock()
-    ids, calls, registry = count(1), count(1), CollectorRegistry()
+    lookups, suggestions, webhooks = lookups or FakeLookups(), FakeSuggestions(), FakeWebhooks()
+    events, notices, keys, clock = FakeEvents(), FeedNotices(), FakeApiKeys(), ManualClock()
+    registry = CollectorRegistry()
     app = application(
-        Dependencies(
+        over_fakes(
             lookups=lookups,
             suggestions=suggestions,
             webhooks=registrar or webhooks,
             events=events,
             signals=notices,
             keys=keys,
-            renderer=XmlRenderer(Workers(1), inline=1_000_000),
             clock=clock,
-            new_id=lambda: f"id-{next(ids)}",
-            new_call_id=lambda: UUID(int=next(calls)),
             registry=registry,
         ),
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 import aiohttp
 import orjson
@@ -18,25 +17,15 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
-from common.runtime.processes import Workers
-from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
-from gateway.adapters.http.routes import Dependencies, Policy, application
+from gateway.adapters.http.routes import Policy, application
 from gateway.adapters.http.server import public_port
-from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import Scope, write_key
 from gateway.domain.rates import Rate
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.delivery.waiting import SOON
-from tests.fakes.gateway import (
-    FakeApiKeys,
-    FakeEvents,
-    FakeLookups,
-    FakeSuggestions,
-    FakeWebhooks,
-    ManualClock,
-)
+from tests.fakes.gateway import FakeApiKeys, FakeLookups, over_fakes
 
 pytestmark = pytest.mark.integration
 
@@ -53,20 +42,8 @@ KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
 
 
 def an_application(lookups: FakeLookups, keys: FakeApiKeys, *, rate: int = 100) -> web.Application:
-    surroundings = Dependencies(
-        lookups=lookups,
-        suggestions=FakeSuggestions(),
-        webhooks=FakeWebhooks(),
-        events=FakeEvents(),
-        signals=FeedNotices(),
-        keys=keys,
-        renderer=XmlRenderer(Workers(1)),
-        clock=ManualClock(),
-        new_id=lambda: "id",
-        new_call_id=lambda: UUID(int=1),
-        registry=CollectorRegistry(),
-    )
-    return application(surroundings, Policy(anonymous_rate=Rate(rate, 60), key_rate=Rate(rate, 60)))
+    policy = Policy(anonymous_rate=Rate(rate, 60), key_rate=Rate(rate, 60))
+    return application(over_fakes(lookups=lookups, keys=keys), policy)
 
 
 async def test_a_shutdown_completes_requests_in_progress() -> None:
