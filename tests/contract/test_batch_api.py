@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientResponse
-from structlog.testing import capture_logs
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from gateway.domain.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
 from gateway.domain.rates import Rate
-from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
+from tests.fakes.gateway import FakeLookups, Gateway, problem_of
 from tests.fakes.gateway import gateway as a_gateway
 
 GOOD = {"country": "dk", "vat": "12345674"}
@@ -62,14 +61,6 @@ async def test_companies_are_passed_on_byte_by_byte_in_the_order_asked(gateway: 
     )
 
 
-async def test_each_lookup_may_have_its_own_country_search_and_include(gateway: Gateway) -> None:
-    await post(gateway, {**GOOD, "include": ["owners"]}, {"country": "no", "address": "Vei 1"})
-
-    assert [request.country for request in gateway.lookups.asked] == ["dk", "no"]
-    assert [request.include for request in gateway.lookups.asked] == [("owners",), ()]
-    assert gateway.lookups.terms() == [[("vat", "12345674")], [("address", "Vei 1")]]
-
-
 async def test_a_failed_lookup_is_a_problem_in_the_results(gateway: Gateway) -> None:
     answer = await post(
         gateway, GOOD, {**GOOD, "vat": "1"}, *map(named, FAILURES), headers=gateway.issue()
@@ -89,60 +80,7 @@ async def test_a_failed_lookup_is_a_problem_in_the_results(gateway: Gateway) -> 
     assert all(p["request_id"] == answer.headers["X-Request-Id"] for p in problems)
     assert all(p["type"] == "urn:problem:" + p["code"].replace("_", "-") for p in problems)
     assert [error["parameter"] for error in problems[0]["errors"]] == ["vat"]
-
-
-async def test_an_invalid_body_is_refused_with_every_error_named(gateway: Gateway) -> None:
-    answer = await post(gateway, GOOD, {"country": "dk", "vat": 12345674}, "x")
-
-    body = await problem_of(answer)
-    assert (answer.status, body["code"]) == (400, "invalid_body")
-    assert [error["parameter"] for error in body["errors"]] == ["lookups[1].vat", "lookups[2]"]
-    assert gateway.lookups.asked == []
-
-
-@pytest.mark.parametrize(
-    "body, headers, status, code",
-    [
-        (b"", {}, 400, "invalid_body"),
-        (b"{}", {"Content-Type": "application/json; charset=utf-8"}, 400, "invalid_body"),
-        (
-            b"{}",
-            {"Content-Type": "application/json", "Content-Encoding": "gzip"},
-            415,
-            "unsupported_media_type",
-        ),
-    ],
-)
-async def test_another_kind_of_body_is_refused(
-    gateway: Gateway, body: bytes, headers: dict[str, str], status: int, code: str
-) -> None:
-    answer = await gateway.client.post(
-        "/api/batch", data=body, headers={**headers, **gateway.issue()}
-    )
-
-    assert await code_of(answer) == (status, code)
-
-
-async def test_other_expectations_are_ignored(gateway: Gateway) -> None:
-    answer = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "miracles"})
-    asked = await post(gateway, GOOD, headers={**gateway.issue(), "Expect": "100-continue"})
-
-    assert (answer.status, asked.status) == (200, 200)
-
-
-async def test_a_batch_needs_a_key(gateway: Gateway) -> None:
-    answer = await gateway.client.post("/api/batch", json={"lookups": [GOOD]})
-
-    assert await code_of(answer) == (401, "unauthorized")
-    assert gateway.lookups.asked == []
-
-
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
-async def test_a_batch_requires_post(gateway: Gateway, method: str) -> None:
-    answer = await gateway.client.request(method, "/api/batch", headers=gateway.issue())
-
-    assert await code_of(answer) == (405, "method_not_allowed")
-    assert answer.headers["Allow"] == "POST"
+    assert not any("errors" in problem for problem in problems[1:])
 
 
 async def test_scripts_of_other_sites_may_not_read_batches(gateway: Gateway) -> None:
@@ -180,13 +118,6 @@ class TestRates:
             assert fitting.headers["RateLimit"] == '"key";r=0;t=60'
             assert len(gateway.lookups.asked) == 9
 
-    async def test_a_batch_over_the_rate_limit_is_refused_with_a_hint(self) -> None:
-        async with a_gateway(key_rate=Rate(40, 60)) as gateway:
-            answer = await post(gateway, *[GOOD] * 41)
-
-            assert answer.status == 429
-            assert "fewer" in (await problem_of(answer))["detail"]
-
     async def test_faulty_lookups_count_and_faulty_bodies_count_once(self) -> None:
         async with a_gateway(key_rate=Rate(40, 60)) as gateway:
             key = gateway.issue()
@@ -196,11 +127,3 @@ class TestRates:
 
             assert faulty.headers["RateLimit"] == '"key";r=35;t=60'
             assert no_batch.headers["RateLimit"] == '"key";r=34;t=60'
-
-
-async def test_a_batch_is_one_log_line_without_its_terms(gateway: Gateway) -> None:
-    with capture_logs() as lines:
-        await post(gateway, GOOD, named("Testesen"))
-
-    assert [(line["event"], line["route"]) for line in lines] == [("request.done", "/api/batch")]
-    assert "Testesen" not in str(lines)

@@ -12,10 +12,6 @@ from structlog.testing import capture_logs
 from common.contracts.lookup import LookupReply
 from common.contracts.traces import TraceContext
 from gateway.domain.keys import write_key
-from gateway.domain.problems import (
-    CompanyNotFound,
-    ServiceUnavailable,
-)
 from gateway.domain.rates import Rate
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
@@ -75,12 +71,14 @@ class TestLookups:
             "trade_names"
         ]
 
-    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks"])
     async def test_head_has_the_headers_of_get_and_no_body(
         self, gateway: Gateway, path: str
     ) -> None:
-        whole = await gateway.get(path)
-        head = await gateway.client.head(path)
+        key = gateway.issue()
+
+        whole = await gateway.get(path, headers=key)
+        head = await gateway.client.head(path, headers=key)
 
         assert head.status == 200
         assert await head.read() == b""
@@ -97,27 +95,12 @@ class TestLookups:
         assert "secret" not in await answer.text()
         assert [line["event"] for line in lines] == ["request.failed", "request.done"]
 
-    async def test_an_unavailable_dependency_is_a_503_with_retry_after(
-        self, gateway: Gateway
-    ) -> None:
-        gateway.lookups.answer = ServiceUnavailable("a dependency is unavailable")
-
-        answer = await gateway.get(LOOKUP)
-
-        assert int(answer.headers["Retry-After"]) > 0
-
 
 class TestCaching:
-    async def test_a_company_may_be_cached_for_a_minute(self, gateway: Gateway) -> None:
-        answer = await gateway.get(LOOKUP)
-
-        assert answer.headers["Cache-Control"] == "private, max-age=60"
-
-    @pytest.mark.parametrize("prefix", ["", "W/", '"another", '])
-    async def test_a_matching_etag_is_a_304(self, gateway: Gateway, prefix: str) -> None:
+    async def test_a_matching_etag_is_a_304(self, gateway: Gateway) -> None:
         tag = (await gateway.get(LOOKUP)).headers["ETag"]
 
-        answer = await gateway.get(LOOKUP, headers={"If-None-Match": prefix + tag})
+        answer = await gateway.get(LOOKUP, headers={"If-None-Match": tag})
 
         assert answer.status == 304
         assert await answer.read() == b""
@@ -154,13 +137,6 @@ class TestProblems:
         assert all(error["message"] for error in body["errors"])
         assert gateway.lookups.asked == []
 
-    async def test_a_problem_without_invalid_input_has_no_errors(self, gateway: Gateway) -> None:
-        gateway.lookups.answer = CompanyNotFound("no company matches")
-
-        body = await problem_of(await gateway.get(LOOKUP))
-
-        assert "errors" not in body
-
     async def test_a_lookups_problem_comes_in_the_format_asked_for(self, gateway: Gateway) -> None:
         answer = await gateway.get("/api?format=xml&country=dk&vat=1")
 
@@ -193,12 +169,21 @@ class TestProblems:
 
         assert await code_of(answer) == (404, "not_found")
 
-    @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
-    async def test_other_methods_are_not_allowed(self, gateway: Gateway, method: str) -> None:
-        answer = await gateway.client.request(method, LOOKUP, data=b"x" * 100_000)
+    @pytest.mark.parametrize(
+        "path, method, allowed",
+        [
+            *((LOOKUP, method, "GET, HEAD, OPTIONS") for method in ("POST", "PUT", "DELETE")),
+            *(("/api/batch", method, "POST") for method in ("GET", "PUT", "OPTIONS")),
+            ("/api/webhooks/wh_1", "PUT", "DELETE, GET, HEAD, PATCH"),
+        ],
+    )
+    async def test_other_methods_are_not_allowed(
+        self, gateway: Gateway, path: str, method: str, allowed: str
+    ) -> None:
+        answer = await gateway.client.request(method, path, data=b"x" * 100_000)
 
         assert await code_of(answer) == (405, "method_not_allowed")
-        assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+        assert answer.headers["Allow"] == allowed
 
     async def test_a_rejected_lookup_has_the_requested_format(self, gateway: Gateway) -> None:
         answer = await gateway.client.post("/api?format=xml")
@@ -214,11 +199,6 @@ class TestProblems:
         answer = await gateway.get(f"/api?{query}")
 
         assert answer.status == 400
-
-    async def test_expect_is_ignored_for_lookups(self, gateway: Gateway) -> None:
-        answer = await gateway.get(LOOKUP, headers={"Expect": "miracles"})
-
-        assert answer.status == 200
 
 
 class TestRequestIds:
@@ -284,28 +264,18 @@ class TestKeys:
         assert answer.headers["WWW-Authenticate"] == "Bearer"
         assert gateway.lookups.asked == []
 
-    async def test_a_right_id_with_a_wrong_secret_is_unauthorized(self, gateway: Gateway) -> None:
-        key = gateway.issue()["X-API-Key"]
-
-        answer = await gateway.get(LOOKUP, headers={"X-API-Key": key[:-1] + "x"})
-
-        assert await code_of(answer) == (401, "unauthorized")
-
-    async def test_a_revoked_key_is_unauthorized(self, gateway: Gateway) -> None:
-        answer = await gateway.get(LOOKUP, headers=gateway.issue(revoked_at=NOON))
-
-        assert await code_of(answer) == (401, "unauthorized")
-
-    async def test_when_keys_cannot_be_checked_the_service_is_unavailable(
+    async def test_a_key_with_another_secret_or_that_has_ended_is_unauthorized(
         self, gateway: Gateway
     ) -> None:
-        header = gateway.issue()
-        gateway.keys.fault = database_unavailable()
+        another_secret = {"X-API-Key": gateway.issue()["X-API-Key"][:-1] + "x"}
 
-        answer = await gateway.get(LOOKUP, headers=header)
-
-        assert await code_of(answer) == (503, "service_unavailable")
-        assert "Retry-After" in answer.headers
+        for headers in (
+            another_secret,
+            gateway.issue(revoked_at=NOON),
+            gateway.issue(expires_at=NOON),
+        ):
+            answer = await gateway.get(LOOKUP, headers=headers)
+            assert await code_of(answer) == (401, "unauthorized")
 
     async def test_without_a_key_lookups_go_on_when_keys_cannot_be_checked(
         self, gateway: Gateway
@@ -313,14 +283,6 @@ class TestKeys:
         gateway.keys.fault = database_unavailable()
 
         assert (await gateway.get(LOOKUP)).status == 200
-
-    async def test_an_unexpected_error_in_key_checks_is_a_problem(self, gateway: Gateway) -> None:
-        header = gateway.issue()
-        gateway.keys.fault = RuntimeError("secret words")
-
-        answer = await gateway.get(LOOKUP, headers=header)
-
-        assert await code_of(answer) == (500, "internal_error")
 
     @pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
     async def test_without_a_required_key_a_request_is_unauthorized(self, path: str) -> None:
@@ -351,13 +313,6 @@ class TestRates:
             assert answers[2].headers["Retry-After"] == "60"
             assert (await problem_of(answers[2]))["code"] == "rate_limited"
 
-    async def test_after_the_window_the_client_is_served_again(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            await gateway.get(LOOKUP)
-            gateway.clock.now += 60
-
-            assert (await gateway.get(LOOKUP)).status == 200
-
     async def test_a_key_has_a_rate_of_its_own_wherever_it_is_used(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60), key_rate=Rate(2, 60)) as gateway:
             header, other = gateway.issue(), gateway.issue()
@@ -379,15 +334,6 @@ class TestRates:
             assert statuses == [401, 401, 429]
             assert good.status == 200
 
-    async def test_made_up_keys_are_not_read_beyond_the_rate(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(3, 60)) as gateway:
-            answers = [
-                await gateway.get(LOOKUP, headers=made_up_key(number)) for number in range(10)
-            ]
-
-            assert [answer.status for answer in answers] == [401] * 3 + [429] * 7
-            assert len(gateway.keys.reads) == 3
-
     async def test_made_up_keys_are_counted_before_they_are_read(self) -> None:
         async with a_gateway(anonymous_rate=Rate(3, 60)) as gateway:
             gateway.keys.gate.clear()
@@ -402,13 +348,8 @@ class TestRates:
                 gateway.keys.gate.set()
 
             assert statuses == [429] * 7
+            assert sorted(each.result().status for each in asked) == [401] * 3 + [429] * 7
             assert len(gateway.keys.reads) == 3
-
-    async def test_a_good_key_works_where_the_anonymous_rate_is_used_up(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            await gateway.get(LOOKUP)
-
-            assert (await gateway.get(LOOKUP, headers=gateway.issue())).status == 200
 
     async def test_a_key_that_was_good_works_where_made_up_keys_used_up_their_rate(self) -> None:
         async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
@@ -457,24 +398,6 @@ class TestRates:
 
             assert (await gateway.get(LOOKUP)).status == 200
 
-    @pytest.mark.parametrize("path", DOCUMENTS)
-    async def test_the_documentation_counts(self, path: str) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60), key_rate=Rate(1, 60)) as gateway:
-            key = gateway.issue()
-            statuses = [(await gateway.get(path)).status for _ in range(2)]
-            with_key = [(await gateway.get(path, headers=key)).status for _ in range(2)]
-
-            assert statuses == with_key == [200, 429]
-
-    async def test_a_limited_lookup_in_xml_is_a_problem_in_xml(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            await gateway.get(LOOKUP)
-
-            answer = await gateway.get(LOOKUP + "&format=xml")
-
-            assert answer.status == 429
-            assert answer.content_type == "application/problem+xml"
-
     async def test_behind_a_trusted_proxy_its_clients_are_counted_apart(self) -> None:
         proxies = (ip_network("127.0.0.0/8"),)
         async with a_gateway(anonymous_rate=Rate(1, 60), trusted_proxies=proxies) as gateway:
@@ -485,15 +408,6 @@ class TestRates:
             ]
 
             assert statuses == [200, 200, 429]
-
-    async def test_forwarded_addresses_of_untrusted_peers_are_ignored(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            statuses = [
-                (await gateway.get(LOOKUP, headers={"X-Forwarded-For": f"192.0.2.{n}"})).status
-                for n in range(2)
-            ]
-
-            assert statuses == [200, 429]
 
 
 class TestBrowsers:
@@ -668,6 +582,10 @@ class TestObservation:
         with capture_logs() as lines:
             await gateway.get("/api/name?country=dk&q=Testesen", headers={"X-API-Key": key})
             await gateway.get("/api/suggest?country=dk&q=Testesen")
+            lookups = [{"country": "dk", "name": "Testesen"}]
+            await gateway.client.post(
+                "/api/batch", json={"lookups": lookups}, headers={"X-API-Key": key}
+            )
             await gateway.get(LOOKUP, headers={"X-API-Key": key[:-1] + "x"})
 
         assert "Testesen" not in str(lines)

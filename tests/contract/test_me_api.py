@@ -7,7 +7,6 @@ import orjson
 
 from gateway.domain.keys import Scope
 from gateway.domain.rates import Rate
-from tests.builders.keys import NOON
 from tests.builders.openapi import assert_response
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
@@ -49,16 +48,6 @@ async def test_keys_have_their_own_rates(gateway: Gateway) -> None:
     statuses = [(await gateway.get(ME, headers=key)).status for key in (slow, slow, fast, fast)]
 
     assert statuses == [200, 429, 200, 200]
-
-
-async def test_an_expired_key_is_refused(gateway: Gateway) -> None:
-    response = await gateway.get(ME, headers=gateway.issue(expires_at=NOON))
-
-    await assert_response(response, ME, 401)
-
-
-async def test_a_key_is_needed_to_show_it(gateway: Gateway) -> None:
-    await assert_response(await gateway.get(ME), ME, 401)
 
 
 async def test_the_sources_are_the_configured_networks() -> None:

@@ -34,19 +34,8 @@ async def test_other_parameters_are_ignored(gateway: Gateway, parameter: str) ->
     assert answer.content_type == "application/json"
 
 
-@pytest.mark.parametrize(
-    "query, expected",
-    [
-        ("country=dk", "missing_parameter"),
-        ("country=se&q=ab", "invalid_parameter"),
-        ("country=dk&q=%ff%fe", "invalid_parameter"),
-        ("country=dk&q=a&format=xml", "invalid_parameter"),
-    ],
-)
-async def test_an_invalid_query_is_a_problem_in_json(
-    gateway: Gateway, query: str, expected: str
-) -> None:
-    answer = await gateway.get(f"/api/suggest?{query}")
+async def test_an_invalid_query_is_a_problem_in_json(gateway: Gateway) -> None:
+    answer = await gateway.get("/api/suggest?country=dk&q=%ff%fe&format=xml")
 
-    assert await code_of(answer) == (400, expected)
+    assert await code_of(answer) == (400, "invalid_parameter")
     assert gateway.suggestions.asked == []

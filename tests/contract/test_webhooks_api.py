@@ -18,7 +18,6 @@ from tests.fakes.gateway import Gateway, code_of, problem_of
 BODY = b'{"url": "https://hooks.example.com/", "events": ["*"]}'
 JSON = {"Content-Type": "application/json"}
 
-PRIVATE = [endpoint for endpoint in ENDPOINTS if endpoint.path.startswith("/api/webhooks")]
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_json]
 WITH_KEY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_key]
 
@@ -68,14 +67,6 @@ async def test_requests_with_one_id_are_separate_calls(gateway: Gateway) -> None
     assert calls == [UUID(int=1), UUID(int=2)]
 
 
-@pytest.mark.parametrize("endpoint", PRIVATE, ids=named)
-async def test_webhooks_need_a_key(gateway: Gateway, endpoint: Endpoint) -> None:
-    answer = await gateway.client.request(endpoint.method, path_of(endpoint), data=BODY)
-
-    assert await code_of(answer) == (401, "unauthorized")
-    assert gateway.webhooks.asked == []
-
-
 async def test_event_types_need_no_key(gateway: Gateway) -> None:
     answer = await gateway.get("/api/event-types")
 
@@ -108,19 +99,6 @@ async def test_an_answer_without_a_body_has_none(gateway: Gateway) -> None:
     assert await answer.read() == b""
     assert "Content-Type" not in answer.headers
     assert "Idempotency-Replayed" not in answer.headers
-
-
-@pytest.mark.parametrize("endpoint", WITH_BODY, ids=named)
-@pytest.mark.parametrize(
-    "content_type", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "json"]
-)
-async def test_a_body_of_another_type_is_refused(
-    gateway: Gateway, endpoint: Endpoint, content_type: str
-) -> None:
-    answer = await send(gateway, endpoint, headers={"Content-Type": content_type})
-
-    assert await code_of(answer) == (415, "unsupported_media_type")
-    assert gateway.webhooks.asked == []
 
 
 async def test_a_charset_is_no_other_type(gateway: Gateway) -> None:
@@ -232,20 +210,6 @@ async def test_an_invalid_selection_is_refused(gateway: Gateway, query: str) -> 
     body = await problem_of(answer)
     assert (answer.status, body["code"]) == (400, "invalid_parameter")
     assert [error["parameter"] for error in body["errors"]] == [query.partition("=")[0]]
-
-
-async def test_another_method_is_refused_and_the_allowed_ones_are_named(gateway: Gateway) -> None:
-    answer = await gateway.client.put("/api/webhooks/wh_1", headers=gateway.issue())
-
-    assert await code_of(answer) == (405, "method_not_allowed")
-    assert answer.headers["Allow"] == "DELETE, GET, HEAD, PATCH"
-
-
-async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway) -> None:
-    answer = await gateway.client.head("/api/webhooks", headers=gateway.issue())
-
-    assert answer.status == 200
-    assert await answer.read() == b""
 
 
 async def test_a_secret_is_not_logged(gateway: Gateway) -> None:

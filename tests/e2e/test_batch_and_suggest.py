@@ -1,16 +1,10 @@
 """Many companies at once, and suggestions while a name is typed, through the whole system."""
 
-import asyncio
 from typing import Any
 
 import aiohttp
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
-from common.contracts.company import Country
-from common.contracts.topology import lookup_queue
-from tests.delivery.waiting import eventually
-from tests.e2e.conftest import Running
 from tests.e2e.test_lookup import QUESTIONS
 
 pytestmark = pytest.mark.e2e
@@ -43,22 +37,6 @@ async def suggestions(client: aiohttp.ClientSession, **query: str) -> list[dict[
         return found
 
 
-async def messages_sent(running: Running, queue: str) -> float:
-    """The number of lookup messages that the gateway has sent to a queue."""
-    gateway = running.system.services["gateway"]
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"{gateway.admin_url}/metrics") as answer,
-    ):
-        text = await answer.text()
-    samples = (s for family in text_string_to_metric_families(text) for s in family.samples)
-    return sum(
-        sample.value
-        for sample in samples
-        if sample.name == "rpc_request_batch_size_count" and sample.labels["queue"] == queue
-    )
-
-
 async def test_a_batch_has_the_companies_that_lookups_by_themselves_have(
     client: aiohttp.ClientSession,
 ) -> None:
@@ -72,33 +50,6 @@ async def test_a_batch_has_the_companies_that_lookups_by_themselves_have(
 
     assert [result["company"] for result in results] == singly
     assert [result["company"]["vat"] for result in results] == [vat for *_, vat in QUESTIONS]
-
-
-async def test_a_faulty_lookup_and_one_that_finds_nothing_leave_the_others_alone(
-    client: aiohttp.ClientSession,
-) -> None:
-    good = {"country": "dk", "vat": "12345674"}
-
-    found, faulty, missing, again = await batch(
-        client, good, {"country": "dk", "vat": "1"}, {"country": "dk", "vat": "99999999"}, good
-    )
-
-    assert found["company"]["vat"] == "12345674"
-    assert found == again
-    assert (faulty["problem"]["status"], faulty["problem"]["code"]) == (400, "invalid_parameter")
-    assert (missing["problem"]["status"], missing["problem"]["code"]) == (404, "company_not_found")
-
-
-async def test_a_hundred_numbers_share_a_few_messages(
-    client: aiohttp.ClientSession, running: Running
-) -> None:
-    before = await messages_sent(running, lookup_queue(Country.DK))
-
-    results = await batch(client, *[{"country": "dk", "vat": "12345674"}] * 100)
-
-    sent = await messages_sent(running, lookup_queue(Country.DK)) - before
-    assert [result["company"]["vat"] for result in results] == ["12345674"] * 100
-    assert 1 <= sent <= 3
 
 
 async def test_a_hundred_names_are_answered_or_late_each_for_itself(
@@ -120,22 +71,3 @@ async def test_a_company_is_suggested_while_its_name_is_typed(
     found = await suggestions(client, country=country, q=typed)
 
     assert vat in [one["vat"] for one in found]
-
-
-@pytest.mark.chaos
-async def test_without_a_lookup_process_both_say_so_once_its_queues_are_gone(
-    client: aiohttp.ClientSession, running: Running
-) -> None:
-    await asyncio.to_thread(running.system.services["lookup"].process.stop)
-    results = await eventually(
-        lambda: batch(client, *[{"country": "dk", "vat": "12345674"}] * 5),
-        lambda found: found[0]["problem"]["code"] != "lookup_timeout",
-    )
-    async with client.get("/api/suggest", params={"country": "dk", "q": "ab"}) as answer:
-        status = answer.status
-
-    restarted = running.system.start("lookup")
-    await asyncio.to_thread(restarted.wait_until_ready)
-
-    assert [result["problem"]["code"] for result in results] == ["service_unavailable"] * 5
-    assert status == 503

@@ -245,16 +245,6 @@ async def test_all_pages_except_the_live_ones_work_without_scripts(
     await expect(portal.heading("Sign in")).to_be_visible()
 
 
-async def test_a_signed_out_user_signs_in_and_returns_to_the_page(portal: Portal, key: str) -> None:
-    await portal.sign_out()
-    await portal.go("/webhooks")
-    await expect(portal.heading("Sign in")).to_be_visible()
-    await portal.page.get_by_label("API key").fill(key)
-    await portal.press("Sign in")
-
-    await expect(portal.heading("No webhooks yet")).to_be_visible()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
 async def test_pages_are_accessible_and_fit_their_window(
