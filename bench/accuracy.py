@@ -1,9 +1,9 @@
 """Accuracy of name search: queries made of names, and how often each search finds the right name.
 
 The queries are misspelled names (`bench.edits`) and names as people type them
-(`bench.typed_names`). The searches over the same names are the index, an exhaustive scan with the
-same score, PostgreSQL's `word_similarity` and rapidfuzz's `WRatio`. Where no company has the name,
-the right result is none. Names are those of the folder SHARED_DATA, or else invented.
+(`bench.typed_names`). The searches are the index, and an exhaustive scan of the same names with the
+same score. Where no company has the name, the right result is none. Names are those of the folder
+SHARED_DATA, or else invented.
 """
 
 import csv
@@ -19,11 +19,8 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
-from rapidfuzz import fuzz, process
-
 from bench.edits import EDITS, Edit
 from bench.figures import Figure, at_least
-from bench.postgresql import most_word_similar
 from bench.scale import SEED, Scale
 from bench.scan import Scan
 from bench.typed_names import (
@@ -45,13 +42,11 @@ from register_samples import companies_no
 
 #: Minimum of the index's right results as a share of the scan's, for misspelled and typed names.
 GOAL, _TYPED_GOAL = 0.98, 0.99
-#: Minimum score of `WRatio` to count as found; without one it answers every query.
-_MIN_WRATIO = 86
 #: One of so many names is not loaded, one is another company's trade name, and one its former name.
 #: Those not loaded are the last ones; real names are listed with the Danish ones last.
 _SECONDARY = 20
 
-INDEX, SCAN, WORD_SIMILARITY, WRATIO = "index", "scan", "word_similarity", "WRatio"
+INDEX, SCAN = "index", "scan"
 #: Finds a name, folded and without spaces: the separation of words does not matter.
 Search = Callable[[str], str | None]
 #: Queries, each with its right result.
@@ -66,22 +61,16 @@ def measure(scale: Scale) -> Iterator[Figure]:
             name = f"misspelled name found, {label}, {len(names):,} names"
             yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", GOAL)
         for label, row in comparison.typed_rows(scale.row_queries):
-            yield from _typed(f"typed name found, {label}, {len(names):,} names", row)
-
-
-def _typed(name: str, row: "Row") -> Iterator[Figure]:
-    trigrams, wratio = row.share(WORD_SIMILARITY), row.share(WRATIO)
-    yield at_least(name, row.share(INDEX), "", max(trigrams, wratio))
-    yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", _TYPED_GOAL)
-    yield Figure(f"{name}, PostgreSQL word_similarity", trigrams, "")
-    yield Figure(f"{name}, rapidfuzz WRatio", wratio, "")
+            name = f"typed name found, {label}, {len(names):,} names"
+            yield Figure(name, row.correct(INDEX) / max(len(row.right), 1), "")
+            yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", _TYPED_GOAL)
 
 
 def _names(count: int) -> list[str]:
     """The Norwegian and Danish names of the shared samples, or so many invented ones."""
     shared = os.environ.get("SHARED_DATA")
     if not shared:
-        return [document["navn"] for document in companies_no(count, SEED)]
+        return [document["navn"] for document in companies_no(count)]
     with gzip.open(Path(shared, "no-enheter.json.gz")) as file:
         names = [entity["navn"] for entity in json.load(file)]
     with Path(shared, "dk-company-names.csv").open(newline="") as file:
@@ -137,9 +126,6 @@ class Row:
         """The number of right results."""
         return sum(map(operator.eq, self.right, self.found[search]))
 
-    def share(self, search: str) -> float:
-        return self.correct(search) / max(len(self.right), 1)
-
     @property
     def of_the_scan(self) -> float:
         """The right results of the index, as a share of the scan's."""
@@ -153,11 +139,7 @@ class Comparison:
         self._register = register
         self._random = random
         self._current = {each.key: each.names[0][0] for each in register.companies}
-        #: Every registered name as folded words.
-        self._folded = [
-            fold_name(text).words for each in register.companies for text, _ in each.names
-        ]
-        self._keys = frozenset(map(_key, self._folded))
+        self._keys = frozenset(_key(text) for each in register.companies for text, _ in each.names)
         scan = Scan(register.companies, Country.DK)
         self._searches: dict[str, Search] = {
             INDEX: lambda query: self._name(index.search_name(query)),
@@ -180,10 +162,10 @@ class Comparison:
 
     def _right(self, query: str, name: str | None) -> str | None:
         """The right result of a query that is itself a registered name is that name."""
-        key = _key(fold_name(query).words)
+        key = _key(query)
         if key in self._keys:
             return key
-        return None if name is None else _key(fold_name(name).words)
+        return None if name is None else _key(name)
 
     def row(self, queries: Queries) -> Row:
         found = {
@@ -193,34 +175,17 @@ class Comparison:
         return Row([right for _, right in queries], found)
 
     def typed_rows(self, count: int) -> Iterator[tuple[str, Row]]:
-        """Names as people type them, also in the searches of the peers."""
-        typed = {
-            label: self.queries(label, edit, count)
-            for label, edit in typed_names(self._register.words).items()
-        }
-        folded = [fold_name(query).words for queries in typed.values() for query, _ in queries]
-        similar = dict(zip(folded, most_word_similar(folded, self._folded), strict=True))
-        self._searches[WORD_SIMILARITY] = lambda query: _key(similar[fold_name(query).words])
-        self._searches[WRATIO] = self._wratio
-        for label, queries in typed.items():
-            yield label, self.row(queries)
-
-    def _wratio(self, query: str) -> str | None:
-        folded = fold_name(query).words
-        best = process.extractOne(
-            folded, self._folded, scorer=fuzz.WRatio, score_cutoff=_MIN_WRATIO
-        )
-        return _key(best[0]) if best else None
+        """Names as people type them."""
+        for label, edit in typed_names(self._register.words).items():
+            yield label, self.row(self.queries(label, edit, count))
 
     def _name(self, hit: SearchHit | None) -> str | None:
-        if hit is None:
-            return None
-        return _key(fold_name(hit.matched_name or self._current[hit.key]).words)
+        return None if hit is None else _key(hit.matched_name or self._current[hit.key])
 
 
-def _key(words: str | None) -> str | None:
-    """A folded name without spaces."""
-    return None if words is None else words.replace(" ", "")
+def _key(name: str) -> str:
+    """The folded name without spaces."""
+    return fold_name(name).words.replace(" ", "")
 
 
 @contextmanager

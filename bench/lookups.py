@@ -58,7 +58,6 @@ def measure(scale: Scale) -> Iterator[Figure]:
         for peer in PEERS:
             for connections in CONNECTIONS:
                 yield from _compared(rounds, peer, connections)
-        yield from _xml(loaded, scale.load_seconds, rounds)
         yield from _two_of_each(loaded, scale.load_seconds)
 
 
@@ -113,16 +112,6 @@ def _compared(rounds: Rounds, peer: Peer, connections: int) -> Iterator[Figure]:
     if known := peer.known_share.get(connections):
         share = rounds.ratio(peer.name, BARE.name, connections) / known
         yield at_least(f"{name}, of its known share of bare aiohttp", share, "×", _FAIR)
-
-
-def _xml(loaded: LoadedSystem, seconds: int, rounds: Rounds) -> Iterator[Figure]:
-    paths = [f"{path}&format=xml" for path in loaded.paths]
-    url, key = loaded.system.base_url, loaded.key
-    for _ in rounds.costs:
-        xml = load(url, paths, key=key, connections=32, seconds=seconds)
-        rounds.loads["xml", 32].append(xml)
-    yield Figure("lookups as XML at 32 connections", rounds.rate("xml", 32), "/s")
-    yield at_least("XML over JSON at 32 connections", rounds.ratio("xml", _OURS, 32), "×", 0.1)
 
 
 def _two_of_each(loaded: LoadedSystem, seconds: int) -> Iterator[Figure]:

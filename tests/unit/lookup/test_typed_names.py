@@ -3,7 +3,7 @@
 from itertools import product
 from random import Random
 
-from bench.accuracy import INDEX, SCAN, WORD_SIMILARITY, WRATIO, compared
+from bench.accuracy import INDEX, SCAN, compared
 
 BEGINNINGS = ("Nord", "Sol", "Fjord", "Måne", "Skov", "Ærø", "Ting", "Vind", "Gran", "Lyng")
 ENDINGS = ("bakken", "haugen", "viken", "kilden", "tårnet", "gården")
@@ -19,7 +19,5 @@ def test_names_as_people_type_them_find_their_companies() -> None:
 
     assert all(row.correct(INDEX) == row.correct(SCAN) for row in rows)
     assert all(row.correct(INDEX) >= 0.9 * len(row.right) for row in rows)
-    assert all(row.correct(INDEX) >= row.correct(WRATIO) for row in rows)
-    assert rows[0].correct(WORD_SIMILARITY) == len(rows[0].right)
     # Few of the names are second ones or not loaded, and none has initials or an acronym.
     assert sum(len(row.right) >= 15 for row in rows) >= len(rows) - 5
