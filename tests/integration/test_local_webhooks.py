@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
@@ -29,7 +28,6 @@ from local_stack.run_files import sealing_key
 from tests.delivery.waiting import SOON
 from webhook_store.secrets import SecretKeys
 
-NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SECRET = "whsec_bm90IGEgc2VjcmV0IG9mIGFueWJvZHk="
 
 
@@ -63,21 +61,10 @@ def test_a_receiver_is_not_trusted_under_another_name(tmp_path: Path) -> None:
         trusted(certificates(tmp_path / "receiver"), "receiver.example.com")
 
 
-def test_the_certificate_is_kept_until_near_its_end(tmp_path: Path) -> None:
-    made = certificates(tmp_path / "receiver", now=NOW).certificate.read_bytes()
-    later = certificates(tmp_path / "receiver", now=NOW + timedelta(days=75)).certificate
-    kept = later.read_bytes()
-    near_its_end = certificates(tmp_path / "receiver", now=NOW + timedelta(days=77)).certificate
+def test_the_certificate_of_one_run_is_kept_for_the_next(tmp_path: Path) -> None:
+    made = certificates(tmp_path / "receiver").certificate.read_bytes()
 
-    assert kept == made
-    assert near_its_end.read_bytes() != made
-
-
-def test_an_unreadable_certificate_is_replaced(tmp_path: Path) -> None:
-    broken = certificates(tmp_path / "receiver")
-    broken.certificate.write_text("-----BEGIN CERTIFICATE-----\n")
-
-    assert trusted(certificates(tmp_path / "receiver"), "localhost")
+    assert certificates(tmp_path / "receiver").certificate.read_bytes() == made
 
 
 def test_only_the_owner_reads_keys_and_the_authority_keeps_none(tmp_path: Path) -> None:
