@@ -55,7 +55,7 @@ def renamed(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
 @cache
 def _company() -> EventCompany:
     """An invented company with an address."""
-    for document in companies_no(100, SEED):
+    for document in companies_no(100):
         record = parse(NO_ENTITIES.parse, document)
         if isinstance(record, CompanyRecord) and record.company.address is not None:
             return EventCompany(**record.company.model_dump(), revision=1)

@@ -17,7 +17,7 @@ from yarl import URL
 from bench.figures import Figure, at_least, at_most
 from bench.http_server import serving
 from bench.processes import Usage, run_measured
-from bench.scale import SEED, Scale
+from bench.scale import Scale
 from bench.setup import empty_system, entities_file, import_entities
 from local_stack.system import System
 from register_samples import companies_no
@@ -93,7 +93,7 @@ async def _entries(system: System, entries: int) -> list[Figure]:
 async def _whole_file(system: System, entities: int) -> list[Figure]:
     """The whole file twice: on an empty register, and when its comparison is due."""
     file = system.folder / "enheter.json.gz"
-    active = (one for one in companies_no(entities, SEED) if "slettedato" not in one)
+    active = (one for one in companies_no(entities) if "slettedato" not in one)
     write_gzipped_array(file, active)
     async with _serving_file(file) as brreg:
         first = await _sync(system, brreg)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-#: Of the invented registers, and of every random choice.
+#: Of every random choice.
 SEED = 1
 
 

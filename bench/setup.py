@@ -20,7 +20,8 @@ from local_stack.replica_set import ReplicaSet
 from local_stack.run_files import sealing_key
 from local_stack.servers import own_broker
 from local_stack.system import System
-from register_samples import companies_no, write_registers
+from register_samples import companies_no
+from register_samples.files import write_gzipped_array
 from register_samples.showcase import SIZE as SHOWCASE_SIZE
 
 #: Companies that lookups request.
@@ -98,8 +99,9 @@ def issue_key(found: System) -> str:
 
 def entities_file(found: System, companies: int) -> Path:
     """A file of so many Norwegian companies."""
-    written = write_registers(found.folder / "registers", companies, SEED, countries=("no",))
-    return written["no-enheter"]
+    file = found.folder / "no-enheter.json.gz"
+    write_gzipped_array(file, companies_no(companies))
+    return file
 
 
 def import_entities(found: System, file: Path) -> Usage:
@@ -112,7 +114,7 @@ def sample_companies(companies: int, count: int) -> Iterator[dict[str, Any]]:
     """Random documents of a register of so many companies, without the showcase."""
     positions = range(SHOWCASE_SIZE, companies)
     for start in Random(SEED).sample(positions, min(count, len(positions))):
-        yield from companies_no(1, SEED, start=start)
+        yield from companies_no(1, start=start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ def _authority(folder: Path) -> trustme.CA:
 
 def _paths() -> list[str]:
     """Lookups of companies that the sample registers have."""
-    numbers = [company["organisasjonsnummer"] for company in companies_no(500, 1)]
+    numbers = [company["organisasjonsnummer"] for company in companies_no(500)]
     return [f"/api?country=no&vat={number}" for number in numbers]
 
 

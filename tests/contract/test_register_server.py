@@ -210,21 +210,6 @@ async def test_any_other_search_is_refused(interface: Interface, body: Any) -> N
     assert (await interface.search("virksomhed", {**changed_since(), **body}))[0] == 400
 
 
-async def test_the_export_can_be_downloaded_three_times_a_day(interface: Interface) -> None:
-    async def download(**headers: str) -> tuple[int, str | None]:
-        url = interface.served.url / "export/businesscards-json"
-        async with interface.session.get(url, headers=headers) as answer:
-            await answer.read()
-            return answer.status, answer.headers.get("Retry-After")
-
-    made = [await download() for _ in range(4)]
-    interface.clock.now += timedelta(hours=24)
-
-    assert [status for status, _ in made] == [200, 200, 200, 429]
-    assert made[3][1] == "86401"
-    assert await download() == (200, None)
-
-
 def test_registers_that_change_by_themselves_keep_the_showcase_and_their_formats() -> None:
     registers = Registers(companies=40)
     shown = dict(list(registers.no.entities.documents.items())[:10])

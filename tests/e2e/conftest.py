@@ -73,7 +73,7 @@ class Running:
 @pytest.fixture(scope="session")
 def sample_registers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A file of each kind."""
-    written = write_registers(tmp_path_factory.mktemp("registers"), COMPANIES, 1)
+    written = write_registers(tmp_path_factory.mktemp("registers"), COMPANIES)
     return {str(kind): path for kind, path in written.items()}
 
 

@@ -7,14 +7,11 @@ from contextlib import asynccontextmanager
 from local_stack.system import System
 from register_samples.server import Registers, serving
 
-#: As often as a test wants it.
-OFTEN = 100_000
-
 
 @asynccontextmanager
 async def followed(system: System, registers: Registers, *sources: str) -> AsyncIterator[None]:
     """Feeds changes of the registers into the system over HTTP, until the body ends."""
-    async with serving(registers, downloads_a_day=OFTEN) as served:
+    async with serving(registers) as served:
         sync = system.start(
             "lookup",
             name="lookup-sync",
@@ -26,7 +23,7 @@ async def followed(system: System, registers: Registers, *sources: str) -> Async
             cvr_allow_plaintext="true",
             peppol_url=str(served.url),
             peppol_interval="PT0.1S",
-            peppol_max_downloads_per_day=str(OFTEN),
+            peppol_max_downloads_per_day="100000",
             sync_interval="PT0.1S",
         )
         try:

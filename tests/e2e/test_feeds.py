@@ -20,7 +20,6 @@ from tests.e2e.register import a_unit, an_entity, owned_by
 pytestmark = pytest.mark.e2e
 
 TODAY = date(2026, 11, 2)
-SEED = 1
 
 Json = dict[str, Any]
 #: Something that happens in a register, and the kinds of events that tell of it.
@@ -56,7 +55,7 @@ class Ear:
 @pytest.fixture
 def registers() -> Registers:
     """The companies that the system has been loaded with."""
-    return Registers(companies=COMPANIES, seed=SEED)
+    return Registers(companies=COMPANIES)
 
 
 async def follow_all(
@@ -137,7 +136,7 @@ async def test_each_change_of_a_danish_company_is_delivered(
 
     happenings: list[Happening] = [
         (
-            lambda: dk.add_company(index, SEED),
+            lambda: dk.add_company(index),
             {EventType.COMPANY_CREATED, EventType.PRODUCTION_UNIT_CREATED},
         ),
         (lambda: dk.rename(number, "Prøveåen ApS", TODAY), {EventType.COMPANY_UPDATED}),
@@ -172,8 +171,8 @@ def a_danish_newcomer() -> tuple[int, str, str]:
     It has one unit, which is open.
     """
     for index in count(COMPANIES):
-        [company] = (found["Vrvirksomhed"] for found in companies_dk(1, SEED, start=index))
-        units = [found["VrproduktionsEnhed"] for found in units_dk(1, SEED, start=index)]
+        [company] = (found["Vrvirksomhed"] for found in companies_dk(1, start=index))
+        units = [found["VrproduktionsEnhed"] for found in units_dk(1, start=index)]
         if company["virksomhedMetadata"]["sammensatStatus"] == "NORMAL" and [
             unit["produktionsEnhedMetadata"]["sammensatStatus"] for unit in units
         ] == ["Aktiv"]:

@@ -69,14 +69,14 @@ def runs(process: int) -> bool:
 
 
 def entities(count: int) -> list[Any]:
-    return list(companies_no(count, 1))
+    return list(companies_no(count))
 
 
 def test_a_real_company_replaces_the_sample_of_its_number_however_old_it_is(
     system: System, register: Database[dict[str, Any]], tmp_path: Path
 ) -> None:
-    samples = write_registers(tmp_path / "registers", 20, 1)["dk-virksomhed"]
-    _, *others = companies_dk(20, 1)
+    samples = write_registers(tmp_path / "registers", 20)["dk-virksomhed"]
+    _, *others = companies_dk(20)
     document = {**others[-1]["Vrvirksomhed"], "cvrNummer": 12345674}
     document["sidstOpdateret"] = "2004-02-29T09:00:00.000+01:00"
     lines = "\n".join(json.dumps(each) for each in [{"Vrvirksomhed": document}, *others])
@@ -97,7 +97,7 @@ def test_a_real_company_replaces_the_sample_of_its_number_however_old_it_is(
 def test_every_kind_of_sample_loads_and_loading_it_again_changes_nothing(
     system: System, register: Database[dict[str, Any]], tmp_path: Path
 ) -> None:
-    files = write_registers(tmp_path / "registers", 120, 1)
+    files = write_registers(tmp_path / "registers", 120)
 
     first = {
         kind: run_here(system, "lookup", "import", str(kind), str(files[kind])) for kind in files

@@ -64,7 +64,7 @@ async def test_an_unsampled_trace_is_carried_and_not_exported(
 async def test_a_change_is_one_trace_from_the_register_to_the_receiver(
     running: Running, collector: Collector
 ) -> None:
-    registers, number = Registers(companies=COMPANIES, seed=1), "310987654"
+    registers, number = Registers(companies=COMPANIES), "310987654"
     async with (
         receiving(running.certificates) as receiver,
         client_with(running.key, running.system.base_url) as owner,

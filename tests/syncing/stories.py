@@ -22,7 +22,6 @@ MAX_STEPS = 200
 #: Of the registers and the sync: small, and a download whenever a killed sync needs one again.
 SETTINGS: dict[str, Any] = {
     "companies": 20,
-    "downloads_a_day": MAX_STEPS,
     "sync_page_size": 8,
     "peppol_max_downloads_per_day": MAX_STEPS,
 }

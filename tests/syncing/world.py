@@ -23,7 +23,6 @@ from lookup.store.indexes import make_indexes
 from lookup.sync_app import connect
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
-from register_samples.server.serving import DOWNLOADS_A_DAY
 
 NORWAY = (NO_ENTITIES, NO_UNITS, NO_ROLES)
 DENMARK = (DK_COMPANIES, DK_UNITS)
@@ -136,18 +135,12 @@ class World:
 
 @asynccontextmanager
 async def a_world(
-    mongo_url: str,
-    register_db: str,
-    *,
-    companies: int = 25,
-    downloads_a_day: int = DOWNLOADS_A_DAY,
-    **settings: Any,
+    mongo_url: str, register_db: str, *, companies: int = 25, **settings: Any
 ) -> AsyncIterator[World]:
     clock = Clock()
     registers = Registers(companies=companies, now=clock)
     async with AsyncExitStack() as stack:
-        exchange = serving(registers, downloads_a_day=downloads_a_day)
-        served = await stack.enter_async_context(exchange)
+        served = await stack.enter_async_context(serving(registers))
         wiring = await connect(
             *sync_settings(mongo_url, register_db, served, **settings),
             stack,

@@ -63,7 +63,7 @@ def _for_sync(settings: StackSettings) -> Mapping[str, str]:
         # Changes there are listed immediately; a longer overlap would be read again every time.
         "CVR_OVERLAP": "PT1M",
         "PEPPOL_INTERVAL": "PT10S",
-        "PEPPOL_MAX_DOWNLOADS_PER_DAY": str(DOWNLOADS_A_DAY),
+        "PEPPOL_MAX_DOWNLOADS_PER_DAY": "100000",
         "DOWNLOAD_DIR": str(settings.run_dir.absolute()),
     }
 
@@ -88,9 +88,6 @@ def _for_portal(settings: StackSettings) -> Mapping[str, str]:
         "SECURE_COOKIES": "false",
     }
 
-
-#: Downloads of its export that the built-in Peppol Directory allows.
-DOWNLOADS_A_DAY = 100_000
 
 SERVICES = (
     Service("lookup", "lookup_admin_port", _for_lookup),

@@ -16,7 +16,7 @@ from local_stack.processes import Process, Program, complete
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
 from local_stack.run_files import State
-from local_stack.services import DOWNLOADS_A_DAY, SERVICES, Service, is_ready
+from local_stack.services import SERVICES, Service, is_ready
 from local_stack.settings import StackSettings
 
 #: Seconds for a service to be ready; one that builds a search index takes longest.
@@ -106,7 +106,6 @@ def begin_registers(
         "--port": settings.registers_port,
         "--companies": settings.sample_companies,
         "--change-every": settings.change_every,
-        "--downloads-a-day": DOWNLOADS_A_DAY,
     }
     given = [str(part) for option in options.items() for part in option]
     log = _new_log(settings, "registers")

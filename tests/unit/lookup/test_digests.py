@@ -61,7 +61,7 @@ def test_the_quickly_read_key_has_the_leading_zeros(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", sources().values())
 def test_the_quickly_read_key_is_that_of_the_record(kind: RegisterSource, tmp_path: Path) -> None:
-    file = write_registers(tmp_path, 40, 1)[kind.name]
+    file = write_registers(tmp_path, 40)[kind.name]
     stored = 0
     for document in documents(file, kind):
         assert isinstance(document, RawDocument)

@@ -14,21 +14,3 @@ def test_the_command_writes_and_names_the_files(
     assert status == 0
     assert {"no-enheter", "dk-virksomhed", "peppol"} < {kind for kind, _ in told}
     assert all(Path(path).stat().st_size for _, path in told)
-
-
-@pytest.mark.parametrize(
-    "arguments,reason",
-    [
-        (["--companies", "0"], "must be from 1"),
-        (["--companies", "999999999"], "must be from 1"),
-        (["--companies", "5", "--seed", "-1"], "must not be negative"),
-    ],
-)
-def test_invalid_arguments_are_reported_in_a_sentence(
-    arguments: list[str], reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        run(["--out", str(tmp_path), *arguments])
-
-    assert stopped.value.code == 2
-    assert reason in capsys.readouterr().err

@@ -7,7 +7,7 @@ from register_samples.facts import AS_OF, Abroad, Address, Company, Corporate, N
 from register_samples.owners import owners
 from register_samples.registers import DENMARK, NORWAY, Register
 from register_samples.showcase import SIZE
-from register_samples.units import departed, units
+from register_samples.units import units
 
 COUNT = 2000
 
@@ -20,14 +20,7 @@ def _register(request: pytest.FixtureRequest) -> Register:
 
 @pytest.fixture(name="companies", scope="module")
 def _companies(register: Register) -> list[Company]:
-    return [company(register, 1, index) for index in range(COUNT)]
-
-
-def test_another_seed_gives_another_company_under_the_same_number(register: Register) -> None:
-    one, other = company(register, 1, 500), company(register, 2, 500)
-
-    assert one.number == other.number
-    assert one.name != other.name
+    return [company(register, index) for index in range(COUNT)]
 
 
 def test_no_two_companies_have_the_same_number(companies: list[Company]) -> None:
@@ -79,21 +72,6 @@ def test_unit_numbers_are_all_different(register: Register, companies: list[Comp
     assert len(set(numbers)) == len(numbers)
 
 
-def test_a_unit_that_moved_is_listed_by_both_companies(
-    register: Register, companies: list[Company]
-) -> None:
-    came = [
-        (unit.moved.origin, unit.number)
-        for each in companies
-        for unit in units(register, each)
-        if unit.moved
-    ]
-    left = [(each.number, unit.number) for each in companies for unit in departed(register, each)]
-
-    assert sorted(came) == sorted(left)
-    assert len(came) > 20
-
-
 def test_units_are_closed_as_well_as_open(register: Register, companies: list[Company]) -> None:
     found = [unit for each in companies[:500] for unit in units(register, each)]
 
@@ -104,7 +82,7 @@ def test_owners_hold_floors_of_the_intervals_of_cvr() -> None:
     shares = {
         owner.share
         for index in range(COUNT)
-        for owner in owners(DENMARK, company(DENMARK, 1, index))
+        for owner in owners(DENMARK, company(DENMARK, index))
         if owner.share
     }
 

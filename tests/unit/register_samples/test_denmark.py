@@ -8,14 +8,12 @@ from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
 
-_PERIOD = ("periode.gyldigFra", "periode.gyldigTil", "sidstOpdateret")
+_PERIOD = ("periode.gyldigFra", "periode.gyldigTil")
 _ADDRESS = (
-    *("landekode", "fritekst", "vejkode", "vejnavn", "husnummerFra", "husnummerTil"),
-    *("bogstavFra", "bogstavTil", "etage", "sidedoer", "conavn", "postboks", "bynavn"),
-    *("postnummer", "postdistrikt", "adresseId", "sidstValideret"),
-    *(f"kommune.{field}" for field in ("kommuneKode", "kommuneNavn", *_PERIOD)),
+    *("landekode", "fritekst", "vejnavn", "husnummerFra", "bogstavFra", "etage", "sidedoer"),
+    *("conavn", "postboks", "bynavn", "postnummer", "postdistrikt", "kommune.kommuneNavn"),
 )
-_CLASSES = ("intervalKodeAntalAnsatte", "intervalKodeAntalAarsvaerk")
+_STAFF = ("aar", "antalAnsatte", "intervalKodeAntalAnsatte")
 _MEMBER = "deltagerRelation[].organisationer[]"
 
 
@@ -25,12 +23,7 @@ def _held(part: str, *fields: str) -> Iterator[str]:
 
 #: Parts of both documents that an importer needs.
 SHARED_FIELDS = {
-    "reklamebeskyttet",
     "fejlRegistreret",
-    "dataAdgang",
-    "enhedsNummer",
-    "enhedstype",
-    "sidstIndlaest",
     "sidstOpdateret",
     *_held("navne", "navn"),
     *_held("beliggenhedsadresse", *_ADDRESS),
@@ -38,52 +31,38 @@ SHARED_FIELDS = {
     *_held("elektroniskPost", "kontaktoplysning", "hemmelig"),
     *_held("livsforloeb"),
     *_held("hovedbranche", "branchekode", "branchetekst"),
-    *(f"aarsbeskaeftigelse[].{field}" for field in ("aar", "antalAnsatte", *_CLASSES)),
-    *(f"kvartalsbeskaeftigelse[].{field}" for field in ("aar", "kvartal", *_CLASSES)),
-    *(f"erstMaanedsbeskaeftigelse[].{field}" for field in ("aar", "maaned", *_CLASSES)),
+    *(f"aarsbeskaeftigelse[].{field}" for field in _STAFF),
+    *(f"kvartalsbeskaeftigelse[].{field}" for field in ("kvartal", *_STAFF)),
+    *(f"maanedsbeskaeftigelse[].{field}" for field in ("maaned", *_STAFF)),
+    *(f"erstMaanedsbeskaeftigelse[].{field}" for field in ("maaned", *_STAFF)),
 }
 COMPANY_FIELDS = SHARED_FIELDS | {
     "cvrNummer",
+    "reklamebeskyttet",
     *_held("binavne", "navn"),
-    *_held("postadresse", *_ADDRESS),
+    *_held("postadresse", "vejnavn", "postboks"),
     *_held("sekundaertTelefonNummer", "kontaktoplysning", "hemmelig"),
     *_held("telefaxNummer", "kontaktoplysning", "hemmelig"),
     *_held("hjemmeside", "kontaktoplysning", "hemmelig"),
-    *_held("obligatoriskEmail", "kontaktoplysning", "hemmelig"),
     *_held("bibranche1", "branchekode", "branchetekst"),
-    *_held("virksomhedsform", "virksomhedsformkode", "kortBeskrivelse", "langBeskrivelse"),
+    *_held("bibranche2", "branchekode", "branchetekst"),
+    *_held("virksomhedsform", "virksomhedsformkode", "langBeskrivelse"),
     *_held("virksomhedsstatus", "status"),
-    *_held("status", "statuskode", "statustekst", "kreditoplysningkode", "kreditoplysningtekst"),
     *_held("penheder", "pNummer"),
-    *(f"attributter[].{field}" for field in ("sekvensnr", "type", "vaerditype")),
+    "attributter[].type",
     *_held("attributter[].vaerdier", "vaerdi"),
     *(
         f"deltagerRelation[].deltager.{field}"
-        for field in ("enhedsNummer", "enhedstype", "forretningsnoegle", "navne[].navn")
+        for field in ("enhedstype", "forretningsnoegle", "navne[].navn")
     ),
-    *(f"deltagerRelation[].deltager.beliggenhedsadresse[].{field}" for field in _ADDRESS),
-    f"{_MEMBER}.enhedsNummerOrganisation",
     f"{_MEMBER}.hovedtype",
-    *_held(f"{_MEMBER}.organisationsNavn", "navn"),
+    f"{_MEMBER}.organisationsNavn[].navn",
     *_held(f"{_MEMBER}.medlemsData[].attributter[].vaerdier", "vaerdi"),
-    "virksomhedMetadata.nyesteNavn.navn",
-    "virksomhedMetadata.nyesteBinavne[]",
-    "virksomhedMetadata.nyesteVirksomhedsform.virksomhedsformkode",
-    "virksomhedMetadata.nyesteBeliggenhedsadresse.vejnavn",
-    "virksomhedMetadata.nyesteHovedbranche.branchekode",
-    "virksomhedMetadata.nyesteKontaktoplysninger[]",
-    "virksomhedMetadata.nyesteErstMaanedsbeskaeftigelse.intervalKodeAntalAnsatte",
-    "virksomhedMetadata.antalPenheder",
     "virksomhedMetadata.sammensatStatus",
-    "virksomhedMetadata.stiftelsesDato",
-    "virksomhedMetadata.virkningsDato",
 }
 UNIT_FIELDS = SHARED_FIELDS | {
     "pNummer",
     *_held("virksomhedsrelation", "cvrNummer"),
-    "produktionsEnhedMetadata.nyesteNavn.navn",
-    "produktionsEnhedMetadata.nyesteBeliggenhedsadresse.vejnavn",
-    "produktionsEnhedMetadata.nyesteHovedbranche.branchekode",
     "produktionsEnhedMetadata.nyesteCvrNummerRelation",
     "produktionsEnhedMetadata.sammensatStatus",
 }
@@ -91,12 +70,12 @@ UNIT_FIELDS = SHARED_FIELDS | {
 
 @pytest.fixture(name="companies", scope="module")
 def _companies() -> list[dict[str, Any]]:
-    return [document["Vrvirksomhed"] for document in companies_dk(COUNT, seed=1)]
+    return [document["Vrvirksomhed"] for document in companies_dk(COUNT)]
 
 
 @pytest.fixture(name="units", scope="module")
 def _units() -> list[dict[str, Any]]:
-    return [document["VrproduktionsEnhed"] for document in units_dk(COUNT, seed=1)]
+    return [document["VrproduktionsEnhed"] for document in units_dk(COUNT)]
 
 
 def test_companies_have_every_field_an_importer_needs(companies: list[dict[str, Any]]) -> None:
@@ -110,7 +89,7 @@ def test_units_have_every_field_an_importer_needs(units: list[dict[str, Any]]) -
 def test_a_postcode_is_an_integer_that_has_lost_its_leading_zero(
     companies: list[dict[str, Any]],
 ) -> None:
-    postcodes = {at["postnummer"] for each in companies for at in each["beliggenhedsadresse"]}
+    postcodes = {at.get("postnummer") for each in companies for at in each["beliggenhedsadresse"]}
 
     assert 800 in postcodes
 
@@ -150,17 +129,10 @@ def test_no_period_ends_before_it_begins(companies: list[dict[str, Any]]) -> Non
                 assert period["gyldigTil"] is None or period["gyldigFra"] <= period["gyldigTil"]
 
 
-def test_some_contacts_are_secret_and_not_in_the_digest(companies: list[dict[str, Any]]) -> None:
-    secret = [
-        (contact["kontaktoplysning"], each["virksomhedMetadata"]["nyesteKontaktoplysninger"])
-        for each in companies
-        for part in ("telefonNummer", "elektroniskPost")
-        for contact in each[part]
-        if contact["hemmelig"]
-    ]
+def test_some_contacts_are_secret(companies: list[dict[str, Any]]) -> None:
+    phones = [contact["hemmelig"] for each in companies for contact in each["telefonNummer"]]
 
-    assert len(secret) > 20
-    assert not any(value in shown for value, shown in secret)
+    assert sum(phones) > 20
 
 
 def test_status_words_are_those_of_the_register_in_more_than_one_spelling(
@@ -178,7 +150,7 @@ def test_employees_are_classes_with_the_open_one_ending_in_an_underscore(
     codes = {
         held["intervalKodeAntalAnsatte"]
         for each in companies
-        for held in each["aarsbeskaeftigelse"]
+        for held in each.get("aarsbeskaeftigelse", ())
     }
 
     assert {"ANTAL_0_0", "ANTAL_1_1", "ANTAL_2_4", "ANTAL_20_49", "ANTAL_1000_"} <= codes
@@ -199,14 +171,15 @@ def test_every_unit_of_a_company_names_it(
     assert by_company == by_unit
 
 
-def test_some_units_belonged_to_another_company_before(units: list[dict[str, Any]]) -> None:
+def test_a_unit_of_the_showcase_belonged_to_another_company_before(
+    units: list[dict[str, Any]],
+) -> None:
     moved = [each for each in units if len(each["virksomhedsrelation"]) == 2]
 
-    assert len(moved) > 10
-    for each in moved:
-        before, now = each["virksomhedsrelation"]
-        assert before["periode"]["gyldigTil"] <= now["periode"]["gyldigFra"]
-        assert each["produktionsEnhedMetadata"]["nyesteCvrNummerRelation"] == now["cvrNummer"]
+    [unit] = moved
+    before, now = unit["virksomhedsrelation"]
+    assert before["periode"]["gyldigTil"] <= now["periode"]["gyldigFra"]
+    assert unit["produktionsEnhedMetadata"]["nyesteCvrNummerRelation"] == now["cvrNummer"]
 
 
 def test_owners_are_of_every_kind(companies: list[dict[str, Any]]) -> None:
@@ -219,12 +192,10 @@ def test_owners_are_of_every_kind(companies: list[dict[str, Any]]) -> None:
 
     assert kinds >= {
         ("REGISTER", "EJERREGISTER"),
-        ("REGISTER", "Reelle ejere"),
         ("FULDT_ANSVARLIG_DELTAGERE", "Indehaver"),
         ("FULDT_ANSVARLIG_DELTAGERE", "Interessenter"),
         ("LEDELSESORGAN", "Direktion"),
         ("LEDELSESORGAN", "Bestyrelse"),
-        ("STIFTERE", "Stiftere"),
         ("REVISION", "Revision"),
     }
 
@@ -235,19 +206,11 @@ def test_persons_have_home_addresses_and_companies_their_number(
     participants = [
         relation["deltager"] for each in companies for relation in each["deltagerRelation"]
     ]
-    known = [each for each in participants if each]
-    persons = [each for each in known if each["enhedstype"] == "PERSON"]
-    firms = [each for each in known if each["enhedstype"] == "VIRKSOMHED"]
+    persons = [each for each in participants if each["enhedstype"] == "PERSON"]
+    firms = [each for each in participants if each["enhedstype"] == "VIRKSOMHED"]
 
-    assert None in participants
     assert all(each["forretningsnoegle"] is None for each in persons)
     assert any(each["beliggenhedsadresse"] for each in persons)
     assert {each["forretningsnoegle"] for each in firms} <= {
         each["cvrNummer"] for each in companies
     }
-
-
-def test_a_few_documents_are_there_by_mistake(companies: list[dict[str, Any]]) -> None:
-    mistaken = sum(each["fejlRegistreret"] for each in companies)
-
-    assert 0 < mistaken < COUNT / 100

@@ -10,7 +10,7 @@ COUNT = 800
 
 @pytest.fixture(name="cards", scope="module")
 def _cards() -> list[dict[str, Any]]:
-    return list(participants(COUNT, seed=1))
+    return list(participants(COUNT))
 
 
 def _values(cards: list[dict[str, Any]], scheme: str) -> list[str]:
@@ -18,25 +18,16 @@ def _values(cards: list[dict[str, Any]], scheme: str) -> list[str]:
     return [each["pid"].removeprefix(prefix) for each in cards if each["pid"].startswith(prefix)]
 
 
-def test_cards_have_the_fields_of_the_export(cards: list[dict[str, Any]]) -> None:
+def test_cards_have_the_fields_that_an_importer_needs(cards: list[dict[str, Any]]) -> None:
     assert all_paths(cards) == {
         "pid",
         "entities[].names[].name",
-        "entities[].names[].lang",
         "entities[].countryCode",
-        "entities[].geoinfo",
         "entities[].identifiers[].scheme",
         "entities[].identifiers[].value",
-        "entities[].websiteURIs[]",
-        "entities[].contacts[].type",
-        "entities[].contacts[].email",
-        "entities[].additionalInfo",
         "entities[].regdate",
         "docTypes[].scheme",
         "docTypes[].value",
-        "docTypes[].displayName",
-        "docTypes[].state",
-        "docTypes[].nonStandard",
     }
 
 
@@ -45,13 +36,13 @@ def test_no_participant_has_two_cards(cards: list[dict[str, Any]]) -> None:
 
 
 def test_norwegian_identifiers_are_numbers_of_the_register(cards: list[dict[str, Any]]) -> None:
-    numbers = {each["organisasjonsnummer"] for each in companies_no(COUNT, seed=1)}
+    numbers = {each["organisasjonsnummer"] for each in companies_no(COUNT)}
 
     assert set(_values(cards, "0192")) <= numbers
 
 
 def test_danish_identifiers_come_with_and_without_letters(cards: list[dict[str, Any]]) -> None:
-    numbers = {f"{each['Vrvirksomhed']['cvrNummer']:08}" for each in companies_dk(COUNT, seed=1)}
+    numbers = {f"{each['Vrvirksomhed']['cvrNummer']:08}" for each in companies_dk(COUNT)}
     values = _values(cards, "0184")
 
     assert {value.removeprefix("DK") for value in values} <= numbers
@@ -59,7 +50,7 @@ def test_danish_identifiers_come_with_and_without_letters(cards: list[dict[str, 
 
 
 def test_unit_identifiers_are_numbers_of_units(cards: list[dict[str, Any]]) -> None:
-    numbers = {str(each["VrproduktionsEnhed"]["pNummer"]) for each in units_dk(COUNT, seed=1)}
+    numbers = {str(each["VrproduktionsEnhed"]["pNummer"]) for each in units_dk(COUNT)}
     values = _values(cards, "0096")
 
     assert len(values) > 5
@@ -73,28 +64,8 @@ def test_some_cards_are_of_other_countries_and_some_tell_no_holder(
     anonymous = [
         each
         for each in cards
-        if "::0088:" in each["pid"] and "identifiers" not in each["entities"][0]
+        if "::0088:" in each["pid"] and not each["entities"][0]["identifiers"]
     ]
 
     assert countries > {"DK", "NO"}
     assert anonymous
-
-
-def test_no_card_shows_a_secret_contact(cards: list[dict[str, Any]]) -> None:
-    emails = [
-        contact
-        for each in companies_dk(COUNT, seed=1)
-        for contact in each["Vrvirksomhed"]["elektroniskPost"]
-    ]
-    public = {each["kontaktoplysning"] for each in emails if not each["hemmelig"]}
-    secret = {each["kontaktoplysning"] for each in emails if each["hemmelig"]} - public
-
-    shown = {
-        contact["email"]
-        for each in cards
-        for entity in each["entities"]
-        for contact in entity.get("contacts", [])
-    }
-
-    assert secret
-    assert not shown & secret

@@ -23,7 +23,7 @@ _WRITE = """
 import re, sys
 from pathlib import Path
 from register_samples import write_registers
-write_registers(Path(sys.argv[1]), 2500, countries=["dk"])
+write_registers(Path(sys.argv[1]), 2500)
 print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 """
 
@@ -32,14 +32,14 @@ print(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
 def test_a_part_of_a_stream_equals_the_same_part_of_the_whole(
     stream: Stream,
 ) -> None:
-    whole = list(stream(60, 1))
-    start, part = list(stream(35, 1)), list(stream(25, 1, start=35))
+    whole = list(stream(60))
+    start, part = list(stream(35)), list(stream(25, start=35))
 
     assert [*start, *part] == whole
 
 
 def test_a_stream_of_any_length_starts_at_once() -> None:
-    assert len(list(islice(companies_no(7_000_000, 1), 3))) == 3
+    assert len(list(islice(companies_no(7_000_000), 3))) == 3
 
 
 def test_memory_does_not_grow_with_the_register(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from register_samples.files import MAX_COMPANIES, write_registers
+from register_samples.files import write_registers
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -16,7 +16,7 @@ def run(arguments: Sequence[str]) -> int:
 
         return serve(arguments[1:])
     wanted = _parser().parse_args(arguments)
-    for kind, path in write_registers(wanted.out, wanted.companies, wanted.seed).items():
+    for kind, path in write_registers(wanted.out, wanted.companies).items():
         sys.stdout.write(f"{kind:20} {path}\n")
     return 0
 
@@ -29,26 +29,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(
-        "--companies", type=_company_count, required=True, metavar="N", help="companies a country"
-    )
-    parser.add_argument(
-        "--seed", type=_seed, default=1, help="another seed gives other companies (default: 1)"
+        "--companies", type=int, required=True, metavar="N", help="companies a country"
     )
     return parser
-
-
-def _company_count(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= MAX_COMPANIES:
-        raise argparse.ArgumentTypeError(f"must be from 1 to {MAX_COMPANIES}")
-    return count
-
-
-def _seed(text: str) -> int:
-    seed = int(text)
-    if seed < 0:
-        raise argparse.ArgumentTypeError("must not be negative")
-    return seed
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ class Topic(IntEnum):
     UNITS = 4
     OWNERS = 5
     OFFICERS = 6
-    MOVE = 7
     EINVOICING = 8
     UNIT = 9
     CARD = 10
@@ -34,8 +33,8 @@ class Draw:
 
     __slots__ = ("_next",)
 
-    def __init__(self, seed: int, country: int, topic: Topic, index: int) -> None:
-        key = (seed << 72) | (country << 68) | (topic << 64) | index
+    def __init__(self, country: int, topic: Topic, index: int) -> None:
+        key = (1 << 72) | (country << 68) | (topic << 64) | index
         self._next = Random(key).random  # noqa: S311 - invented data, nothing to protect
 
     def below(self, bound: int) -> int:

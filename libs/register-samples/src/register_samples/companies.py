@@ -63,26 +63,25 @@ class Life(NamedTuple):
         return self.state.since if self.state.standing is Standing.ENDED else AS_OF
 
 
-def corporate(register: Register, seed: int, index: int) -> Corporate:
+def corporate(register: Register, index: int) -> Corporate:
     """The company at a position as others refer to it."""
     shown = exhibit(register.code, index)
     if shown is not None:
         return shown.company.corporate
-    who = _identity(register, seed, index, _draw(register, seed, index))
+    who = _identity(register, index, _draw(register, index))
     return Corporate(register.company_number(index), who.name, who.form)
 
 
-def company(register: Register, seed: int, index: int) -> Company:
+def company(register: Register, index: int) -> Company:
     """The company at a position, counted from 0; a function of its arguments alone."""
     shown = exhibit(register.code, index)
     if shown is not None:
         return shown.company
-    draw = _draw(register, seed, index)
-    who = _identity(register, seed, index, draw)
+    draw = _draw(register, index)
+    who = _identity(register, index, draw)
     life = _life(register, draw, who.form)
-    address = who.home or _address(register, seed, index, draw)
+    address = who.home or _address(register, index, draw)
     return Company(
-        seed=seed,
         index=index,
         number=register.company_number(index),
         name=who.name,
@@ -104,15 +103,15 @@ def company(register: Register, seed: int, index: int) -> Company:
     )
 
 
-def _draw(register: Register, seed: int, index: int) -> Draw:
-    return Draw(seed, register.ordinal, Topic.COMPANY, index)
+def _draw(register: Register, index: int) -> Draw:
+    return Draw(register.ordinal, Topic.COMPANY, index)
 
 
-def _identity(register: Register, seed: int, index: int, draw: Draw) -> Identity:
+def _identity(register: Register, index: int, draw: Draw) -> Identity:
     if draw.happens(SHARED_NAMES):
         # The names grow in number with the register, so that their share stays the same.
         key = draw.below(index // BEARERS + 1)
-        shared = Draw(seed, register.ordinal, Topic.SHARED_NAME, key)
+        shared = Draw(register.ordinal, Topic.SHARED_NAME, key)
         form = shared.pick(register.shared_forms)
         name = shared_name(shared, register)
         trader = person(draw, register) if form.naming is Naming.SOLE_TRADER else None
@@ -150,12 +149,12 @@ def _life(register: Register, draw: Draw, form: Form) -> Life:
     return Life(founded, max(registered, register.opened), State(standing, text, since))
 
 
-def _address(register: Register, seed: int, index: int, draw: Draw) -> Address | None:
+def _address(register: Register, index: int, draw: Draw) -> Address | None:
     if draw.happens(register.nowhere):
         return None
     if draw.happens(SHARED_BUILDINGS):
         key = draw.below(index // TENANTS + 1)
-        address = building(Draw(seed, register.ordinal, Topic.BUILDING, key), register)
+        address = building(Draw(register.ordinal, Topic.BUILDING, key), register)
     else:
         address = building(draw, register)
     if register.flats:

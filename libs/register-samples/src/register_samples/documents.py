@@ -1,10 +1,10 @@
 """The registers as streams of raw documents.
 
-Every document is a function of the seed and of the company's position, so that `start` gives the
-same documents as a register generated from its beginning.
+Every document is a function of its company's position, so that `start` gives the same documents as
+a register generated from its beginning.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from register_samples.companies import company
 from register_samples.denmark.company import company_document
@@ -17,41 +17,39 @@ from register_samples.registers import DENMARK, NORWAY, REGISTERS, Register
 from register_samples.units import units
 
 
-def companies_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
+def companies_no(count: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `enhet` records of the companies at `count` positions from `start`."""
-    return map(entity, _companies(NORWAY, count, seed, start))
+    return map(entity, _companies(NORWAY, count, start))
 
 
-def units_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
+def units_no(count: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `underenhet` records of `count` companies; about 0.9 for each."""
-    owners = _companies(NORWAY, count, seed, start)
+    owners = _companies(NORWAY, count, start)
     return (unit(each, owner) for owner in owners for each in units(NORWAY, owner))
 
 
-def roles_no(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
+def roles_no(count: int, *, start: int = 0) -> Iterator[Document]:
     """Norwegian `roller` records of those among `count` companies that have roles."""
-    return filter(None, map(roles, _companies(NORWAY, count, seed, start)))
+    return filter(None, map(roles, _companies(NORWAY, count, start)))
 
 
-def companies_dk(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
+def companies_dk(count: int, *, start: int = 0) -> Iterator[Document]:
     """Danish `{"Vrvirksomhed": ...}` documents of the companies at `count` positions."""
-    return map(company_document, _companies(DENMARK, count, seed, start))
+    return map(company_document, _companies(DENMARK, count, start))
 
 
-def units_dk(count: int, seed: int, *, start: int = 0) -> Iterator[Document]:
+def units_dk(count: int, *, start: int = 0) -> Iterator[Document]:
     """Danish `{"VrproduktionsEnhed": ...}` documents of `count` companies; about 1.3 for each."""
-    owners = _companies(DENMARK, count, seed, start)
+    owners = _companies(DENMARK, count, start)
     return (unit_document(each, owner) for owner in owners for each in units(DENMARK, owner))
 
 
-def participants(
-    count: int, seed: int, *, start: int = 0, countries: Collection[str] = tuple(REGISTERS)
-) -> Iterator[Document]:
+def participants(count: int, *, start: int = 0) -> Iterator[Document]:
     """Peppol business cards of `count` companies of each country, and of some foreign ones."""
-    for country in countries:
+    for register in REGISTERS.values():
         for index in range(start, start + count):
-            yield from cards(REGISTERS[country], seed, index)
+            yield from cards(register, index)
 
 
-def _companies(register: Register, count: int, seed: int, start: int) -> Iterator[Company]:
-    return (company(register, seed, index) for index in range(start, start + count))
+def _companies(register: Register, count: int, start: int) -> Iterator[Company]:
+    return (company(register, index) for index in range(start, start + count))

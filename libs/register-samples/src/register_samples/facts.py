@@ -141,10 +141,9 @@ class State(NamedTuple):
 class Company:
     """One company as the generator knows it; the formats are made from this and nothing else.
 
-    `seed` and `index` say where it was drawn, so that more can be drawn about it.
+    `index` says where it was drawn, so that more can be drawn about it.
     """
 
-    seed: int
     index: int
     number: str
     name: str

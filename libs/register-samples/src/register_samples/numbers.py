@@ -1,4 +1,4 @@
-"""Numbers computed from a position: the same for every seed, and no two alike.
+"""Numbers computed from a position; no two are alike.
 
 Their check digits are right, and no register issues them: an invented company never has the number
 of a real one.

@@ -34,7 +34,7 @@ def owners(register: Register, company: Company) -> tuple[Owner, ...]:
     shown = exhibit(register.code, company.index)
     if shown is not None:
         return shown.owners
-    draw = Draw(company.seed, register.ordinal, Topic.OWNERS, company.index)
+    draw = Draw(register.ordinal, Topic.OWNERS, company.index)
     match register.ownership.get(company.form.short):
         case None:
             return ()
@@ -58,7 +58,7 @@ def owners(register: Register, company: Company) -> tuple[Owner, ...]:
 
 def earlier_company(register: Register, company: Company, draw: Draw) -> Corporate:
     """A company before this one in the register, so that it exists in a register of any size."""
-    return corporate(register, company.seed, draw.below(max(company.index, 1)))
+    return corporate(register, draw.below(max(company.index, 1)))
 
 
 def _shareholders(register: Register, company: Company, draw: Draw) -> tuple[Owner, ...]:

@@ -1,18 +1,18 @@
 """Business cards of the Peppol Directory: who receives electronic documents, at which address."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 
 from register_samples.chance import Draw, Topic
 from register_samples.companies import company
-from register_samples.facts import AS_OF, Address, Company, Document, Identifier, Naming
+from register_samples.facts import AS_OF, Company, Document, Identifier, Naming
 from register_samples.names import foreign_name
 from register_samples.numbers import gln
 from register_samples.registers import Register
 from register_samples.showcase import exhibit
 from register_samples.units import units
 
-PARTICIPANT = "iso6523-actorid-upis"
+_PARTICIPANT = "iso6523-actorid-upis"
 _DOCUMENT = "busdox-docid-qns"
 _BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1"
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd"
@@ -35,79 +35,45 @@ _GLNS = 4
 _OPENED = date(2012, 1, 1)
 
 
-def cards(register: Register, seed: int, index: int) -> Iterator[Document]:
+def cards(register: Register, index: int) -> Iterator[Document]:
     """The cards of the company at a position, and now and then one of a foreign company."""
-    holder = company(register, seed, index)
-    draw = Draw(holder.seed, register.ordinal, Topic.CARD, index)
+    holder = company(register, index)
+    draw = Draw(register.ordinal, Topic.CARD, index)
     for identifier in identifiers(register, holder):
-        yield _card(register, holder, identifier, draw)
+        scheme = draw.pick(_HOLDER_SCHEMES[register.code])
+        named = {"scheme": scheme, "value": holder.number}
+        yield card(
+            identifier,
+            register.code.upper(),
+            holder.name,
+            [named] if identifier.tells_holder else [],
+            orders=draw.happens(0.2),
+        )
     if index % _ELSEWHERE == _ELSEWHERE - 1:
         yield _foreign_card(register, index, draw)
 
 
-def _card(register: Register, holder: Company, identifier: Identifier, draw: Draw) -> Document:
-    entity: Document = {
-        "names": [{"name": holder.name, **_language(register, draw)}],
-        "countryCode": register.code.upper(),
-        **_whereabouts(holder),
-        **_holder(register, holder, identifier, draw),
-        **_contact(holder, draw),
+def card(
+    identifier: Identifier,
+    country: str,
+    name: str,
+    holders: Sequence[Document] = (),
+    *,
+    orders: bool = False,
+) -> Document:
+    """The card of an identifier that receives invoices, and orders or not."""
+    values = [_INVOICE, _CREDIT_NOTE, *([_ORDER] if orders else [])]
+    entity = {
+        "names": [{"name": name}],
+        "countryCode": country,
+        "identifiers": list(holders),
         "regdate": identifier.registered.isoformat(),
     }
     return {
-        "pid": f"{PARTICIPANT}::{identifier.scheme}:{identifier.value}",
+        "pid": f"{_PARTICIPANT}::{identifier.scheme}:{identifier.value}",
         "entities": [entity],
-        "docTypes": _document_types(draw),
+        "docTypes": [{"scheme": _DOCUMENT, "value": value} for value in values],
     }
-
-
-def _language(register: Register, draw: Draw) -> Document:
-    return {"lang": {"dk": "da", "no": "no"}[register.code]} if draw.happens(0.3) else {}
-
-
-def _whereabouts(holder: Company) -> Document:
-    if not isinstance(holder.address, Address):
-        return {}
-    place = holder.address.place
-    return {"geoinfo": f"{holder.address.street}, {place.postcode} {place.city}"}
-
-
-def _holder(register: Register, holder: Company, identifier: Identifier, draw: Draw) -> Document:
-    if not identifier.tells_holder:
-        return {}
-    scheme = draw.pick(_HOLDER_SCHEMES[register.code])
-    return {"identifiers": [{"scheme": scheme, "value": holder.number}]}
-
-
-def _contact(holder: Company, draw: Draw) -> Document:
-    record: Document = {}
-    if holder.contacts.website:
-        record["websiteURIs"] = [f"https://{holder.contacts.website.value}"]
-    email = holder.contacts.email
-    if email and not email.secret and draw.happens(0.5):
-        record["contacts"] = [{"type": "invoicing", "email": email.value}]
-    if draw.happens(0.05):
-        record["additionalInfo"] = "Elektronisk faktura modtages her.\nEHF / OIOUBL"
-    return record
-
-
-def billing() -> list[Document]:
-    """The document types that all who take invoices have."""
-    return [
-        _document_type(_INVOICE, "Peppol BIS Billing UBL Invoice V3"),
-        _document_type(_CREDIT_NOTE, "Peppol BIS Billing UBL Credit Note V3"),
-    ]
-
-
-def _document_types(draw: Draw) -> list[Document]:
-    known = billing()
-    if draw.happens(0.2):
-        known.append({"scheme": _DOCUMENT, "value": _ORDER, "nonStandard": True})
-    return known
-
-
-def _document_type(value: str, name: str) -> Document:
-    return {"scheme": _DOCUMENT, "value": value, "displayName": name, "state": "Active"}
 
 
 def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
@@ -115,16 +81,8 @@ def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
     # Ten digits that no other card has: the register, the position.
     value = f"{register.ordinal}{index:09d}"
     registered = draw.day(date(2015, 1, 1), AS_OF)
-    entity = {
-        "names": [{"name": foreign_name(draw, country)}],
-        "countryCode": country,
-        "regdate": registered.isoformat(),
-    }
-    return {
-        "pid": f"{PARTICIPANT}::{_FOREIGN_SCHEMES[country]}:{value}",
-        "entities": [entity],
-        "docTypes": _document_types(draw),
-    }
+    identifier = Identifier(_FOREIGN_SCHEMES[country], value, registered)
+    return card(identifier, country, foreign_name(draw, country))
 
 
 def identifiers(register: Register, company: Company) -> tuple[Identifier, ...]:
@@ -132,7 +90,7 @@ def identifiers(register: Register, company: Company) -> tuple[Identifier, ...]:
     shown = exhibit(register.code, company.index)
     if shown is not None:
         return shown.identifiers
-    draw = Draw(company.seed, register.ordinal, Topic.EINVOICING, company.index)
+    draw = Draw(register.ordinal, Topic.EINVOICING, company.index)
     if company.ended or company.form.naming is Naming.ESTATE:
         return ()
     found = []

@@ -33,8 +33,6 @@ class Register:
     The words are common ones: none names a company or a person by itself.
     """
 
-    #: It can have this many companies: there are no more numbers.
-    capacity: int
     company_number: Callable[[int], str]
     unit_number: Callable[[int], str]
 
@@ -198,13 +196,11 @@ def _register(name: str, **numbers: Any) -> Register:
 #: Norwegian companies and units share a series of numbers: its even positions and its odd ones.
 NORWAY = _register(
     "norway",
-    capacity=ORGNR.capacity // 2,
     company_number=lambda position: ORGNR.number(2 * position),
     unit_number=lambda position: ORGNR.number(2 * position + 1),
 )
 DENMARK = _register(
     "denmark",
-    capacity=CVR.capacity,
     company_number=CVR.number,
     unit_number=P_NUMBER.number,
 )

@@ -1,4 +1,4 @@
-"""The first ten companies of each register, read from `showcase.toml`: the same for every seed.
+"""The first ten companies of each register, read from `showcase.toml`.
 
 They are for examples and documentation. The README of the package lists them.
 """
@@ -80,7 +80,6 @@ class _Reader:
     def _company(self, index: int, row: dict[str, Any]) -> Company:
         founded, since = row["founded"], row.get("since", row["founded"])
         return Company(
-            seed=0,
             index=index,
             number=row["number"],
             name=row["name"],

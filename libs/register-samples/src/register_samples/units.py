@@ -1,18 +1,12 @@
 """The units of a company: its places of business."""
 
-from dataclasses import replace
 from datetime import date
 
 from register_samples.chance import Draw, Topic
-from register_samples.companies import company
 from register_samples.contacts import building, contacts, in_flat
-from register_samples.facts import AS_OF, UNREACHABLE, Address, Company, Industry, Move, Unit
+from register_samples.facts import AS_OF, UNREACHABLE, Address, Company, Industry, Unit
 from register_samples.registers import Register
-from register_samples.showcase import SIZE, exhibit
-
-#: The share of neighbours, an even position and the odd one after it, between which the first
-#: unit of the latter moved.
-MOVES = 0.05
+from register_samples.showcase import exhibit
 
 
 def units(register: Register, owner: Company) -> tuple[Unit, ...]:
@@ -23,32 +17,15 @@ def units(register: Register, owner: Company) -> tuple[Unit, ...]:
     count = register.unit_count(owner.index)
     if not count:
         return ()
-    draw = Draw(owner.seed, register.ordinal, Topic.UNITS, owner.index)
-    first = _main_unit(register, owner, draw)
+    draw = Draw(register.ordinal, Topic.UNITS, owner.index)
+    first = owner.main_unit(_number(register, owner, 0), _industry(register, owner, draw))
     return first, *(_further_unit(register, owner, draw, place) for place in range(1, count))
 
 
 def departed(register: Register, owner: Company) -> tuple[Unit, ...]:
-    """The units that were the company's and moved to another one."""
+    """The units that were the company's and moved to another one; only the showcase has some."""
     shown = exhibit(register.code, owner.index)
-    if shown is not None:
-        return shown.departed
-    if owner.index % 2 or not _moves(register, owner):
-        return ()
-    neighbour = company(register, owner.seed, owner.index + 1)
-    return tuple(unit for unit in units(register, neighbour)[:1] if unit.moved)
-
-
-def _main_unit(register: Register, owner: Company, draw: Draw) -> Unit:
-    move, started = None, owner.founded
-    if owner.index % 2 and _moves(register, owner):
-        origin = company(register, owner.seed, owner.index - 1)
-        earliest, latest = max(origin.founded, owner.founded), owner.ended or AS_OF
-        if earliest <= latest:
-            started = min(origin.founded, owner.founded)
-            move = Move(origin.number, draw.day(earliest, latest))
-    unit = owner.main_unit(_number(register, owner, 0), _industry(register, owner, draw))
-    return replace(unit, started=started, moved=move)
+    return () if shown is None else shown.departed
 
 
 def _further_unit(register: Register, owner: Company, draw: Draw, place: int) -> Unit:
@@ -66,13 +43,6 @@ def _further_unit(register: Register, owner: Company, draw: Draw, place: int) ->
         ended=_end(owner, draw, started),
         contacts=contacts(draw, register, owner.name) if branch else UNREACHABLE,
     )
-
-
-def _moves(register: Register, owner: Company) -> bool:
-    """True if a unit moved between the company and its neighbour; the same for both."""
-    if owner.index < SIZE:
-        return False
-    return Draw(owner.seed, register.ordinal, Topic.MOVE, owner.index // 2).happens(MOVES)
 
 
 def _number(register: Register, owner: Company, place: int) -> str:

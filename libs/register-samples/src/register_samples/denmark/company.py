@@ -1,55 +1,44 @@
 """`Vrvirksomhed`: a company of CVR."""
 
-from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 
 from register_samples.chance import Draw, Topic
-from register_samples.contacts import building, domain, phone_number
+from register_samples.contacts import building
 from register_samples.denmark import parts
-from register_samples.denmark.parts import attribute, held, newest
-from register_samples.denmark.relations import entity_number, relations
-from register_samples.facts import AS_OF, Company, Contact, Document, Standing, Unit
+from register_samples.denmark.parts import attribute, held
+from register_samples.denmark.relations import relations
+from register_samples.facts import AS_OF, Company, Document, Industry, Standing
 from register_samples.registers import DENMARK
-from register_samples.showcase import SIZE
 from register_samples.units import departed, units
 
 _DAY = timedelta(days=1)
+_UNKNOWN = Industry("980000", "Uoplyst")
 
 
 def company_document(company: Company) -> Document:
     """`{"Vrvirksomhed": {...}}`, with the history of each part."""
-    draw = Draw(company.seed, DENMARK.ordinal, Topic.DETAILS, company.index)
-    places = units(DENMARK, company)
-    history = {
-        **_names(company),
-        **_addresses(company, draw),
-        **_contacts(company, draw),
-        "livsforloeb": [held({}, company.founded, company.ended)],
-        **parts.industries(company.industries, company.founded, company.ended),
-        "status": _credit_status(company, draw),
-        "virksomhedsstatus": _states(company),
-        "virksomhedsform": [_form(company)],
-        **_employment(company, draw),
-        "attributter": _attributes(company, draw),
-        "penheder": _units(company, places),
-        "deltagerRelation": relations(company),
-        "fusioner": [],
-        "spaltninger": [],
-    }
-    drawn = draw.day(max(company.state.since, AS_OF - timedelta(days=400)), AS_OF)
+    draw = Draw(DENMARK.ordinal, Topic.DETAILS, company.index)
+    since, ended = company.founded, company.ended
+    status = company.state.text or ("Ophørt" if ended else "Aktiv")
     return {
         "Vrvirksomhed": {
             "cvrNummer": int(company.number),
-            "regNummer": [],
-            "brancheAnsvarskode": 0,
             "reklamebeskyttet": company.protected,
-            **history,
-            "virksomhedMetadata": _metadata(company, history, len(places)),
-            "samtId": draw.between(1, 60),
-            "enhedsNummer": entity_number(company.number),
-            "enhedstype": "VIRKSOMHED",
+            **_names(company),
+            **_addresses(company, draw),
+            **_contacts(company),
+            "livsforloeb": [held({}, since, ended)],
+            **_industries(company),
+            "virksomhedsstatus": _states(company),
+            "virksomhedsform": [_form(company)],
+            **_employment(company, draw),
+            "attributter": _attributes(company, draw),
+            "penheder": _units(company),
+            "deltagerRelation": relations(company),
+            "virksomhedMetadata": {"sammensatStatus": status},
             **parts.record_end(
-                company.index, drawn, mistaken=company.index >= SIZE and draw.happens(0.005)
+                company.index,
+                draw.day(max(company.state.since, AS_OF - timedelta(days=400)), AS_OF),
             ),
         }
     }
@@ -80,35 +69,25 @@ def _addresses(company: Company, draw: Draw) -> Document:
     }
 
 
-def _contacts(company: Company, draw: Draw) -> Document:
-    """Phone numbers of the past are there too, and the address the authorities write to."""
+def _contacts(company: Company) -> Document:
     since, ended, known = company.founded, company.ended, company.contacts
-    former: Sequence[Document] = ()
-    if draw.happens(0.1):
-        old = Contact(phone_number(draw, DENMARK, firsts="3567"))
-        former = (parts.contact(old, since, since + _DAY),)
-    official = Contact(f"myndighed@{domain(company.name)}") if draw.happens(0.2) else None
     return {
-        "telefonNummer": [*former, *parts.current(known.phone, since, ended)],
+        "telefonNummer": parts.current(known.phone, since, ended),
         "sekundaertTelefonNummer": parts.current(known.mobile, since, ended),
         "telefaxNummer": parts.current(known.fax, since, ended),
-        "sekundaertTelefaxNummer": [],
         "elektroniskPost": parts.current(known.email, since, ended),
         "hjemmeside": parts.current(known.website, since, ended),
-        "obligatoriskEmail": parts.current(official, since, ended),
     }
 
 
-def _credit_status(company: Company, draw: Draw) -> list[Document]:
-    if company.state.standing is not Standing.BANKRUPT or draw.happens(0.5):
-        return []
-    status = {
-        "statuskode": 3,
-        "statustekst": "Under konkurs",
-        "kreditoplysningkode": 1,
-        "kreditoplysningtekst": "Konkurs",
-    }
-    return [held(status, company.state.since)]
+def _industries(company: Company) -> Document:
+    """The main industry and up to two secondary ones."""
+    known = [
+        parts.industry(each, company.founded, company.ended)
+        for each in company.industries or (_UNKNOWN,)
+    ]
+    names = ("hovedbranche", "bibranche1", "bibranche2")
+    return {name: known[place : place + 1] for place, name in enumerate(names)}
 
 
 def _states(company: Company) -> list[Document]:
@@ -130,20 +109,22 @@ def _form(company: Company) -> Document:
         "virksomhedsformkode": int(company.form.code),
         "kortBeskrivelse": company.form.short,
         "langBeskrivelse": company.form.text,
-        "ansvarligDataleverandoer": "E&S",
     }
     return held(form, company.founded, company.ended)
 
 
 def _employment(company: Company, draw: Draw) -> Document:
     if not company.employees and draw.happens(0.6):
-        return parts.no_employment()
-    return parts.employment(company.founded, company.ended, company.employees, draw)
+        return {}
+    return parts.employment(company.ended, company.employees, draw)
 
 
-def _units(company: Company, places: tuple[Unit, ...]) -> list[Document]:
+def _units(company: Company) -> list[Document]:
     """The units by number, with when they belonged to the company."""
-    present = [(unit, unit.moved.on if unit.moved else unit.started, unit.ended) for unit in places]
+    present = [
+        (unit, unit.moved.on if unit.moved else unit.started, unit.ended)
+        for unit in units(DENMARK, company)
+    ]
     gone = [
         (unit, unit.started, max(unit.started, unit.moved.on - _DAY))
         for unit in departed(DENMARK, company)
@@ -156,53 +137,15 @@ def _units(company: Company, places: tuple[Unit, ...]) -> list[Document]:
 
 
 def _attributes(company: Company, draw: Draw) -> list[Document]:
-    """Capital, purpose and accounting terms; only companies with a capital have them."""
+    """Capital and purpose; only companies with a capital have them."""
     if company.capital is None:
         return []
-    since = company.founded
-    single = {
-        "FØRSTE_REGNSKABSPERIODE_START": ("date", since.isoformat()),
-        "FØRSTE_REGNSKABSPERIODE_SLUT": ("date", date(since.year + 1, 12, 31).isoformat()),
-        "KAPITALVALUTA": ("string", "EUR" if draw.happens(0.02) else "DKK"),
-        "PSEUDOCVRNR": ("boolean", "false"),
-        "REGNSKABSÅR_START": ("gMonthDay", "--01-01"),
-        "REGNSKABSÅR_SLUT": ("gMonthDay", "--12-31"),
-        "REVISION_FRAVALGT": ("boolean", "true" if draw.happens(0.5) else "false"),
-        "TEGNINGSREGEL": ("string", "Selskabet tegnes af en direktør."),
-        **({"FORMÅL": ("string", company.purpose)} if company.purpose else {}),
+    values = {
+        "KAPITAL": f"{company.capital}.00",
+        "KAPITALVALUTA": "EUR" if draw.happens(0.02) else "DKK",
+        **({"FORMÅL": company.purpose} if company.purpose else {}),
     }
     return [
-        attribute("KAPITAL", "decimal", *_capital(company, company.capital, draw)),
-        *(
-            attribute(kind, type_, held({"vaerdi": value}, since, company.ended))
-            for kind, (type_, value) in single.items()
-        ),
+        attribute(kind, held({"vaerdi": value}, company.founded, company.ended))
+        for kind, value in values.items()
     ]
-
-
-def _capital(company: Company, amount: int, draw: Draw) -> Iterator[Document]:
-    """The capital and, for some companies, the half as high one of before."""
-    since, latest = company.founded, company.ended or AS_OF
-    if draw.happens(0.15) and since < latest:
-        raised = draw.day(since + _DAY, latest)
-        yield held({"vaerdi": f"{amount // 2}.00"}, since, raised - _DAY)
-        since = raised
-    yield held({"vaerdi": f"{amount}.00"}, since, company.ended)
-
-
-def _metadata(company: Company, history: Document, unit_count: int) -> Document:
-    contacts = company.contacts
-    return {
-        "nyesteNavn": newest(history, "navne"),
-        "nyesteBinavne": [name["navn"] for name in history["binavne"]],
-        "nyesteVirksomhedsform": newest(history, "virksomhedsform"),
-        "nyesteStatus": newest(history, "status"),
-        "nyesteKontaktoplysninger": parts.public(
-            contacts.phone, contacts.fax, contacts.email, contacts.website
-        ),
-        "antalPenheder": unit_count,
-        **parts.digest(history),
-        "sammensatStatus": company.state.text or ("Ophørt" if company.ended else "Aktiv"),
-        "stiftelsesDato": company.founded.isoformat(),
-        "virkningsDato": company.founded.isoformat(),
-    }

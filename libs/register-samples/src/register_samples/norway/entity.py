@@ -1,11 +1,11 @@
 """`enhet`, a company of Enhetsregisteret, and `underenhet`, a place of business: Norway's unit."""
 
-from datetime import date, timedelta
+from datetime import date
 from functools import cache
 from textwrap import wrap
 
 from register_samples.chance import Draw, Topic
-from register_samples.facts import AS_OF, Abroad, Company, Document, Form, Naming, Standing, Unit
+from register_samples.facts import AS_OF, Company, Document, Form, Naming, Standing, Unit
 from register_samples.norway import parts
 from register_samples.owners import earlier_company
 from register_samples.registers import NORWAY
@@ -40,7 +40,7 @@ _OTHER = Form("AAFY", "AAFY", "Underenhet til ikke-næringsdrivende", Naming.ASS
 
 def entity(company: Company) -> Document:
     """One `enhet`; fields without a value are absent, as in the register."""
-    draw = Draw(company.seed, NORWAY.ordinal, Topic.DETAILS, company.index)
+    draw = Draw(NORWAY.ordinal, Topic.DETAILS, company.index)
     naming = company.form.naming
     sector, sector_text = _SECTORS[naming]
     return {
@@ -100,9 +100,6 @@ def _vat(company: Company, draw: Draw) -> Document:
     registered = company.form.naming in _TRADED and draw.happens(0.7)
     record: Document = {"registrertIMvaregisteret": registered}
     day = company.registered.isoformat()
-    if registered and draw.happens(0.04):
-        record["frivilligMvaRegistrertBeskrivelser"] = ["Utleier av bygg eller anlegg"]
-        record["registreringsdatoFrivilligMerverdiavgiftsregisteret"] = day
     if registered:
         record["registreringsdatoMerverdiavgiftsregisteret"] = day
         record["registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret"] = day
@@ -151,10 +148,6 @@ def _newer(company: Company, draw: Draw) -> Document:
     if company.capital:
         record["kapital"] = _capital(company.capital, company.registered)
         record["erIKonsern"] = draw.happens(0.2)
-    if draw.happens(0.005):
-        record["paategninger"] = [_remark(draw)]
-    if isinstance(company.address, Abroad):
-        record |= _at_home(company.address, draw)
     return record
 
 
@@ -172,29 +165,4 @@ def _capital(amount: int, entered: date) -> Document:
         "valuta": "NOK",
         "innfortDato": entered.isoformat(),
         "fulltInnbetalt": True,
-    }
-
-
-def _remark(draw: Draw) -> Document:
-    entered = AS_OF - timedelta(days=draw.below(900))
-    return {
-        "infotype": "FADR",
-        "tekst": "Foretaket er ikke funnet på registrert adresse.",
-        "innfoertDato": entered.isoformat(),
-    }
-
-
-def _at_home(address: Abroad, draw: Draw) -> Document:
-    """The home register of a foreign company."""
-    written = parts.address(address)
-    return {
-        "registreringsnummerIHjemlandet": f"{draw.between(1_000_000, 99_999_999)}",
-        "underlagtLovgivningLand": written["land"],
-        "underlagtLovgivningLandKode": address.country,
-        "utenlandskRegisterNavn": "Companies register",
-        "utenlandskRegisterAdresse": {
-            "adresse": written["adresse"],
-            "poststed": address.city,
-            "land": written["land"],
-        },
     }

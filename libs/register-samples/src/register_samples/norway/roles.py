@@ -14,7 +14,6 @@ from register_samples.registers import NORWAY
 _ROLES = {
     "DAGL": "Daglig leder",
     "LEDE": "Styrets leder",
-    "NEST": "Nestleder",
     "MEDL": "Styremedlem",
     "VARA": "Varamedlem",
     "INNH": "Innehaver",
@@ -34,8 +33,6 @@ _GROUPS = _ROLES | {
     "DTPR": "Deltakere med delt ansvar",
     "SAM": "Sameiere",
 }
-
-_STAFF = "Representant for de ansatte"
 
 #: The group and role that the owners of companies of a legal form have.
 _OWNERS = {"ENK": "INNH", "ANS": "DTSO", "DA": "DTPR", "KS": "KOMP", "SAM": "SAM", "IKS": "EIKM"}
@@ -57,7 +54,7 @@ def roles(company: Company) -> Document | None:
     """The roles of a company with its number; None where the register has none."""
     if company.ended or company.form.code == "UTLA":
         return None
-    draw = Draw(company.seed, NORWAY.ordinal, Topic.OFFICERS, company.index)
+    draw = Draw(NORWAY.ordinal, Topic.OFFICERS, company.index)
     groups = [_group(code, seats, company, draw) for code, seats in _seats(company, draw)]
     if not groups:
         return None
@@ -105,11 +102,9 @@ def _group(code: str, seats: list[_Seat], company: Company, draw: Draw) -> Docum
 
 def _role(seat: _Seat, place: int, draw: Draw) -> Document:
     code, holder, resigned = seat
-    elected = code == "MEDL" and draw.happens(0.1)
     return {
         "type": _type(code, _ROLES[code]),
         **_holder(holder, draw),
-        **({"valgtAv": _type("AREP", _STAFF)} if elected else {}),
         "fratraadt": resigned,
         "avregistrert": draw.happens(0.01),
         "rekkefolge": place,

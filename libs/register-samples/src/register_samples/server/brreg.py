@@ -174,7 +174,7 @@ def _page(key: str, path: str, found: list[Document], asked: Mapping[str, Any]) 
 class NorwegianRegister:
     """Entities, units and roles; changes by a test or a trial appear in the feeds immediately."""
 
-    def __init__(self, stamps: Stamps, *, companies: int, seed: int) -> None:
+    def __init__(self, stamps: Stamps, *, companies: int) -> None:
         self._stamps = stamps
         self.entities = Section("enheter", "enhet", stamps)
         self.units = Section("underenheter", "underenhet", stamps)
@@ -187,7 +187,7 @@ class NorwegianRegister:
             (documents.units_no, self.units.documents),
             (documents.roles_no, self.roles),
         ):
-            kept.update((found[_NUMBER], found) for found in source(companies, seed))
+            kept.update((found[_NUMBER], found) for found in source(companies))
         self.publish()
 
     def publish(self) -> None:
@@ -199,13 +199,13 @@ class NorwegianRegister:
             "roller": gzipped_array(self.roles.values(), modified),
         }
 
-    def add_company(self, index: int, seed: int) -> str:
+    def add_company(self, index: int) -> str:
         """Registers the company that the generator has at this position, its units and roles."""
-        [entity] = documents.companies_no(1, seed, start=index)
+        [entity] = documents.companies_no(1, start=index)
         number = self.entities.add(entity)
-        for unit in documents.units_no(1, seed, start=index):
+        for unit in documents.units_no(1, start=index):
             self.units.add(unit)
-        for roles in documents.roles_no(1, seed, start=index):
+        for roles in documents.roles_no(1, start=index):
             self.set_roles(number, roles["rollegrupper"])
         return number
 

@@ -33,7 +33,7 @@ class _Nobody(Exception):
 
 
 class Changes:
-    """Makes changes in turn; the same seed makes the same ones on the same day."""
+    """Makes changes in turn; the same ones on the same day."""
 
     def __init__(self, registers: Registers, *, first: int = 0) -> None:
         """`first` is the number of the first change: another one draws other companies."""
@@ -67,7 +67,7 @@ class Changes:
         while True:
             change = next(self._turns)
             try:
-                return change(Draw(self._registers.seed, 0, Topic.DETAILS, next(self._numbers)))
+                return change(Draw(0, Topic.DETAILS, next(self._numbers)))
             except _Nobody:
                 # After some hours every sole trader may be gone; companies still come.
                 continue

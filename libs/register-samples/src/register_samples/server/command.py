@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from register_samples.server.changing import Changes, keep_changing
 from register_samples.server.registers import Registers
-from register_samples.server.serving import DOWNLOADS_A_DAY, serving
+from register_samples.server.serving import serving
 
 #: New entries of a server differ from those of an earlier one: it draws by the seconds since
 #: then, and its first newcomer is one of the half minutes. Changes come more slowly than that.
@@ -35,9 +35,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--change-every", type=_duration, metavar="PT3S", help="make a change that often"
     )
-    parser.add_argument(
-        "--downloads-a-day", type=int, default=DOWNLOADS_A_DAY, metavar="N", help="from Peppol"
-    )
     return parser
 
 
@@ -60,7 +57,7 @@ async def _until_stopped(wanted: argparse.Namespace) -> None:
     begun = (datetime.now(UTC) - _COUNTED_FROM) // timedelta(seconds=1)
     registers = Registers(companies=wanted.companies, newcomers=begun // 30)
     async with (
-        serving(registers, port=wanted.port, downloads_a_day=wanted.downloads_a_day) as served,
+        serving(registers, port=wanted.port) as served,
         asyncio.TaskGroup() as group,
     ):
         # The addresses, as the settings of the lookup service take them.

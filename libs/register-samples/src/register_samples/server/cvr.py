@@ -14,7 +14,8 @@ from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
 from register_samples.denmark import parts
-from register_samples.denmark.parts import attribute, held
+from register_samples.denmark.parts import held
+from register_samples.denmark.relations import firm, shareholder
 from register_samples.facts import Address, Document
 from register_samples.server.answers import json_answer
 from register_samples.server.requests import BadRequest, moment, read
@@ -65,28 +66,24 @@ class Index:
 
 
 class DanishRegister:
-    def __init__(self, stamps: Stamps, *, companies: int, seed: int) -> None:
+    def __init__(self, stamps: Stamps, *, companies: int) -> None:
         self.companies = Index("virksomhed", "Vrvirksomhed", "cvrNummer", stamps)
         self.units = Index("produktionsenhed", "VrproduktionsEnhed", "pNummer", stamps)
-        for found in documents.companies_dk(companies, seed):
+        for found in documents.companies_dk(companies):
             self.companies.add(found, stamped=False)
-        for found in documents.units_dk(companies, seed):
+        for found in documents.units_dk(companies):
             self.units.add(found, stamped=False)
 
-    def add_company(self, index: int, seed: int) -> str:
+    def add_company(self, index: int) -> str:
         """Registers the company that the generator has at this position, and its units."""
-        [company] = documents.companies_dk(1, seed, start=index)
+        [company] = documents.companies_dk(1, start=index)
         number = self.companies.add(company)
-        for unit in documents.units_dk(1, seed, start=index):
+        for unit in documents.units_dk(1, start=index):
             self.units.add(unit)
         return number
 
     def rename(self, number: str, name: str, on: date) -> None:
-        def edit(company: Document) -> None:
-            _succeed(company["navne"], {"navn": name}, on)
-            company["virksomhedMetadata"]["nyesteNavn"] = company["navne"][-1]
-
-        self.companies.change(number, edit)
+        self.companies.change(number, lambda found: _succeed(found["navne"], {"navn": name}, on))
 
     def move(self, number: str, to: Address, on: date) -> None:
         """The company has another address."""
@@ -108,29 +105,8 @@ class DanishRegister:
 
     def set_owner(self, number: str, holder: str, share: str, on: date) -> None:
         """The company has this one more company among its owners."""
-        name = self.companies.content(holder)["virksomhedMetadata"]["nyesteNavn"]["navn"]
-        values = [
-            attribute(kind, "decimal", held({"vaerdi": share}, on))
-            for kind in ("EJERANDEL_PROCENT", "EJERANDEL_STEMMERET_PROCENT")
-        ]
-        relation = {
-            "deltager": {
-                "enhedsNummer": 4_000_000_000 + int(holder),
-                "enhedstype": "VIRKSOMHED",
-                "forretningsnoegle": int(holder),
-                "navne": [held({"navn": name}, on)],
-                "beliggenhedsadresse": [],
-            },
-            "kontorsteder": [],
-            "organisationer": [
-                {
-                    "hovedtype": "REGISTER",
-                    "organisationsNavn": [held({"navn": "EJERREGISTER"}, on)],
-                    "attributter": [],
-                    "medlemsData": [{"attributter": values}],
-                }
-            ],
-        }
+        name = self.companies.content(holder)["navne"][-1]["navn"]
+        relation = shareholder(firm(holder, name), share, share, on)
         self.companies.change(number, lambda company: company["deltagerRelation"].append(relation))
 
     def rename_unit(self, number: str, name: str, on: date) -> None:
@@ -222,11 +198,10 @@ class Searches:
         page, scroll.documents = scroll.documents[: scroll.size], scroll.documents[scroll.size :]
         scroll.until = self._now() + span
         self._scrolls[key] = scroll
-        hits = {"total": scroll.total, "max_score": None, "hits": [_hit(each) for each in page]}
+        hits = {"total": scroll.total, "hits": [_hit(each) for each in page]}
         return json_answer(
             {
                 "_scroll_id": key,
-                "took": 3,
                 "timed_out": False,
                 "_shards": {"total": 6, "successful": 6, "skipped": 0, "failed": 0},
                 "hits": hits,
@@ -270,10 +245,4 @@ async def _body(request: web.Request) -> Mapping[str, Any]:
 
 def _hit(document: Document) -> Document:
     (content,) = document.values()
-    return {
-        "_index": "cvr-permanent",
-        "_type": "_doc",
-        "_id": str(content["enhedsNummer"]),
-        "_score": 1.0,
-        "_source": document,
-    }
+    return {"_id": str(content.get("cvrNummer", content.get("pNummer"))), "_source": document}

@@ -23,24 +23,22 @@ class Registers:
         self,
         *,
         companies: int = 50,
-        seed: int = 1,
         newcomers: int = 0,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         """`newcomers` are passed over before the first company that is new here."""
         self.now = now
-        self.seed = seed
         stamps = Stamps(now)
-        self.no = NorwegianRegister(stamps, companies=companies, seed=seed)
-        self.dk = DanishRegister(stamps, companies=companies, seed=seed)
-        self.directory = Directory(stamps, companies=companies, seed=seed)
+        self.no = NorwegianRegister(stamps, companies=companies)
+        self.dk = DanishRegister(stamps, companies=companies)
+        self.directory = Directory(stamps, companies=companies)
         self._next = companies + newcomers % _NEWCOMERS
 
     def add_companies(self) -> tuple[str, str]:
         """A new company in each register: the Norwegian number and the Danish."""
         index = self._next
         self._next += 1
-        return self.no.add_company(index, self.seed), self.dk.add_company(index, self.seed)
+        return self.no.add_company(index), self.dk.add_company(index)
 
     def publish(self) -> None:
         """Generates all files again."""

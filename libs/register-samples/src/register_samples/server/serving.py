@@ -12,12 +12,8 @@ from yarl import URL
 from register_samples.server import brreg, cvr
 from register_samples.server.answers import json_answer
 from register_samples.server.faults import Faults
-from register_samples.server.peppol import Exports
 from register_samples.server.registers import Registers
 from register_samples.server.requests import BadRequest
-
-#: Of one client address, as the Peppol Directory allows them.
-DOWNLOADS_A_DAY = 3
 
 
 @dataclass
@@ -48,15 +44,13 @@ async def serving(
     registers: Registers,
     *,
     port: int = 0,
-    downloads_a_day: int = DOWNLOADS_A_DAY,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[Served]:
     """Serves the registers on this machine while the body runs."""
     served = Served(registers)
-    exports = Exports(registers.directory, downloads_a_day=downloads_a_day, now=registers.now)
     searches = cvr.Searches(registers.dk, registers.now)
     app = web.Application(middlewares=[_watch(served), _refuse, _disturb(served.faults)])
-    app.add_routes([*registers.no.routes(), *searches.routes(), *exports.routes()])
+    app.add_routes([*registers.no.routes(), *searches.routes(), *registers.directory.routes()])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
