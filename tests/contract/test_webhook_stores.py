@@ -8,7 +8,13 @@ from random import Random
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
+from common.contracts.webhooks import (
+    DisabledReason,
+    Webhook,
+    WebhookFilter,
+    WebhookReply,
+    WebhookStatus,
+)
 from common.mongo import Database
 from tests.builders.webhooks import (
     NOON,
@@ -22,7 +28,7 @@ from tests.builders.webhooks import (
 from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
 from webhook_registry.ports import IdempotencyKeys, Registrations
 from webhook_store import idempotency, registrations
-from webhook_store.models import KeptAnswer, KeyScope, KeyUse, MadeBefore, NewSecret, OwnerIsFull
+from webhook_store.models import KeyScope, KeyUse, MadeBefore, NewSecret, OwnerIsFull
 
 LATER = NOON + timedelta(hours=1)
 SCOPE = KeyScope(OWNER, "/api/webhooks", "k")
@@ -184,7 +190,7 @@ class Promises:
     async def test_a_use_whose_time_is_over_gives_way(self, stores: Stores) -> None:
         first, second = KeyUse(a_call(1), b"body"), KeyUse(a_call(2), b"other")
         await stores.keys.use(SCOPE, first, at=NOON, until=LATER)
-        await stores.keys.answer(SCOPE, KeptAnswer(201, b"{}", None))
+        await stores.keys.answer(SCOPE, WebhookReply(status=201, body=b"{}"))
 
         noted = await stores.keys.use(SCOPE, second, at=LATER, until=LATER + timedelta(hours=1))
 
@@ -192,12 +198,14 @@ class Promises:
         assert await stores.keys.find(SCOPE, at=LATER) == second
 
     async def test_an_answer_is_kept_with_its_use(self, stores: Stores) -> None:
-        use, answer = KeyUse(a_call(1), b"body"), KeptAnswer(201, b'{"id":"$x"}', "/api/x")
+        use = KeyUse(a_call(1), b"body")
+        answer = WebhookReply(status=201, body=b'{"id":"$x"}', location="/api/x")
         await stores.keys.use(SCOPE, use, at=NOON, until=LATER)
 
         await stores.keys.answer(SCOPE, answer)
 
-        assert await stores.keys.find(SCOPE, at=NOON) == replace(use, answer=answer)
+        repeated = answer.model_copy(update={"replayed": True})
+        assert await stores.keys.find(SCOPE, at=NOON) == replace(use, answer=repeated)
 
     async def test_of_many_at_once_just_as_many_are_created_as_may_be(self, stores: Stores) -> None:
         made = await asyncio.gather(

@@ -29,7 +29,6 @@ from webhook_registry.usecases.operations import Dependencies, Policy, operation
 from webhook_store.addresses import Address, Network
 from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
 from webhook_store.models import (
-    KeptAnswer,
     KeyScope,
     KeyUse,
     MadeBefore,
@@ -128,8 +127,9 @@ class FakeIdempotencyKeys:
             self.uses[scope.id] = (new, until)
         return kept or new
 
-    async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
+    async def answer(self, scope: KeyScope, answer: WebhookReply) -> None:
         use, until = self.uses[scope.id]
+        answer = answer.model_copy(update={"replayed": True})
         self.uses[scope.id] = (replace(use, answer=answer), until)
 
 

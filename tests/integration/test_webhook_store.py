@@ -11,7 +11,13 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
-from common.contracts.webhooks import DisabledReason, WebhookFilter, WebhookId, WebhookStatus
+from common.contracts.webhooks import (
+    DisabledReason,
+    WebhookFilter,
+    WebhookId,
+    WebhookReply,
+    WebhookStatus,
+)
 from common.mongo import Database
 from tests.builders.webhooks import (
     NOON,
@@ -25,7 +31,6 @@ from tests.builders.webhooks import (
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.matching import Subject, event_keys
 from webhook_store.models import (
-    KeptAnswer,
     KeyScope,
     KeyUse,
     Match,
@@ -246,7 +251,7 @@ async def test_undecryptable_secrets_are_reported_and_left_unchanged(store: Stor
 async def test_stored_answers_are_expired_by_the_database(store: Store) -> None:
     keys, scope = IdempotencyKeys(store.database), KeyScope(OWNER, "/api/webhooks", "k")
     await keys.use(scope, KeyUse(a_call(1), b"body"), at=NOON, until=LATER)
-    await keys.answer(scope, KeptAnswer(201, b"{}", None))
+    await keys.answer(scope, WebhookReply(status=201, body=b"{}"))
 
     indexes = await store.database["idempotency"].index_information()
     [document] = await store.database["idempotency"].find().to_list(None)

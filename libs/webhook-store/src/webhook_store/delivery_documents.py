@@ -1,11 +1,11 @@
 """MongoDB documents of deliveries, attempts and events."""
 
-from collections.abc import Hashable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.events import EventType
 from common.contracts.webhooks import AttemptStatus
 from webhook_store.delivery_models import (
     Attempted,
@@ -29,6 +29,8 @@ RECOVERIES = "recoveries"
 NO_LEASE = datetime.fromtimestamp(0, UTC)
 
 WAITING = DeliveryState.WAITING.value
+
+_CLAIMED = TypeAdapter(Claimed)
 
 
 def new_document(
@@ -62,19 +64,7 @@ def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Documen
 
 
 def claimed_of(document: Document) -> Claimed:
-    return Claimed(
-        id=document["_id"],
-        webhook_id=document["webhook_id"],
-        generation=document["generation"],
-        event_id=document["event_id"],
-        event_type=EventType(document["event_type"]),
-        occurred_at=document["occurred_at"],
-        attempts=document["attempts"],
-        retries=document["retries"],
-        by_hand=document["by_hand"],
-        claim=document["claim"],
-        lease_until=document["lease_until"],
-    )
+    return _CLAIMED.validate_python({**document, "id": document["_id"]})
 
 
 def due_of(document: Document) -> Due:
@@ -89,7 +79,7 @@ def due_of(document: Document) -> Due:
 
 
 def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
-    """Update that writes a result to a row and releases its claim."""
+    """Fields that a row gets when it is released with a result; equal ones share a write."""
     settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
     match result:
         case Cancelled(_, reason):
@@ -108,19 +98,7 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
                 "ended_at": at,
                 "expires_at": at + retention,
             }
-    return {"$set": {**settled, **fields}, "$unset": {"claim": ""}}
-
-
-def change_of(result: Result) -> Hashable:
-    """Key that is equal for results with the same `after`."""
-    claim = result.delivery.claim
-    match result:
-        case Cancelled(_, reason):
-            return claim, reason
-        case Attempted(delivery, next_attempt_at=datetime() as due_at):
-            return claim, result.number, delivery.retries, due_at
-        case Attempted():
-            return claim, result.number, result.state
+    return {**settled, **fields}
 
 
 def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:

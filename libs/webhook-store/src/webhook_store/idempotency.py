@@ -9,9 +9,10 @@ from uuid import UUID
 
 from pymongo import ReturnDocument
 
+from common.contracts.webhooks import WebhookReply
 from common.mongo import Database, translated_errors
 from webhook_store.documents import IDEMPOTENCY, Document
-from webhook_store.models import KeptAnswer, KeyScope, KeyUse
+from webhook_store.models import KeyScope, KeyUse
 
 
 class IdempotencyKeys:
@@ -46,9 +47,9 @@ class IdempotencyKeys:
             )
         return _use_of(found or document)  # an upsert always returns a document
 
-    async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
+    async def answer(self, scope: KeyScope, answer: WebhookReply) -> None:
         """Stores the answer for repeats of a completed request."""
-        document = {"status": answer.status, "body": answer.body, "location": answer.location}
+        document = answer.model_dump(include={"status", "body", "location"})
         with translated_errors():
             await self._uses.update_one({"_id": scope.id}, {"$set": {"answer": document}})
 
@@ -58,5 +59,5 @@ def _use_of(document: Document) -> KeyUse:
     return KeyUse(
         call_id=UUID(document["call"]),
         fingerprint=document["fingerprint"],
-        answer=None if answer is None else KeptAnswer(**answer),
+        answer=None if answer is None else WebhookReply(**answer, replayed=True),
     )

@@ -10,7 +10,7 @@ from uuid import UUID, uuid5
 from pydantic import SecretStr
 
 from common.contracts.events import RegistryEvent
-from common.contracts.webhooks import DeliveryId, Webhook, WebhookId
+from common.contracts.webhooks import DeliveryId, Webhook, WebhookId, WebhookReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,6 @@ class KeyScope:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptAnswer:
-    """Stored answer for repeats; it never contains a secret."""
-
-    status: int
-    body: bytes
-    location: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class KeyUse:
     """Use of an `Idempotency-Key`."""
 
@@ -112,8 +103,9 @@ class KeyUse:
     call_id: UUID
     #: SHA-256 of the request body; a repeat has the same.
     fingerprint: bytes
-    #: None until the request is completed; a repeat then completes it.
-    answer: KeptAnswer | None = None
+    #: The answer to repeats, which contains no secret. None until the request is completed; a
+    #: repeat then completes it.
+    answer: WebhookReply | None = None
 
 
 @dataclass(frozen=True, slots=True)

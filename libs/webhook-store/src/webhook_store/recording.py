@@ -9,8 +9,9 @@ a minute (ADR 0007, 0013).
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 import pymongo.errors
 from pymongo import ReplaceOne, UpdateMany
@@ -24,7 +25,6 @@ from webhook_store.delivery_documents import (
     Document,
     after,
     attempt_document,
-    change_of,
 )
 from webhook_store.delivery_models import Attempted, Result, Written
 from webhook_store.duplicates import duplicates
@@ -136,19 +136,20 @@ class Recorder:
 
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
         """Builds one update for all results that change their rows equally."""
-        groups: defaultdict[Hashable, list[Result]] = defaultdict(list)
-        for result in results:
-            groups[change_of(result)].append(result)
         times = self._times
+        groups: defaultdict[tuple[tuple[str, Any], ...], list[Result]] = defaultdict(list)
+        for result in results:
+            fields = after(result, at=at, grace=times.grace, retention=times.retention)
+            groups[tuple(fields.items())].append(result)
         return [
             UpdateMany(
                 {
                     "_id": {"$in": [result.delivery.id for result in alike]},
                     "claim": alike[0].delivery.claim,
                 },
-                after(alike[0], at=at, grace=times.grace, retention=times.retention),
+                {"$set": dict(fields), "$unset": {"claim": ""}},
             )
-            for alike in groups.values()
+            for fields, alike in groups.items()
         ]
 
 

@@ -13,11 +13,11 @@ from common.contracts.webhooks import (
     Webhook,
     WebhookHealth,
     WebhookId,
+    WebhookReply,
 )
 from webhook_store.addresses import Address
 from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
 from webhook_store.models import (
-    KeptAnswer,
     KeyScope,
     KeyUse,
     MadeBefore,
@@ -67,7 +67,7 @@ class IdempotencyKeys(Protocol):
     async def use(self, scope: KeyScope, new: KeyUse, *, at: datetime, until: datetime) -> KeyUse:
         """Stores a use; returns it, or the earlier unexpired use of the key."""
 
-    async def answer(self, scope: KeyScope, answer: KeptAnswer) -> None:
+    async def answer(self, scope: KeyScope, answer: WebhookReply) -> None:
         """Stores the answer for repeats of a completed request."""
 
 

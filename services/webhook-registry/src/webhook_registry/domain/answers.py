@@ -8,7 +8,7 @@ from common.contracts.webhooks import (
     WebhookReply,
     WebhookWithSecret,
 )
-from webhook_store.models import KeptAnswer, Registered
+from webhook_store.models import Registered
 
 OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
 
@@ -26,13 +26,6 @@ def location(webhook: Webhook) -> str:
 
 def reply(status: int, document: Contract, *, location: str | None = None) -> WebhookReply:
     return WebhookReply(status=status, body=rendered(document), location=location)
-
-
-def repeated(answer: KeptAnswer) -> WebhookReply:
-    """Stored answer to an earlier request with the same key."""
-    return WebhookReply(
-        status=answer.status, body=answer.body, location=answer.location, replayed=True
-    )
 
 
 def rendered(document: Contract) -> bytes:

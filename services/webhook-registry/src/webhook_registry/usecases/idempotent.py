@@ -8,10 +8,9 @@ from hashlib import sha256
 from uuid import UUID
 
 from common.contracts.webhooks import WebhookReply, WebhookRequest
-from webhook_registry.domain.answers import repeated
 from webhook_registry.domain.refusals import idempotency_conflict, invalid_parameter
 from webhook_registry.ports import IdempotencyKeys
-from webhook_store.models import KeptAnswer, KeyScope, KeyUse
+from webhook_store.models import KeyScope, KeyUse
 
 HEADER = "Idempotency-Key"
 
@@ -62,7 +61,7 @@ class Idempotency:
     async def end(self, once: Once, reply: WebhookReply, *, body: bytes) -> WebhookReply:
         """Stores the answer with the `body` for repeats; returns `reply`."""
         if once.scope is not None:
-            await self.keys.answer(once.scope, KeptAnswer(reply.status, body, reply.location))
+            await self.keys.answer(once.scope, reply.model_copy(update={"body": body}))
         return reply
 
 
@@ -80,4 +79,4 @@ def _repeated(request: WebhookRequest, use: KeyUse) -> WebhookReply | None:
     # A redelivered call is no repeat by the client: its answer may be lost.
     if use.answer is None or use.call_id == request.call_id:
         return None
-    return repeated(use.answer)
+    return use.answer
