@@ -13,7 +13,8 @@ from pamqp.header import ContentHeader
 from yarl import URL
 
 from common.messaging import frames
-from common.messaging.content import Content, ContentProtocol, ContentTransport, MessageReader
+from common.messaging.content import ContentProtocol, ContentTransport, MessageReader
+from common.messaging.frames import Content
 
 TAKEN, OTHER = 2, 3
 FRAME_MAX = 4096
@@ -144,13 +145,9 @@ def test_a_published_message_reads_as_amqp(size: int) -> None:
 
     stream = frames.publish(
         TAKEN,
-        "rpc.lookup.dk",
-        body,
+        Content("rpc.lookup.dk", "c", "r", body, frames.table({"name": "é", "empty": ""})),
         exchange="rpc",
-        correlation_id="c",
-        reply_to="r",
         expiration=1800,
-        headers=frames.table({"name": "é", "empty": ""}),
         mandatory=True,
         frame_max=FRAME_MAX,
     )
@@ -168,14 +165,10 @@ def test_a_published_message_reads_as_amqp(size: int) -> None:
 
 
 def test_headers_that_do_not_fit_into_a_frame_are_left_out() -> None:
+    headers = frames.table({"long": "x" * FRAME_MAX})
+
     stream = frames.publish(
-        TAKEN,
-        "rpc.lookup.dk",
-        b"{}",
-        correlation_id="c",
-        headers=frames.table({"long": "x" * FRAME_MAX}),
-        mandatory=True,
-        frame_max=FRAME_MAX,
+        TAKEN, Content("rpc.lookup.dk", "c", None, b"{}", headers), frame_max=FRAME_MAX
     )
 
     _method, header, _body = _read(stream)

@@ -8,7 +8,7 @@ socket to a callback and back; every other frame is aiormq's.
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
 from aiohappyeyeballs import start_connection
@@ -16,6 +16,7 @@ from aiormq.connection import TransportFactory
 from yarl import URL
 
 from common.messaging import frames
+from common.messaging.frames import Content
 
 #: Seconds without a frame for aiormq after which it gets a heartbeat for those that it missed.
 _QUIET = 1.0
@@ -31,18 +32,6 @@ _NOTICE_SILENCE = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 3_000),
 )
-
-
-class Content(NamedTuple):
-    """A message as it arrived."""
-
-    #: Of a returned message; "" of a delivered one.
-    routing_key: str
-    correlation_id: str
-    reply_to: str | None
-    body: bytes
-    #: A table of `frames`, empty without headers.
-    headers: bytes = b""
 
 
 #: Takes a message; called in the loop, must not raise.
@@ -64,36 +53,29 @@ class ContentChannel:
         """Gives each message that is delivered to, or returned on, the channel to a callback."""
         self._readers[self.number] = MessageReader(delivered or _ignore, returned or _ignore)
 
-    def publish(  # noqa: PLR0913 (the properties of a message)
+    def publish(
         self,
-        routing_key: str,
-        body: bytes,
+        content: Content,
         *,
         exchange: str = "",
-        correlation_id: str,
-        reply_to: str | None = None,
         expiration: int | None = None,
-        headers: bytes = b"",
         mandatory: bool = False,
     ) -> None:
         """Publishes without a confirm, as `frames.publish` describes.
 
         Raises ConnectionError when the connection is being closed.
         """
-        message = frames.publish(
-            self.number,
-            routing_key,
-            body,
-            exchange=exchange,
-            correlation_id=correlation_id,
-            reply_to=reply_to,
-            expiration=expiration,
-            headers=headers,
-            mandatory=mandatory,
-            frame_max=self._frame_max,
-        )
         try:
-            self._transport.write(message)
+            self._transport.write(
+                frames.publish(
+                    self.number,
+                    content,
+                    exchange=exchange,
+                    expiration=expiration,
+                    mandatory=mandatory,
+                    frame_max=self._frame_max,
+                )
+            )
         except RuntimeError as error:  # aiormq has written its last frame
             raise ConnectionError("the connection is being closed") from error
 

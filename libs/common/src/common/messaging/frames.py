@@ -5,6 +5,7 @@ Only what RPC messages need; connections, channels, queues and consumers are aio
 
 from collections.abc import Mapping
 from struct import Struct
+from typing import NamedTuple
 
 #: Type, channel and size of the payload, which one octet ends.
 HEAD = Struct(">BHI")
@@ -23,25 +24,33 @@ _NOT_PERSISTENT = b"\1"
 _MANDATORY = b"\1"
 
 
+class Content(NamedTuple):
+    """A message of an RPC channel, without what only the broker reads."""
+
+    #: Of a returned message or one to be published; "" of a delivered one.
+    routing_key: str
+    correlation_id: str
+    reply_to: str | None
+    body: bytes
+    #: A `table`, empty without headers.
+    headers: bytes = b""
+
+
 def publish(  # noqa: PLR0913 (the fields of the frames)
     channel: int,
-    routing_key: str,
-    body: bytes,
+    content: Content,
     *,
     exchange: str = "",
-    correlation_id: str,
-    reply_to: str | None = None,
     expiration: int | None = None,
-    headers: bytes = b"",
-    mandatory: bool,
+    mandatory: bool = False,
     frame_max: int,
 ) -> bytes:
     """The frames that publish a transient message; `expiration` in milliseconds.
 
-    The default exchange routes to the queue whose name is the routing key. `headers` is a `table`,
-    left out if it would take more than half of a frame: they all go into one, and no message
-    depends on them.
+    The default exchange routes to the queue whose name is the routing key. Headers are left out if
+    they would take more than half of a frame: they all go into one, and no message depends on them.
     """
+    routing_key, correlation_id, reply_to, body, headers = content
     flags, properties = _DELIVERY_MODE | _CORRELATION_ID, _NOT_PERSISTENT + _short(correlation_id)
     if headers and len(headers) <= frame_max // 2:
         flags, properties = flags | _HEADERS, headers + properties

@@ -7,7 +7,8 @@ from aio_pika.abc import AbstractConnection
 
 from common.contracts.contract import Contract
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.content import Content, ContentChannel, never
+from common.messaging.content import ContentChannel, never
+from common.messaging.frames import Content
 from common.messaging.rpc import encode_requests
 
 
@@ -83,13 +84,10 @@ class Requests:
         """Publishes a message that the broker drops after `seconds`; raises ConnectionError."""
         if self.content is None or self._replies.queue is None:
             raise ConnectionError("no connection")
+        replies = self._replies.queue
         self.content.publish(
-            routing_key,
-            encode_requests(items),
+            Content(routing_key, correlation_id, replies, encode_requests(items), headers),
             exchange=exchange,
-            correlation_id=correlation_id,
-            reply_to=self._replies.queue,
             expiration=max(int(seconds * 1000), 1),
-            headers=headers,
             mandatory=True,
         )

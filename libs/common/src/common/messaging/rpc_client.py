@@ -12,7 +12,7 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
 from common.contracts.traces import TraceContext
 from common.messaging.connection import SupervisedConnection
-from common.messaging.content import Content
+from common.messaging.frames import Content
 from common.messaging.rpc import (
     RpcFailed,
     Undecodable,

@@ -18,7 +18,8 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
 from common.contracts.topology import REQUESTS_ARGUMENTS
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.content import Content, ContentChannel, never
+from common.messaging.content import ContentChannel, never
+from common.messaging.frames import Content
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, encode_results
 from common.runtime import tracing
@@ -125,11 +126,11 @@ class RpcServer(Generic[C]):
                 results = await self._results(asked, started)
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
+            body = self._encoded(asked, results)
+            own_queue = None if asked else self._own_queue
+            # Not mandatory: a caller that has ended needs no reply.
             channel.publish(
-                message.reply_to or "",  # not mandatory: a caller that has ended needs no reply
-                self._encoded(asked, results),
-                correlation_id=message.correlation_id,
-                reply_to=None if asked else self._own_queue,
+                Content(message.reply_to or "", message.correlation_id, own_queue, body)
             )
         self._seconds.observe(asyncio.get_running_loop().time() - started)
 
