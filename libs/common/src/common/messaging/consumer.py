@@ -112,16 +112,9 @@ class Consumer:
     def _begin(self, message: AbstractIncomingMessage) -> tracing.Span | None:
         """Continues the trace of a message, in a span where they are exported."""
         trace = read(message.headers) if message.headers else None
-        span = None
-        if trace is not None and tracing.tracer is not None:
-            span = tracing.tracer.begin(
-                f"process {self._queue_name}",
-                tracing.Kind.CONSUMER,
-                trace,
-                tracing.of_queue(self._queue_name),
-            )
-            trace = span.context
-        tracing.CURRENT.set(trace)
+        queue = self._queue_name
+        span = tracing.continued(f"process {queue}", tracing.Kind.CONSUMER, queue, trace)
+        tracing.CURRENT.set(trace if span is None else span.context)
         return span
 
     async def _outcome(self, message: AbstractIncomingMessage, held: "_Held") -> _Outcome:

@@ -99,8 +99,12 @@ class RpcClient:
 
         Raises RpcFailed: with the service's failure, `deadline_exceeded` or `unavailable`.
         """
-        span = route.begin_span(request_id)
-        trace = tracing.CURRENT.get() if span is None else span.context
+        trace = tracing.CURRENT.get()
+        span = tracing.continued(
+            route.queue, tracing.Kind.CLIENT, route.queue, trace, request_id=request_id
+        )
+        if span is not None:
+            trace = span.context
         failure: str | None = "cancelled"
         try:
             answer = await self._answer(route, request, timeout, request_id, trace)

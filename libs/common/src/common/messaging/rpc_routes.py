@@ -12,7 +12,6 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
 from common.contracts.traces import TraceContext
 from common.messaging.rpc import RpcFailed, Undecodable, decode_results
-from common.runtime import tracing
 
 _LATENCY = Histogram(
     "rpc_request_duration_seconds",
@@ -46,13 +45,6 @@ class Route:
     max_batch_size: int = 128
     #: Further requests are rejected immediately: they would only time out.
     max_pending: int = 4096
-
-    def begin_span(self, request_id: str) -> tracing.Span | None:
-        """A span of the trace in hand; a request without one begins none here."""
-        if tracing.tracer is None or (parent := tracing.CURRENT.get()) is None:
-            return None
-        attributes = {**tracing.of_queue(self.queue), "request.id": request_id}
-        return tracing.tracer.begin(self.queue, tracing.Kind.CLIENT, parent, attributes)
 
 
 @dataclass(slots=True, eq=False)

@@ -163,32 +163,21 @@ class RpcServer(Generic[C]):
 
     async def _attempt(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
         """The results of requests that are handled together, or a failure for each."""
-        spans = None if tracing.tracer is None else self._begin(tracing.tracer, asked)
-        if len(asked) == 1:  # logs and further messages are about this one request
-            span = None if spans is None else spans[0]
-            tracing.REQUEST_ID.set(asked[0].request_id)
-            tracing.CURRENT.set(asked[0].trace if span is None else span.context)
-        results = await self._handled(asked)
-        if spans is not None:
-            _end(spans, results)
-        return results
-
-    def _begin(
-        self, tracer: tracing.Tracer, asked: Sequence[Asked[C]]
-    ) -> Sequence[tracing.Span | None]:
-        """A span for each request that has a trace."""
-        attributes = tracing.of_queue(self._queue_name)
-        return [
-            None
-            if item.trace is None
-            else tracer.begin(
-                self._queue_name,
-                tracing.Kind.SERVER,
-                item.trace,
-                {**attributes, "request.id": item.request_id},
-            )
+        queue, kind = self._queue_name, tracing.Kind.SERVER
+        spans = [
+            tracing.continued(queue, kind, queue, item.trace, request_id=item.request_id)
             for item in asked
         ]
+        if len(asked) == 1:  # logs and further messages are about this one request
+            [item], [span] = asked, spans
+            tracing.REQUEST_ID.set(item.request_id)
+            tracing.CURRENT.set(item.trace if span is None else span.context)
+        results = await self._handled(asked)
+        for span, result in zip(spans, results, strict=True):
+            if span is not None:
+                code = result.code if isinstance(result, Failure) else None
+                span.end(error=code if code in NEUTRAL else None)
+        return results
 
     async def _handled(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
         try:
@@ -215,10 +204,3 @@ class RpcServer(Generic[C]):
     def _which(self, asked: Sequence[Asked[C]]) -> dict[str, object]:
         """Fields of a log line about requests."""
         return {"queue": self._queue_name, "request_ids": [item.request_id for item in asked]}
-
-
-def _end(spans: Sequence[tracing.Span | None], results: Sequence[Result]) -> None:
-    for span, result in zip(spans, results, strict=True):
-        if span is not None:
-            code = result.code if isinstance(result, Failure) else None
-            span.end(error=code if code in NEUTRAL else None)

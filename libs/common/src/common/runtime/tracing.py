@@ -68,6 +68,16 @@ def of_queue(name: str) -> dict[str, str | int]:
 tracer: Tracer | None = None
 
 
+def continued(
+    name: str, kind: Kind, queue: str, trace: TraceContext | None, *, request_id: str | None = None
+) -> Span | None:
+    """A span of a message of a queue; None where none is exported, and for one without a trace."""
+    if tracer is None or trace is None:
+        return None
+    request = {} if request_id is None else {"request.id": request_id}
+    return tracer.begin(name, kind, trace, {**of_queue(queue), **request})
+
+
 def trace_of(headers: MultiMapping[str]) -> TraceContext | None:
     """The trace of an HTTP request; None without one `traceparent` that is well-formed."""
     if TRACEPARENT not in headers:
