@@ -1,6 +1,7 @@
 """Companies with defaults for everything; a test names only what matters to it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -122,8 +123,13 @@ def an_outbox_row(event_id: str, **fields: Any) -> dict[str, Any]:
 def after(plan: Plan, before: Known | None = None) -> Known:
     """The stored state after a plan."""
     stored = before or Known()
+    companies = {**stored.companies, **{write.key: write.state for write in plan.companies}}
+    for bump in plan.bumps:
+        companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
+    dropped = {drop.key for drop in plan.drops}
+    left = {key: state for key, state in stored.participants.items() if key not in dropped}
     return Known(
-        companies={**stored.companies, **{write.key: write.state for write in plan.companies}},
-        units={write.key: write.state for write in plan.units},
-        participants={write.identifier: write.state for write in plan.participants},
+        companies,
+        units={**stored.units, **{write.key: write.state for write in plan.units}},
+        participants={**left, **{write.key: write.state for write in plan.participants}},
     )

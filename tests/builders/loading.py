@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from common.mongo import Database
-from lookup.ingest.apply import Stored, identity
+from lookup.ingest.apply import Stored
 from lookup.ingest.batches import Summary
 from lookup.ingest.load import LoadFile
 from lookup.ingest.load_states import FileOrigin
@@ -23,7 +23,7 @@ NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 def a_document(record: Stored, digest: bytes | None = None) -> RawDocument:
     """A document with this content and digest, if one is given."""
     text = pickle.dumps(replace(record, digest=digest))
-    return RawDocument(1, "byte 0", text, identity(record), digest)
+    return RawDocument(1, "byte 0", text, record.key, digest)
 
 
 @dataclass

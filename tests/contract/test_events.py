@@ -5,7 +5,6 @@ Changing a golden file is changing what receivers of webhooks rely on.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -40,6 +39,7 @@ from tests.builders.companies import (
     a_participant_record,
     a_unit,
     a_unit_record,
+    after,
     an_owner,
 )
 from webhook_registry.domain.event_types import DESCRIPTIONS, event_types
@@ -120,13 +120,7 @@ class Story:
         self.told += told
 
     def _take(self, plan: Plan) -> None:
-        companies = dict(self.known.companies)
-        for write in plan.companies:
-            companies[write.key] = write.state
-        for bump in plan.bumps:
-            companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
-        units = {**self.known.units, **{write.key: write.state for write in plan.units}}
-        self.known = Known(companies, units, self.known.participants)
+        self.known = after(plan, self.known)
         self.told += plan.outbox_events
         self._moment = self._moment.replace(minute=self._moment.minute + 1)
 

@@ -54,8 +54,8 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
         return
 
     assert isinstance(record, ParticipantRecord)
-    assert normalise(SearchType.EAN, printed, country) == record.identifier
-    assert normalise(SearchType.EAN, record.identifier, country) == record.identifier
+    assert normalise(SearchType.EAN, printed, country) == record.key
+    assert normalise(SearchType.EAN, record.key, country) == record.key
 
 
 @given(number=st.integers(0, 99_999_999) | DIGITS, phone=NUMBERS)

@@ -7,7 +7,7 @@ import pytest
 
 from common.contracts.company import Country
 from common.mongo import Database
-from lookup.ingest.apply import Stored, identity
+from lookup.ingest.apply import Stored
 from lookup.ingest.cursors import StoredCursors
 from lookup.ingest.feeds import Cursor, Position
 from lookup.ingest.leases import StoredLeases
@@ -153,7 +153,7 @@ async def test_the_keys_of_a_source_are_those_of_its_records_that_are_not_newer(
     for records in RECORDS.values():
         for record in records:
             await store.load(record)
-    older, newer = (identity(record) for record in RECORDS[source])
+    older, newer = (record.key for record in RECORDS[source])
 
     assert await keys_of(store, source, until=MONDAY.at) == {older}
     assert await keys_of(store, source, until=TUESDAY.at) == {older, newer}

@@ -22,21 +22,13 @@ from tests.builders.companies import (
     a_participant_record,
     a_unit,
     a_unit_record,
+    after,
     an_owner,
     an_owners_record,
 )
 
 KEY = CompanyKey.parse("dk:12345674")
 GIVEN = ApplyContext(TUESDAY, datetime(2026, 3, 4, 12, 0, tzinfo=UTC), publish_events=True)
-
-
-def stored(*plans: Plan) -> Known:
-    """The stored state after the plans."""
-    known = Known()
-    for plan in plans:
-        companies = {write.key: write.state for write in plan.companies}
-        known = replace(known, companies={**known.companies, **companies})
-    return known
 
 
 def bodies(plan: Plan) -> list[dict[str, Any]]:
@@ -49,7 +41,7 @@ def types(plan: Plan) -> list[str]:
 
 def a_known_company(**fields: Any) -> Known:
     record = a_company_record(a_company(**fields), owners=(an_owner(),), version=MONDAY)
-    return stored(plan_companies([record], Known(), GIVEN))
+    return after(plan_companies([record], Known(), GIVEN))
 
 
 def changed_to(known: Known, **fields: Any) -> Plan:
@@ -77,7 +69,7 @@ def test_owners_of_an_unknown_company_have_no_event() -> None:
 
 def test_owners_from_a_separate_file_are_published_with_their_company() -> None:
     company = a_company(country=Country.NO, vat="987654321")
-    known = stored(plan_companies([a_company_record(company, owners=None)], Known(), GIVEN))
+    known = after(plan_companies([a_company_record(company, owners=None)], Known(), GIVEN))
 
     plan = plan_owners([an_owners_record(an_owner())], known, GIVEN)
 
@@ -97,11 +89,7 @@ def test_units_of_one_company_in_a_batch_share_its_revision_and_have_distinct_id
 
 def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
     known = a_known_company()
-    first = plan_participants([a_participant_record()], known, GIVEN)
-    known = Known(
-        companies=known.companies,
-        participants={write.identifier: write.state for write in first.participants},
-    )
+    known = after(plan_participants([a_participant_record()], known, GIVEN), known)
 
     second = plan_participants([a_participant_record("0184:12345674", holder=KEY)], known, GIVEN)
 
@@ -115,10 +103,9 @@ def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
 
 def known_with_identifiers(*records: ParticipantRecord) -> Known:
     """A company, its unit and these identifiers."""
-    known = stored_unit(a_known_company())
-    plan = plan_participants(records, known, GIVEN)
-    states = {write.identifier: write.state for write in plan.participants}
-    return replace(known, participants=states)
+    company = a_known_company()
+    known = after(plan_units([a_unit_record()], company, GIVEN), company)
+    return after(plan_participants(records, known, GIVEN), known)
 
 
 def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
@@ -141,7 +128,7 @@ def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
     assert ended["data"]["changes"] == []
     [change] = listed["data"]["changes"]
     assert [entry["identifier"] for entry in change["new"]] == ["0088:5790000000005"]
-    assert [drop.identifier for drop in plan.drops] == ["0096:1012345678"]
+    assert [drop.key for drop in plan.drops] == ["0096:1012345678"]
 
 
 def test_a_unit_that_was_removed_before_is_not_removed_again() -> None:
@@ -175,7 +162,7 @@ def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> No
     known = a_known_company()
 
     once, again = (changed_to(known, name="Nyt Navn ApS") for _ in range(2))
-    there = stored(once)
+    there = after(once)
     back = plan_companies(
         [a_company_record(owners=(an_owner(),), version=None)],
         there,
@@ -185,8 +172,3 @@ def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> No
     assert [event.id for event in once.outbox_events] == [event.id for event in again.outbox_events]
     assert types(back) == [EventType.COMPANY_UPDATED]
     assert back.outbox_events[0].id != once.outbox_events[0].id
-
-
-def stored_unit(known: Known) -> Known:
-    [write] = plan_units([a_unit_record()], known, GIVEN).units
-    return Known(companies=known.companies, units={UnitKey.parse(write.key): write.state})

@@ -16,7 +16,7 @@ from lookup.ingest.records import CompanyRecord, UnitRecord
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
-from tests.builders.companies import a_company, a_company_record, a_unit
+from tests.builders.companies import MONDAY, a_company, a_company_record, a_unit
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -37,7 +37,7 @@ def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> K
     )
     return Known(
         companies={COMPANY: CompanyState(3, core=dump(company), phones=("22334455",))},
-        units={UNIT: UnitState(2, dump(unit), COMPANY, ("33445566",))},
+        units={UNIT: UnitState(2, dump(unit), COMPANY, ("33445566",), MONDAY)},
     )
 
 

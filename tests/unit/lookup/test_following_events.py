@@ -23,6 +23,7 @@ from tests.builders.companies import (
     a_participant_record,
     a_unit,
     a_unit_record,
+    after,
     an_owner,
 )
 
@@ -81,20 +82,10 @@ class Register:
         self._version = SourceVersion(self._version.at + timedelta(minutes=1))
         given = ApplyContext(self._version, self._version.at, publish_events=True)
         if isinstance(happening, str):
-            self._write(plan_vanished([happening], self.known, given))
+            plan = plan_vanished([happening], self.known, given)
         else:
-            record = replace(happening, version=self._version)
-            self._write(planned(record, self.known, given))
-
-    def _write(self, plan: Plan) -> None:
-        companies = {**self.known.companies, **{w.key: w.state for w in plan.companies}}
-        for bump in plan.bumps:
-            companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
-        units = {**self.known.units, **{w.key: w.state for w in plan.units}}
-        gone = {drop.identifier for drop in plan.drops}
-        written = {write.identifier: write.state for write in plan.participants}
-        kept = {k: v for k, v in self.known.participants.items() if k not in gone}
-        self.known = Known(companies, units, {**kept, **written})
+            plan = planned(replace(happening, version=self._version), self.known, given)
+        self.known = after(plan, self.known)
         self.told += [orjson.loads(event.body) for event in plan.outbox_events]
 
     def shown(self, vat: str) -> dict[str, Any]:

@@ -62,7 +62,7 @@ def test_national_identifiers_belong_to_their_country_despite_the_card(
 ) -> None:
     read_card = record(pid, countryCode="SE")
 
-    assert (read_card.identifier, read_card.holder) == (identifier, holder)
+    assert (read_card.key, read_card.holder) == (identifier, holder)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_the_holder_of_a_gln_is_named_on_its_card(given: Any, holder: str | None
         "iso6523-actorid-upis::0088:5790000000005", countryCode="dk", identifiers=given
     )
 
-    assert (read_card.identifier, read_card.holder) == ("0088:5790000000005", holder)
+    assert (read_card.key, read_card.holder) == ("0088:5790000000005", holder)
 
 
 @pytest.mark.parametrize("country", ["SE", None])

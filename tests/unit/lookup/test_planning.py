@@ -351,7 +351,7 @@ def test_an_identifier_of_a_unit_raises_the_revision_of_its_company() -> None:
     unit = UnitKey.parse("dk:1012345678")
     known = Known(
         companies={KEY: CompanyState(revision=4, core=b"{}")},
-        units={unit: UnitState(1, dump(a_unit()), KEY)},
+        units={unit: UnitState(1, dump(a_unit()), KEY, (), MONDAY)},
     )
 
     plan = plan_participants(

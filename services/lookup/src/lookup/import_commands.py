@@ -172,9 +172,9 @@ class _Report:
         place = f"record {refused.number} at {refused.place}"
         self._name_one(self._reasons.total(), f"{place}: {refused.reason}")
 
-    def stale(self, identity: str) -> None:
+    def stale(self, key: str) -> None:
         self._stale += 1
-        self._name_one(self._stale, f"{identity}: stale, a newer version is stored")
+        self._name_one(self._stale, f"{key}: stale, a newer version is stored")
 
     def _name_one(self, count: int, what: str) -> None:
         if self._limit is None or count <= self._limit:

@@ -103,7 +103,7 @@ class ApplyRecords:
         self, records: Sequence[ParticipantRecord], context: ApplyContext
     ) -> Plan:
         known = await self.writer.known_participants(
-            [r.identifier for r in records], [r.holder for r in records if r.holder]
+            [r.key for r in records], [r.holder for r in records if r.holder]
         )
         plan = plan_participants(records, known, context)
         if plan.bumps and context.publish_events:
@@ -113,14 +113,9 @@ class ApplyRecords:
         return plan
 
 
-def identity(record: Stored) -> str:
-    """The identity of a record, equal for two versions of the same record."""
-    return record.identifier if isinstance(record, ParticipantRecord) else record.key
-
-
 def touched(record: Stored) -> Iterator[str]:
     """The keys that a record writes to: its own and the company whose revision it raises."""
-    yield identity(record)
+    yield record.key
     if isinstance(record, UnitRecord) and record.company is not None:
         yield record.company
     if isinstance(record, ParticipantRecord) and record.holder is not None:

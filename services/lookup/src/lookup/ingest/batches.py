@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lookup.ingest.apply import Stored, identity
+from lookup.ingest.apply import Stored
 from lookup.ingest.planning.states import Verdict
 from lookup.ingest.read import UnchangedDocument
 from lookup.ingest.records import FileBroken, RawDocument, Record, Rejected
@@ -78,11 +78,11 @@ def distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
     batch: list[Stored] = []
     seen: set[str] = set()
     for record in records:
-        if identity(record) in seen:
+        if record.key in seen:
             yield batch
             batch, seen = [], set()
         batch.append(record)
-        seen.add(identity(record))
+        seen.add(record.key)
     if batch:
         yield batch
 
@@ -119,4 +119,4 @@ class Writes:
             _, batch = self._under_way.pop(task)
             for record, verdict in zip(batch, verdicts, strict=True):
                 if verdict is Verdict.STALE:
-                    self._stale(identity(record))
+                    self._stale(record.key)

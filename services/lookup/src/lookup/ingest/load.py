@@ -44,7 +44,7 @@ class NotWhole(Exception):
     """A file with too few records to be a register's whole file."""
 
 
-def _ignore(_identity: str) -> None:
+def _ignore(_key: str) -> None:
     """Ignores stale records."""
 
 
@@ -59,7 +59,7 @@ class LoadFile:
     origin: FileOrigin
     #: Receives each refused record.
     refuse: Callable[[Rejected], None]
-    #: Receives the identity of each record that is older than the stored one.
+    #: Receives the key of each record that is older than the stored one.
     stale: Callable[[str], None] = _ignore
 
     async def check(

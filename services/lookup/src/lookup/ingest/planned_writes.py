@@ -49,12 +49,11 @@ def unit_writes(plan: Plan) -> list[Write]:
 
 def participant_writes(plan: Plan) -> list[Write]:
     writes = [
-        _conditional(change.identifier, change.expected, participant_document(change.state))
+        _conditional(change.key, change.expected, participant_document(change.state))
         for change in plan.participants
     ]
     writes += [
-        DeleteOne({"_id": dropped.identifier, "revision": dropped.expected})
-        for dropped in plan.drops
+        DeleteOne({"_id": dropped.key, "revision": dropped.expected}) for dropped in plan.drops
     ]
     return writes + _renewals(plan, Part.PARTICIPANT)
 

@@ -37,7 +37,7 @@ class RawDocument:
     place: str
     #: JSON.
     text: bytes
-    #: The key of its record (`identity`), if it can be read without parsing the document.
+    #: The key of its record, if it can be read without parsing the document.
     key: str | None = None
     #: See `digests`.
     digest: bytes | None = None
@@ -185,8 +185,8 @@ class UnitRecord:
 class ParticipantRecord:
     """An e-invoicing identifier and its holder."""
 
-    #: `<scheme>:<value>`, normalised (`0184:25052943`, `0088:5790000000005`).
-    identifier: str
+    #: The identifier, `<scheme>:<value>`, normalised (`0184:25052943`, `0088:5790000000005`).
+    key: str
     #: The company or unit it is registered for; None if its card does not state it.
     holder: CompanyKey | UnitKey | None
     core: bytes

@@ -71,7 +71,7 @@ def unit_state(document: Document) -> UnitState:
         core=document["core"],
         company=_company(document["company"]),
         phones=_phones(document),
-        version=_read_version(document["version"]),
+        version=SourceVersion(*document["version"]),
         digest=document.get("digest"),
     )
 
@@ -91,7 +91,7 @@ def participant_state(document: Document) -> ParticipantState:
         revision=document["revision"],
         entry=document["entry"],
         holder=_company(document["holder"]),
-        version=_read_version(document["version"]),
+        version=SourceVersion(*document["version"]),
         digest=document.get("digest"),
     )
 

@@ -5,64 +5,56 @@ from dataclasses import replace
 
 import orjson
 
-from common.contracts.company import CompanyKey
 from common.contracts.events import Change
 from lookup.ingest.changes import PendingEvent, company_events, owners_events, roles_changes
 from lookup.ingest.digests import Part
-from lookup.ingest.events import OutboxEvent, events_of_change
+from lookup.ingest.events import events_of_change
 from lookup.ingest.planning.states import (
     WRITTEN,
     ApplyContext,
     CompanyState,
     CompanyWrite,
-    DigestUpdate,
     Known,
     Plan,
     Verdict,
-    judge,
-    renewal,
 )
+from lookup.ingest.planning.verdicts import Decision, judge, renewal, sorted_out
 from lookup.ingest.records import CompanyRecord, OwnersRecord
 from lookup.store.upgrading import is_outdated
 
-#: A verdict, with its write and its events.
-_Decision = tuple[Verdict, CompanyWrite | DigestUpdate | None, Iterable[OutboxEvent]]
-
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
-    return _plan(_company(record, known, context) for record in records)
+    return _plan([_company(record, known, context) for record in records], context)
 
 
 def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
-    return _plan(_owners(record, known, context) for record in records)
+    return _plan([_owners(record, known, context) for record in records], context)
 
 
-def _plan(decisions: Iterable[_Decision]) -> Plan:
-    verdicts: list[Verdict] = []
-    writes: list[CompanyWrite] = []
-    digest_updates: list[DigestUpdate] = []
-    outbox_events: list[OutboxEvent] = []
-    for verdict, write, events in decisions:
-        verdicts.append(verdict)
-        outbox_events += events
-        match write:
-            case CompanyWrite():
-                writes.append(write)
-            case DigestUpdate():
-                digest_updates.append(write)
-            case None:
-                pass
+def _plan(decisions: Sequence[Decision[CompanyWrite]], context: ApplyContext) -> Plan:
+    verdicts, writes, digest_updates = sorted_out(decisions)
+    outbox_events = (
+        event
+        for write in writes
+        for event in events_of_change(
+            write.key,
+            write.state.core,
+            revision=write.state.revision,
+            pending_events=write.pending_events,
+            at=context.at,
+        )
+    )
     return Plan(
-        tuple(verdicts),
-        companies=tuple(writes),
-        outbox_events=tuple(outbox_events),
-        digest_updates=tuple(digest_updates),
+        verdicts,
+        companies=writes,
+        outbox_events=tuple(outbox_events) if context.publish_events else (),
+        digest_updates=digest_updates,
     )
 
 
-def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Decision:
+def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
     if record.key in known.tombstones:
-        return Verdict.REMOVED, None, ()
+        return Verdict.REMOVED, None
     stored = known.companies.get(record.key)
     core, owners, roles = record.core, record.owner_list, record.role_list
     version = record.version or context.file_version
@@ -79,12 +71,11 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Dec
         )
         verdict = judge(same=same, stored=stored.version, read=version, outdated=outdated)
         if verdict is Verdict.UNCHANGED:
-            again = renewal(
+            return verdict, renewal(
                 Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
             )
-            return verdict, again, ()
     if verdict not in WRITTEN:
-        return verdict, None, ()
+        return verdict, None
     base = stored or CompanyState(revision=0)
     state = replace(
         base,
@@ -100,14 +91,14 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> _Dec
         held_names=held_names(base, core),
     )
     pending_events = tuple(_occurrences(base, record))
-    write = CompanyWrite(
+    return verdict, CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
         state,
         record.rank,
         None if outdated and not pending_events else record.updated_at or version.at,
+        pending_events,
     )
-    return verdict, write, _outbox_events(record.key, state, pending_events, context)
 
 
 def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
@@ -134,9 +125,9 @@ def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, .
     return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
 
 
-def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> _Decision:
+def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
     if record.key in known.tombstones:
-        return Verdict.REMOVED, None, ()
+        return Verdict.REMOVED, None
     stored = known.companies.get(record.key)
     owners, roles = record.owner_list, record.role_list
     version = record.version or context.file_version
@@ -151,16 +142,15 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> _Decis
         )
         # A company that is not stored yet has no revision; its owners are compared by content.
         if verdict is Verdict.UNCHANGED and stored.is_known:
-            again = renewal(
+            return verdict, renewal(
                 Part.OWNERS,
                 record.key,
                 stored.revision,
                 stored=stored.owners_digest,
                 read=record.digest,
             )
-            return verdict, again, ()
     if verdict not in WRITTEN:
-        return verdict, None, ()
+        return verdict, None
     base = stored or CompanyState(revision=0)
     # The revisions of a company begin when it is stored.
     public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
@@ -172,26 +162,12 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> _Decis
         owners_version=version,
         owners_digest=record.digest,
     )
-    expected = None if stored is None else stored.revision
-    write = CompanyWrite(record.key, expected, state, rank=None, updated_at=None)
-    changed: tuple[PendingEvent, ...] = ()
+    pending_events: tuple[PendingEvent, ...] = ()
     if base.core is not None:
-        role_changes = _roles_changes(base, roles)
-        changed = (
-            *company_events(base.core, base.core, role_changes),
+        changes = _roles_changes(base, roles)
+        pending_events = (
+            *company_events(base.core, base.core, changes),
             *owners_events(base.owners, owners),
         )
-    return verdict, write, _outbox_events(record.key, state, changed, context)
-
-
-def _outbox_events(
-    key: CompanyKey,
-    state: CompanyState,
-    pending_events: Iterable[PendingEvent],
-    context: ApplyContext,
-) -> Iterable[OutboxEvent]:
-    if not context.publish_events:
-        return ()
-    return events_of_change(
-        key, state.core, revision=state.revision, pending_events=pending_events, at=context.at
-    )
+    expected = None if stored is None else stored.revision
+    return verdict, CompanyWrite(record.key, expected, state, pending_events=pending_events)

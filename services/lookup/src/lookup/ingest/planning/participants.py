@@ -1,26 +1,23 @@
 """Plans for e-invoicing identifiers; events carry the whole list of their company."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.digests import Part
 from lookup.ingest.events import OutboxEvent
 from lookup.ingest.planning.bumps import einvoicing_changes, events_of_bumps
 from lookup.ingest.planning.states import (
-    WRITTEN,
     ApplyContext,
     Bump,
-    DigestUpdate,
     Known,
     ParticipantDrop,
     ParticipantState,
-    ParticipantWrite,
+    PartWrite,
     Plan,
     Verdict,
-    judge,
-    renewal,
 )
+from lookup.ingest.planning.verdicts import Decision, decide, sorted_out
 from lookup.ingest.records import ParticipantRecord
 
 
@@ -28,30 +25,19 @@ def plan_participants(
     records: Sequence[ParticipantRecord], known: Known, context: ApplyContext
 ) -> Plan:
     """For events, `known` must contain all identifiers of the changed companies."""
-    verdicts: list[Verdict] = []
-    writes: list[ParticipantWrite] = []
-    digest_updates: list[DigestUpdate] = []
-    touched: dict[CompanyKey, None] = {}
-    for record in records:
-        verdict, write = _participant(record, known, context)
-        verdicts.append(verdict)
-        if isinstance(write, DigestUpdate):
-            digest_updates.append(write)
-        if isinstance(write, ParticipantWrite):
-            writes.append(write)
-            before = known.participants.get(record.identifier)
-            for holder in (before.holder if before else None, record.holder):
-                company = known.company_of(holder)
-                if company is not None:
-                    touched[company] = None
-    changed = {**known.participants, **{write.identifier: write.state for write in writes}}
-    bumps = known.bumps(touched)
+    decisions = [_participant(record, known, context) for record in records]
+    verdicts, writes, digest_updates = sorted_out(decisions)
+    stored = (known.participants.get(write.key) for write in writes)
+    holders = [state.holder for state in stored if state is not None]
+    holders += [write.state.holder for write in writes]
+    changed = {**known.participants, **{write.key: write.state for write in writes}}
+    bumps, outbox_events = _of_companies(holders, changed, known, context)
     return Plan(
-        tuple(verdicts),
+        verdicts,
         bumps=bumps,
-        participants=tuple(writes),
-        outbox_events=_outbox_events(bumps, changed, known, context),
-        digest_updates=tuple(digest_updates),
+        participants=writes,
+        outbox_events=outbox_events,
+        digest_updates=digest_updates,
     )
 
 
@@ -65,58 +51,37 @@ def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyCont
         identifier: state
         for identifier in identifiers
         if (state := known.participants.get(identifier)) is not None
-        and (state.version is None or state.version <= context.file_version)
-    }
-    touched = {
-        company: None
-        for state in gone.values()
-        if (company := known.company_of(state.holder)) is not None
+        and state.version <= context.file_version
     }
     left = {key: state for key, state in known.participants.items() if key not in gone}
-    bumps = known.bumps(touched)
+    holders = (state.holder for state in gone.values())
+    bumps, outbox_events = _of_companies(holders, left, known, context)
     return Plan(
         bumps=bumps,
         drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
-        outbox_events=_outbox_events(bumps, left, known, context),
+        outbox_events=outbox_events,
     )
 
 
 def _participant(
     record: ParticipantRecord, known: Known, context: ApplyContext
-) -> tuple[Verdict, ParticipantWrite | DigestUpdate | None]:
+) -> Decision[PartWrite[str, ParticipantState]]:
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
-    stored = known.participants.get(record.identifier)
-    entry = record.core
     version = record.version or context.file_version
-    if stored is None:
-        verdict = Verdict.NEW
-    else:
-        same = (entry, record.holder) == (stored.entry, stored.holder)
-        verdict = judge(same=same, stored=stored.version, read=version)
-        if verdict is Verdict.UNCHANGED:
-            return verdict, renewal(
-                Part.PARTICIPANT,
-                record.identifier,
-                stored.revision,
-                stored=stored.digest,
-                read=record.digest,
-            )
-    if verdict not in WRITTEN:
-        return verdict, None
-    revision = 1 if stored is None else stored.revision + 1
-    state = ParticipantState(revision, entry, record.holder, version, record.digest)
-    expected = None if stored is None else stored.revision
-    return verdict, ParticipantWrite(record.identifier, expected, state)
+    read = ParticipantState(1, record.core, record.holder, version, record.digest)
+    return decide(Part.PARTICIPANT, record.key, known.participants.get(record.key), read)
 
 
-def _outbox_events(
-    bumps: Sequence[Bump],
+def _of_companies(
+    holders: Iterable[CompanyKey | UnitKey | None],
     participants: Mapping[str, ParticipantState],
     known: Known,
     context: ApplyContext,
-) -> tuple[OutboxEvent, ...]:
+) -> tuple[tuple[Bump, ...], tuple[OutboxEvent, ...]]:
+    """The raised revisions of the holders' companies and their events."""
+    bumps = known.bumps(map(known.company_of, holders))
     after = replace(known, participants=participants)
-    return events_of_bumps(
+    return bumps, events_of_bumps(
         bumps, known, context, lambda company: einvoicing_changes(company, known, after)
     )

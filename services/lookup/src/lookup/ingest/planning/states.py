@@ -1,11 +1,13 @@
 """Stored states, planned writes, and verdicts on records."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
+from lookup.ingest.changes import PendingEvent
 from lookup.ingest.digests import Part
 from lookup.ingest.events import OutboxEvent
 from lookup.ingest.records import SourceVersion
@@ -63,9 +65,13 @@ class UnitState:
     revision: int
     core: bytes
     company: CompanyKey | None
-    phones: tuple[str, ...] = ()
-    version: SourceVersion | None = None
+    phones: tuple[str, ...]
+    version: SourceVersion
     digest: bytes | None = None
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        return self.core, self.company, self.phones
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +79,16 @@ class ParticipantState:
     revision: int
     entry: bytes
     holder: CompanyKey | UnitKey | None
-    version: SourceVersion | None = None
+    version: SourceVersion
     digest: bytes | None = None
+
+    @property
+    def content(self) -> tuple[object, ...]:
+        return self.entry, self.holder
+
+
+K = TypeVar("K", bound=str)
+S = TypeVar("S", UnitState, ParticipantState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +99,10 @@ class CompanyWrite:
     expected: int | None
     state: CompanyState
     #: None if only the owners change: the stored rank stays.
-    rank: str | None
+    rank: str | None = None
     #: None if the company's own record did not change.
-    updated_at: datetime | None
+    updated_at: datetime | None = None
+    pending_events: tuple[PendingEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,24 +114,19 @@ class Bump:
 
 
 @dataclass(frozen=True, slots=True)
-class UnitWrite:
-    key: UnitKey
-    expected: int | None
-    state: UnitState
+class PartWrite(Generic[K, S]):
+    """The new state of a unit or an e-invoicing identifier."""
 
-
-@dataclass(frozen=True, slots=True)
-class ParticipantWrite:
-    identifier: str
+    key: K
     expected: int | None
-    state: ParticipantState
+    state: S
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantDrop:
     """An identifier that is no longer registered."""
 
-    identifier: str
+    key: str
     expected: int
 
 
@@ -149,8 +159,8 @@ class Plan:
     verdicts: tuple[Verdict, ...] = ()
     companies: tuple[CompanyWrite, ...] = ()
     bumps: tuple[Bump, ...] = ()
-    units: tuple[UnitWrite, ...] = ()
-    participants: tuple[ParticipantWrite, ...] = ()
+    units: tuple[PartWrite[UnitKey, UnitState], ...] = ()
+    participants: tuple[PartWrite[str, ParticipantState], ...] = ()
     outbox_events: tuple[OutboxEvent, ...] = ()
     digest_updates: tuple[DigestUpdate, ...] = ()
     drops: tuple[ParticipantDrop, ...] = ()
@@ -191,12 +201,12 @@ class Known:
             return unit.company
         return CompanyKey.parse(holder) if CompanyKey.parse(holder) in self.companies else None
 
-    def bumps(self, touched: Collection[CompanyKey]) -> tuple[Bump, ...]:
+    def bumps(self, touched: Iterable[CompanyKey | None]) -> tuple[Bump, ...]:
         """A raised revision for each of the companies that clients can see."""
         return tuple(
             Bump(key, self.companies[key].revision)
-            for key in touched
-            if key in self.companies and self.companies[key].is_known
+            for key in dict.fromkeys(touched)
+            if key is not None and key in self.companies and self.companies[key].is_known
         )
 
 
@@ -209,24 +219,3 @@ class ApplyContext:
     at: datetime
     #: True if changes are published; not during the first load of a source.
     publish_events: bool = False
-
-
-def renewal(
-    part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
-) -> DigestUpdate | None:
-    """The update for an unchanged record: none, or its document's new digest."""
-    return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
-
-
-def judge(
-    *, same: bool, stored: SourceVersion | None, read: SourceVersion, outdated: bool = False
-) -> Verdict:
-    """The verdict on a record that is already stored.
-
-    A record of an earlier release (`outdated`) is updated from a document of the same version.
-    """
-    if same:
-        return Verdict.UNCHANGED
-    if stored is not None and (read < stored or (read == stored and not outdated)):
-        return Verdict.STALE
-    return Verdict.CHANGED

@@ -4,22 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from common.contracts.company import CompanyKey, ProductionUnit
+from common.contracts.company import CompanyKey, ProductionUnit, UnitKey
 from lookup.ingest.changes import PendingEvent, PlacedUnit, unit_events
 from lookup.ingest.digests import Part
 from lookup.ingest.planning.bumps import einvoicing_changes, events_of_bumps
 from lookup.ingest.planning.states import (
-    WRITTEN,
     ApplyContext,
-    DigestUpdate,
     Known,
+    PartWrite,
     Plan,
     UnitState,
-    UnitWrite,
     Verdict,
-    judge,
-    renewal,
 )
+from lookup.ingest.planning.verdicts import Decision, decide, sorted_out
 from lookup.ingest.records import UnitRecord
 
 
@@ -28,26 +25,16 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
 
     For events, `known` must contain all identifiers of the companies.
     """
-    verdicts: list[Verdict] = []
-    writes: list[UnitWrite] = []
-    digest_updates: list[DigestUpdate] = []
+    verdicts, writes, digest_updates = sorted_out([_unit(r, known, context) for r in records])
     pending: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
-    for record in records:
-        verdict, write = _unit(record, known, context)
-        verdicts.append(verdict)
-        if isinstance(write, DigestUpdate):
-            digest_updates.append(write)
-        if not isinstance(write, UnitWrite):
-            continue
-        writes.append(write)
-        stored = known.units.get(record.key)
+    for write in writes:
+        stored = known.units.get(write.key)
         # The revision of both companies is raised, even without an event.
-        for company in (stored.company if stored else None, record.company):
+        for company in (stored.company if stored else None, write.state.company):
             if company is not None:
                 pending[company] += ()
-        for company, pending_event in unit_events(
-            _placed(stored), PlacedUnit(record.unit, record.company)
-        ):
+        before = None if stored is None else _placed(stored)
+        for company, pending_event in unit_events(before, _placed(write.state)):
             pending[company].append(pending_event)
     after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
     if known.participants:
@@ -55,11 +42,11 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
             pending[company] += einvoicing_changes(company, known, after)
     bumps = known.bumps(pending)
     return Plan(
-        tuple(verdicts),
+        verdicts,
         bumps=bumps,
-        units=tuple(writes),
+        units=writes,
         outbox_events=events_of_bumps(bumps, known, context, pending.__getitem__),
-        digest_updates=tuple(digest_updates),
+        digest_updates=digest_updates,
     )
 
 
@@ -74,29 +61,13 @@ def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
 
 def _unit(
     record: UnitRecord, known: Known, context: ApplyContext
-) -> tuple[Verdict, UnitWrite | DigestUpdate | None]:
+) -> Decision[PartWrite[UnitKey, UnitState]]:
     if not {record.key, record.company}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
-    stored = known.units.get(record.key)
-    core = record.core
     version = record.version or context.file_version
-    if stored is None:
-        verdict = Verdict.NEW
-    else:
-        same = (core, record.company, record.phones) == (stored.core, stored.company, stored.phones)
-        verdict = judge(same=same, stored=stored.version, read=version)
-        if verdict is Verdict.UNCHANGED:
-            return verdict, renewal(
-                Part.UNIT, record.key, stored.revision, stored=stored.digest, read=record.digest
-            )
-    if verdict not in WRITTEN:
-        return verdict, None
-    revision = 1 if stored is None else stored.revision + 1
-    state = UnitState(revision, core, record.company, record.phones, version, record.digest)
-    return verdict, UnitWrite(record.key, None if stored is None else stored.revision, state)
+    read = UnitState(1, record.core, record.company, record.phones, version, record.digest)
+    return decide(Part.UNIT, record.key, known.units.get(record.key), read)
 
 
-def _placed(stored: UnitState | None) -> PlacedUnit | None:
-    if stored is None:
-        return None
-    return PlacedUnit(ProductionUnit.model_validate_json(stored.core), stored.company)
+def _placed(state: UnitState) -> PlacedUnit:
+    return PlacedUnit(ProductionUnit.model_validate_json(state.core), state.company)
