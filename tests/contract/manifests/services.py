@@ -20,11 +20,12 @@ import portal.settings
 import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
-from common.runtime.settings import ProcessSettings
+from common.runtime.settings import BrokerSettings, ProcessSettings
 from lookup.registers.brreg.settings import BrregSettings
 from lookup.registers.cvr.settings import CvrSettings
 from lookup.registers.peppol.settings import PeppolSettings
 from tests.contract.manifests.reading import ROOT
+from webhook_store.settings import StoreSettings
 
 #: Stands for a Secret's value when settings are made from a manifest's variables.
 EXAMPLES = {
@@ -123,12 +124,8 @@ SERVICES = {
     for service in (
         Service("gateway", gateway.settings.Settings, gateway.settings.KeySettings),
         Service("lookup", lookup.settings.Settings, lookup.settings.StoreSettings),
-        Service(
-            "webhook-registry",
-            webhook_registry.settings.Settings,
-            webhook_registry.settings.StoreSettings,
-        ),
-        Service("dispatcher", dispatcher.settings.Settings, dispatcher.settings.BrokerSettings),
+        Service("webhook-registry", webhook_registry.settings.Settings, StoreSettings),
+        Service("dispatcher", dispatcher.settings.Settings, BrokerSettings),
         Service("portal", portal.settings.Settings, portal.settings.Settings),
     )
 }

@@ -9,7 +9,8 @@ import pytest
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from common.runtime.settings import load, shown
 from tests.builders.webhooks import encoded_key
-from webhook_registry.settings import SealedStoreSettings, Settings, StoreSettings
+from webhook_registry.settings import Settings
+from webhook_store.settings import SealedStoreSettings, StoreSettings
 
 README = (Path(__file__).parents[3] / "services" / "webhook-registry" / "README.md").read_text()
 

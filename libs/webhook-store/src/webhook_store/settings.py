@@ -4,9 +4,8 @@ import secrets
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from common.runtime.settings import Networks
+from common.runtime.settings import DatabaseSettings, EnvironmentSettings, Networks
 from webhook_store.documents import DATABASE
 from webhook_store.secrets import SecretKeys
 
@@ -19,13 +18,7 @@ def _sound(keys: SecretStr) -> SecretStr:
 SealingKeys = Annotated[SecretStr, AfterValidator(_sound)]
 
 
-class _Part(BaseSettings):
-    """Base of settings that a service combines with others."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-
-class StoreSettings(_Part):
+class StoreSettings(DatabaseSettings):
     """Settings of the store's database."""
 
     webhooks_db: str = Field(default=DATABASE, description="database of the webhooks")
@@ -39,7 +32,7 @@ class SealedStoreSettings(StoreSettings):
     )
 
 
-class DestinationSettings(_Part):
+class DestinationSettings(EnvironmentSettings):
     """Settings of permitted destinations."""
 
     webhook_extra_allowed_networks: Networks = Field(

@@ -11,9 +11,9 @@ from common.messaging.dead_letters import DeadLetter, DeadLetters, dead_letters
 from common.messaging.topology import Queue
 from common.runtime import logs
 from common.runtime.service import chosen_command, run
-from common.runtime.settings import load
+from common.runtime.settings import BrokerSettings, load
 from dispatcher.app import build
-from dispatcher.settings import BrokerSettings, Settings
+from dispatcher.settings import Settings
 
 #: Maximum characters of a message body in the list.
 _SHOWN = 200

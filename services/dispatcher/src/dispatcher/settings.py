@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
-from common.runtime.settings import AmqpUrl, Duration, Port, ServiceSettings, duration, listed
+from common.runtime.settings import Duration, Port, ServiceSettings, duration, listed
 from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 #: Minimum margin of the lease over the post timeout, so that a result is recorded within the lease.
@@ -26,14 +26,6 @@ Delays = Annotated[
     BeforeValidator(listed),
     AfterValidator(_at_least_a_millisecond),
 ]
-
-
-class BrokerSettings(BaseSettings):
-    """Settings of the commands, which need the broker only."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
 
 
 class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):

@@ -3,9 +3,16 @@
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
-from common.runtime.settings import Duration, MongoUrl, Networks, Port, ServiceSettings, duration
+from common.runtime.settings import (
+    DatabaseSettings,
+    Duration,
+    Networks,
+    Port,
+    ServiceSettings,
+    duration,
+)
 from gateway.domain.rates import Rate, parse_rate
 
 
@@ -16,17 +23,13 @@ def _rate(value: object) -> object:
 RateSetting = Annotated[Rate, NoDecode, BeforeValidator(_rate)]
 
 
-class KeySettings(BaseSettings):
+class KeySettings(DatabaseSettings):
     """Settings of the commands: only the database."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
     access_db: str = Field(default="access", description="database of the API keys")
 
 
-class Settings(ServiceSettings):
-    access_db: str = Field(default="access", description="database of the API keys")
+class Settings(ServiceSettings, KeySettings):
     admin_port: Port = Field(default=9101, description="operational port")
     http_host: str = Field(default="127.0.0.1", description="address of the public port")
     http_port: Port = Field(default=8080, description="public port")

@@ -1,15 +1,15 @@
 """Settings of the lookup service; README.md lists them."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import NoDecode
 
 from common.contracts.company import Country
 from common.runtime.settings import (
+    DatabaseSettings,
     Duration,
-    MongoUrl,
     Port,
     ProcessSettings,
     ServiceSettings,
@@ -29,25 +29,19 @@ def _hosts(value: object) -> object:
 Countries = Annotated[tuple[Country, ...], NoDecode, BeforeValidator(_listed)]
 
 
-_OUTBOX_RETENTION: Any = Field(
-    default="P30D",
-    validate_default=True,
-    description="retention of an event after its publication, and maximum wait for it",
-)
+class RegisterDatabaseSettings(DatabaseSettings):
+    register_db: str = Field(default="register", description="database of the registers")
 
 
-class StoreSettings(BaseSettings):
+class StoreSettings(RegisterDatabaseSettings):
     """Settings of the commands: only the database."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
-
-    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
-    register_db: str = Field(default="register", description="database of the registers")
-    outbox_retention: Duration = _OUTBOX_RETENTION
+    outbox_retention: Duration = duration(
+        "P30D", "retention of an event after its publication, and maximum wait for it"
+    )
 
 
-class Settings(ServiceSettings):
-    register_db: str = Field(default="register", description="database of the registers")
+class Settings(ServiceSettings, StoreSettings):
     admin_port: Port = Field(default=9102, description="operational port")
     countries: Countries = Field(
         default=(Country.DK, Country.NO), description="the registers that this process serves"
@@ -62,7 +56,6 @@ class Settings(ServiceSettings):
     commit_interval: Duration = duration(
         "PT0.5S", "maximum time before a change is found by name and address"
     )
-    outbox_retention: Duration = _OUTBOX_RETENTION
     event_receipt_timeout: Duration = duration(
         "PT2M", "wait for the dispatcher's receipt before an event is published again"
     )
@@ -72,11 +65,9 @@ class Settings(ServiceSettings):
     shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")
 
 
-class SyncSettings(ProcessSettings):
+class SyncSettings(ProcessSettings, RegisterDatabaseSettings):
     """Settings of `lookup sync`; each register has further ones, see `lookup.registers`."""
 
-    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
-    register_db: str = Field(default="register", description="database of the registers")
     admin_port: Port = Field(default=9105, description="operational port, with `--follow`")
     register_ca_file: Path | None = Field(
         default=None, description="certificates (PEM) trusted in addition to the system's"

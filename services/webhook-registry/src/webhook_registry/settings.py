@@ -2,21 +2,11 @@
 
 from pydantic import Field
 
-import webhook_store.settings as store
-from common.runtime.settings import Duration, MongoUrl, Port, ServiceSettings, duration
+from common.runtime.settings import Duration, Port, ServiceSettings, duration
+from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 
-class StoreSettings(store.StoreSettings):
-    """Settings of the commands that need only the database."""
-
-    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
-
-
-class SealedStoreSettings(StoreSettings, store.SealedStoreSettings):
-    """Settings of the commands that decrypt secrets."""
-
-
-class Settings(ServiceSettings, store.SealedStoreSettings, store.DestinationSettings):
+class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     admin_port: Port = Field(default=9103, description="operational port")
     max_webhooks_per_owner: int = Field(
         default=50, ge=1, le=10_000, description="maximum of webhooks per owner"

@@ -71,10 +71,22 @@ def duration(default: str, description: str) -> Any:
     return Field(default=default, validate_default=True, description=description)
 
 
-class ProcessSettings(BaseSettings):
-    """Settings of every long-running process."""
+class EnvironmentSettings(BaseSettings):
+    """Base of all settings, which may be combined."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
+
+
+class BrokerSettings(EnvironmentSettings):
+    amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
+
+
+class DatabaseSettings(EnvironmentSettings):
+    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
+
+
+class ProcessSettings(EnvironmentSettings):
+    """Settings of every long-running process."""
 
     admin_host: str = Field(
         default="127.0.0.1", description="address of the operational port (health, metrics)"
@@ -101,11 +113,8 @@ class ProcessSettings(BaseSettings):
     )
 
 
-class ServiceSettings(ProcessSettings):
+class ServiceSettings(ProcessSettings, BrokerSettings, DatabaseSettings):
     """Settings of every service; each adds its own."""
-
-    amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
-    mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
 
 
 S = TypeVar("S", bound=BaseSettings)

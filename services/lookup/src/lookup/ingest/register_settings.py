@@ -3,7 +3,8 @@
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, AnyHttpUrl
-from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from common.runtime.settings import EnvironmentSettings
 
 #: Requests to these hosts do not leave the machine.
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -26,10 +27,8 @@ RegisterUrl = Annotated[AnyHttpUrl, AfterValidator(_without_credentials)]
 HttpsRegisterUrl = Annotated[RegisterUrl, AfterValidator(_encrypted)]
 
 
-class RegisterSettings(BaseSettings):
+class RegisterSettings(EnvironmentSettings):
     """Settings of one register; a register without settings uses this class."""
-
-    model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
     def missing(self) -> str | None:
         """An error message if a setting that `sync` requires is missing."""
