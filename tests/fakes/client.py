@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from company_registry.http import Item, Outcome, Request, Response, Sleep, Steps, Stream
+from company_registry.http import Item, Outcome, Request, Response, Sleep, Steps, Stream, stream_of
 
 T = TypeVar("T")
 
@@ -29,14 +29,8 @@ class FakeTransport:
     slept: list[float] = field(default_factory=list)
 
     def run(self, steps: Steps[T]) -> T:
-        outcome: Outcome | None = None
-        while True:
-            try:
-                step = steps.send(outcome)
-            except StopIteration as end:
-                result: T = end.value
-                return result
-            outcome = self._take(step)
+        [value] = self.iterate(stream_of(steps))
+        return value
 
     def iterate(self, stream: Stream[T]) -> Iterable[T]:
         outcome: Outcome | None = None

@@ -4,10 +4,7 @@
 signature of a webhook delivery.
 """
 
-from company_registry.client import (
-    AsyncClient,
-    Client,
-)
+from company_registry.client import AsyncClient, Client
 from company_registry.errors import (
     ApiError,
     BodyTooLarge,
@@ -38,30 +35,11 @@ from company_registry.errors import (
     WebhookLimitReached,
     WebhookNotFound,
 )
-from company_registry.models import (
-    Company,
-    CompanySummary,
-    Event,
-    EventPage,
-)
-from company_registry.retries import (
-    Retries,
-)
-from company_registry.signatures import (
-    verify,
-)
-from company_registry.streams import (
-    BatchResult,
-    CursorStore,
-    FileCursor,
-    Lookup,
-)
-from company_registry.webhook_models import (
-    Attempt,
-    NewWebhook,
-    Webhook,
-    WebhookFilter,
-)
+from company_registry.models import Company, CompanySummary, Event, EventPage
+from company_registry.retries import Retries
+from company_registry.signatures import verify
+from company_registry.streams import BatchResult, CursorStore, FileCursor, Lookup
+from company_registry.webhook_models import Attempt, NewWebhook, Webhook, WebhookFilter
 
 __all__ = [
     "ApiError",

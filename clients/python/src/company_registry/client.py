@@ -3,14 +3,14 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import closing
+from contextlib import aclosing, closing
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
 from company_registry import operations, streams, webhook_operations
-from company_registry.http import Item, Outcome, Send, Sleep, Steps, Stream
+from company_registry.http import Item, Outcome, Send, Sleep, Stream, stream_of
 from company_registry.operations import Operation, perform
 from company_registry.retries import Retries
 from company_registry.sender import Sender, response_of
@@ -107,7 +107,9 @@ class Client(Sender[httpx.Client], _Methods):
     def _call(self, operation: Callable[P, Operation[T]]) -> Callable[P, T]:
         @wraps(operation)
         def call(*args: P.args, **options: P.kwargs) -> T:
-            return self._run(perform(operation(*args, **options), self.retries))
+            steps = perform(operation(*args, **options), self.retries)
+            with closing(self._iterate(stream_of(steps))) as values:
+                return next(values)
 
         return call
 
@@ -119,17 +121,6 @@ class Client(Sender[httpx.Client], _Methods):
             return self._iterate(stream(self.retries, *args, **options))
 
         return call
-
-    def _run(self, steps: Steps[T]) -> T:
-        outcome: Outcome | None = None
-        with closing(steps):
-            while True:
-                try:
-                    step = steps.send(outcome)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
-                outcome = self._take(step)
 
     def _iterate(self, stream: Stream[T]) -> Generator[T]:
         outcome: Outcome | None = None
@@ -180,7 +171,9 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
     def _call(self, operation: Callable[P, Operation[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
         @wraps(operation)
         async def call(*args: P.args, **options: P.kwargs) -> T:
-            return await self._run(perform(operation(*args, **options), self.retries))
+            steps = perform(operation(*args, **options), self.retries)
+            async with aclosing(self._iterate(stream_of(steps))) as values:
+                return await anext(values)
 
         return call
 
@@ -192,17 +185,6 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
             return self._iterate(stream(self.retries, *args, **options))
 
         return call
-
-    async def _run(self, steps: Steps[T]) -> T:
-        outcome: Outcome | None = None
-        with closing(steps):
-            while True:
-                try:
-                    step = steps.send(outcome)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
-                outcome = await self._take(step)
 
     async def _iterate(self, stream: Stream[T]) -> AsyncGenerator[T]:
         outcome: Outcome | None = None

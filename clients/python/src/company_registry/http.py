@@ -62,3 +62,8 @@ Steps: TypeAlias = Generator[Send | Sleep, Outcome | None, T]
 
 #: The same, giving the caller one T after the other.
 Stream: TypeAlias = Generator[Send | Sleep | Item[T], Outcome | None, None]
+
+
+def stream_of(steps: Steps[T]) -> Stream[T]:
+    """The stream of the one value that the computation returns."""
+    yield Item((yield from steps))

@@ -21,11 +21,7 @@ from company_registry.models import (
     Suggestions,
 )
 from company_registry.retries import Retries, exchange, retry_after
-from company_registry.webhook_models import (
-    EventType,
-    EventTypes,
-    Key,
-)
+from company_registry.webhook_models import EventType, EventTypes, Key
 
 T = TypeVar("T")
 
