@@ -11,13 +11,7 @@ import orjson
 from pydantic import SecretStr
 
 from common.contracts.company import CompanyKey
-from common.contracts.webhooks import (
-    Operation,
-    Webhook,
-    WebhookFilter,
-    WebhookId,
-    WebhookRequest,
-)
+from common.contracts.webhooks import Operation, Webhook, WebhookFilter, WebhookId, WebhookRequest
 from webhook_store.matching import Subject
 from webhook_store.models import Registered
 from webhook_store.secrets import RandomBytes, SecretKeys

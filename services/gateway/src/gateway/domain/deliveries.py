@@ -9,6 +9,8 @@ from gateway.domain.reading import Parameters, Reading
 
 STATUS, TYPE, SINCE, UNTIL, LIMIT, AFTER = "status", "type", "since", "until", "limit", "after"
 
+_STATES = ", ".join(AttemptStatus)
+
 _CURSOR = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
@@ -16,7 +18,7 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
     """Parse the selection; raises InvalidParameter."""
     reading = _DeliveriesReading(parameters)
     query = DeliveryQuery(
-        status=reading.status(),
+        status=reading.choice(STATUS, AttemptStatus, f"must be {_STATES}, or left out"),
         types=reading.types(),
         since=reading.moment(SINCE),
         until=reading.moment(UNTIL),
@@ -29,19 +31,10 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
 
 
 class _DeliveriesReading(Reading):
-    def status(self) -> AttemptStatus | None:
-        value = self.single(STATUS)
-        if value is not None and value not in tuple(AttemptStatus):
-            self.invalid(STATUS, f"must be {', '.join(AttemptStatus)}, or left out")
-            return None
-        return None if value is None else AttemptStatus(value)
-
     def types(self) -> tuple[EventType, ...]:
-        value = self.single(TYPE)
-        if value is not None and value not in tuple(EventType):
-            self.invalid(TYPE, "must be an event type; GET /api/event-types lists them")
-            return ()
-        return () if value is None else (EventType(value),)
+        message = "must be an event type; GET /api/event-types lists them"
+        chosen = self.choice(TYPE, EventType, message)
+        return () if chosen is None else (chosen,)
 
     def moment(self, name: str) -> datetime | None:
         value = self.single(name)

@@ -102,11 +102,10 @@ class _EventsReading(Reading):
 
     def _countries(self) -> tuple[Country, ...]:
         values = self._list(COUNTRIES)
-        known = {country.value: country for country in Country}
-        if not known.keys() >= set(values):
+        if not set(values) <= set(Country):
             self.invalid(COUNTRIES, f"must be a comma-separated list of {', '.join(Country)}")
             return ()
-        return tuple(dict.fromkeys(known[value] for value in values))
+        return tuple(map(Country, dict.fromkeys(values)))
 
     def _companies(self) -> tuple[CompanyKey, ...]:
         values = self._list(COMPANIES)

@@ -27,7 +27,6 @@ class LookupQuery(NamedTuple):
 
 
 _INCLUDES = {include.value for include in Include}
-_FORMATS = {format_.value: format_ for format_ in Format}
 
 
 def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> LookupQuery:
@@ -72,11 +71,7 @@ class _LookupReading(Reading):
         return tuple(part for part in Include if part in wanted)
 
     def format(self) -> Format:
-        value = self.single(FORMAT)
-        format_ = Format.JSON if value is None else _FORMATS.get(value)
-        if format_ is None:
-            self.invalid(FORMAT, "must be json or xml")
-        return format_ or Format.JSON
+        return self.choice(FORMAT, Format, "must be json or xml") or Format.JSON
 
     def questions(self, country: Country | None, typed: SearchType | None) -> tuple[Question, ...]:
         given = self.named if typed is None else [TERM] * (TERM in self.parameters)

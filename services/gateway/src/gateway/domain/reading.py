@@ -6,8 +6,9 @@ All errors are collected before any is reported, so that a client can fix them t
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from operator import attrgetter
+from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
@@ -18,12 +19,12 @@ from gateway.domain.problems import (
     Problem,
 )
 
+E = TypeVar("E", bound=StrEnum)
+
 #: A decoded query string: each parameter with all its values, in order.
 Parameters = Mapping[str, Sequence[str]]
 
 COUNTRY = "country"
-
-_COUNTRIES = {country.value: country for country in Country}
 
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
 
@@ -66,11 +67,7 @@ class Reading:
         if COUNTRY not in self.parameters:
             self.fault(Rank.MISSING_COUNTRY, COUNTRY, "required; give dk or no")
             return None
-        value = self.single(COUNTRY)
-        country = _COUNTRIES.get(value or "")
-        if value is not None and country is None:
-            self.invalid(COUNTRY, "must be dk or no, in lower case")
-        return country
+        return self.choice(COUNTRY, Country, "must be dk or no, in lower case")
 
     def single(self, name: str) -> str | None:
         """The parameter's single value; None when it is absent, or invalid with the error noted."""
@@ -85,6 +82,16 @@ class Reading:
             self.invalid(name, "must be UTF-8, percent-encoded in a URL")
         else:
             return values[0]
+        return None
+
+    def choice(self, name: str, members: type[E], message: str) -> E | None:
+        """The member that the parameter names; None when it is absent, or invalid as `message`."""
+        value = self.single(name)
+        if value is None:
+            return None
+        if value in tuple(members):
+            return members(value)
+        self.invalid(name, message)
         return None
 
     def number(self, name: str, least: int, most: int, default: int) -> int:

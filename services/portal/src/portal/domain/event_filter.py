@@ -16,10 +16,6 @@ class EventFilter:
     #: `<country>:<registration number>`.
     companies: tuple[str, ...]
 
-    @property
-    def is_empty(self) -> bool:
-        return not (self.types or self.countries or self.companies)
-
 
 def read_filter(query: Query) -> EventFilter:
     """Omits empty values, which a form also sends."""

@@ -1,9 +1,9 @@
 """Recognition of the register that a pasted text belongs to."""
 
 import re
-from typing import Final, Literal
+from typing import Final
 
-Country = Literal["dk", "no"]
+from company_registry.models import Country
 
 #: The first match decides; a text without a match is looked up in both registers.
 _FORMS: Final[tuple[tuple[re.Pattern[str], Country], ...]] = (

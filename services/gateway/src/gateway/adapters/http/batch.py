@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Iterable
 
 import orjson
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply
-from gateway.adapters.http.bodies import JSON, json_body
+from gateway.adapters.http.bodies import json_body, json_response
 from gateway.adapters.http.context import REQUEST_CONTEXT
 from gateway.adapters.http.errors import problem_document
 from gateway.adapters.http.limits import Quota
@@ -17,9 +17,6 @@ from gateway.domain.problems import Problem
 from gateway.usecases.batches import LookUpAll
 
 BATCH_PATH = "/api/batch"
-
-#: The same batch is unlikely to be requested twice.
-CACHE_CONTROL = "no-store"
 
 #: Counts further requests of a key, or raises RateLimited.
 Charge = Callable[[ApiKey, int], Awaitable[Quota]]
@@ -34,10 +31,7 @@ def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
         if context.key is not None:
             context.quota = await charge(context.key, len(lookups) - 1)
         results = await look_up_all(lookups, request_id=context.request_id)
-        return web.Response(
-            body=_document(results, context.request_id),
-            headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: CACHE_CONTROL},
-        )
+        return json_response(_document(results, context.request_id))
 
     return look_up
 

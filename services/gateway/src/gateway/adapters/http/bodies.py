@@ -1,19 +1,29 @@
-"""Reading of request bodies."""
+"""Bodies of requests, and of responses in JSON."""
 
 import asyncio
 from http import HTTPStatus
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, hdrs, web
 
 from gateway.domain.problems import InvalidBody, UnsupportedMediaType
 
 JSON = "application/json"
+
+#: `Cache-Control` of what is the owner's only, or unlikely to be requested twice.
+NO_STORE = "no-store"
+#: `Cache-Control` of what is the same for every client, and changes with a release.
+PUBLIC = "public, max-age=300"
 
 #: Seconds for a whole body to arrive.
 BODY_TIMEOUT = 10.0
 
 #: True if the client sends the body only after `100 Continue`.
 CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
+
+
+def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response:
+    headers: dict[str, str] = {hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: cache_control}
+    return web.Response(body=body, headers=headers)
 
 
 async def json_body(request: web.Request, *, timeout: float = BODY_TIMEOUT) -> bytes:

@@ -37,10 +37,7 @@ REQUEST_CONTEXT = web.RequestKey("request_context", RequestContext)
 
 def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
     """The query string's parameters, each with all its values."""
-    parameters: dict[str, list[str]] = {}
-    for name, value in request.query.items():
-        parameters.setdefault(name, []).append(value)
-    return parameters
+    return {name: request.query.getall(name) for name in request.query}
 
 
 def if_none_match(request: web.BaseRequest) -> str | None:

@@ -7,7 +7,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.feed import EventRequest, FeedEvent, FeedPage
-from gateway.adapters.http.bodies import JSON
+from gateway.adapters.http.bodies import NO_STORE, json_response
 from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.domain.events import LAST_EVENT_ID, parse_events, parse_stream, write_cursor
 from gateway.ports import Events
@@ -16,11 +16,6 @@ from gateway.usecases.events import ReadEvents
 EVENTS_PATH = "/api/events"
 STREAM_PATH = "/api/events/stream"
 EVENT_PATH = "/api/events/{id}"
-
-EVENT_STREAM = "text/event-stream"
-
-#: Events about webhooks are their owner's only.
-CACHE_CONTROL = "no-store"
 
 #: Milliseconds before a client connects again, and a comment that intermediaries pass on at once.
 _HELLO = b"retry: 1000\n\n"
@@ -41,7 +36,7 @@ def events_handler(read: ReadEvents) -> Handler:
             request_id=context.request_id,
             is_abandoned=lambda: request.transport is None,
         )
-        return web.Response(body=_document(page), headers=_headers(JSON))
+        return json_response(_document(page))
 
     return events
 
@@ -53,7 +48,7 @@ def event_handler(events: Events) -> Handler:
         context = request[REQUEST_CONTEXT]
         asked = EventRequest(owner=context.required_key.owner, id=request.match_info["id"])
         reply = await events.event(asked, request_id=context.request_id)
-        return web.Response(body=reply.body, headers=_headers(JSON))
+        return json_response(reply.body)
 
     return event
 
@@ -80,7 +75,9 @@ class ServerSentEvents(web.StreamResponse):
     """A response that is sent while its events arrive."""
 
     def __init__(self, pages: AsyncGenerator[Sequence[FeedEvent]]) -> None:
-        super().__init__(headers=_headers(EVENT_STREAM))
+        super().__init__(
+            headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: NO_STORE}
+        )
         self._pages = pages
 
     async def write_eof(self, data: bytes = b"") -> None:
@@ -90,10 +87,6 @@ class ServerSentEvents(web.StreamResponse):
             async for page in pages:
                 await self.write(b"".join(map(_frame, page)) or _HEARTBEAT)
         await super().write_eof(data)
-
-
-def _headers(content_type: str) -> dict[str, str]:
-    return {hdrs.CONTENT_TYPE: content_type, hdrs.CACHE_CONTROL: CACHE_CONTROL}
 
 
 def _document(page: FeedPage) -> bytes:

@@ -4,9 +4,9 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from aiohttp import hdrs, web
+from aiohttp import web
 
-from gateway.adapters.http.bodies import JSON
+from gateway.adapters.http.bodies import json_response
 from gateway.adapters.http.context import REQUEST_CONTEXT
 from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
@@ -17,10 +17,7 @@ ME_PATH = "/api/me"
 async def show_key(request: web.Request) -> web.Response:
     """Handles `GET /api/me`; the request counts like any other."""
     context = request[REQUEST_CONTEXT]
-    return web.Response(
-        body=orjson.dumps(_document(context.required_key, context.quota)),
-        headers={hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: "no-store"},
-    )
+    return json_response(orjson.dumps(_document(context.required_key, context.quota)))
 
 
 def _document(key: ApiKey, quota: Quota) -> dict[str, Any]:

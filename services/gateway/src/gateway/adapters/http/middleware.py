@@ -11,11 +11,7 @@ from aiohttp.typedefs import Handler
 
 from common.runtime import tracing
 from gateway.adapters.http.auth import Access, Authenticator
-from gateway.adapters.http.context import (
-    REQUEST_CONTEXT,
-    RequestContext,
-    parameters_of,
-)
+from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType

@@ -1,11 +1,11 @@
 """Suggestions while a name is typed."""
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway.adapters.http.bodies import json_response
 from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
-from gateway.adapters.http.lookup import CACHE_CONTROL, MEDIA_TYPE
-from gateway.domain.query import Format
+from gateway.adapters.http.lookup import CACHE_CONTROL
 from gateway.domain.suggesting import parse_suggestion
 from gateway.ports import Suggestions
 
@@ -18,7 +18,6 @@ def suggest_handler(suggestions: Suggestions) -> Handler:
     async def suggest(request: web.Request) -> web.Response:
         asked = parse_suggestion(parameters_of(request))
         reply = await suggestions.suggest(asked, request_id=request[REQUEST_CONTEXT].request_id)
-        headers = {hdrs.CONTENT_TYPE: MEDIA_TYPE[Format.JSON], hdrs.CACHE_CONTROL: CACHE_CONTROL}
-        return web.Response(body=reply.body, headers=headers)
+        return json_response(reply.body, cache_control=CACHE_CONTROL)
 
     return suggest

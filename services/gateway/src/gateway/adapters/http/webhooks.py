@@ -8,18 +8,13 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
-from gateway.adapters.http.bodies import JSON, json_body
+from gateway.adapters.http.bodies import JSON, NO_STORE, PUBLIC, json_body
 from gateway.adapters.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.domain.deliveries import parse_deliveries
 from gateway.ports import Webhooks
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
-
-#: Webhook answers are private to the owner, and some contain a secret.
-PRIVATE = "no-store"
-#: Event types are the same for every client, and change with a release.
-PUBLIC = "public, max-age=300"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +90,7 @@ def webhook_handler(
 
 def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
     is_public = endpoint.operation is Operation.EVENT_TYPES
-    headers: dict[str, str] = {hdrs.CACHE_CONTROL: PUBLIC if is_public else PRIVATE}
+    headers: dict[str, str] = {hdrs.CACHE_CONTROL: PUBLIC if is_public else NO_STORE}
     if reply.body:
         headers[hdrs.CONTENT_TYPE] = JSON
     if reply.location is not None:
