@@ -9,18 +9,10 @@ from aiohttp import ClientResponse
 
 from common.contracts.company import Country
 from common.contracts.events import EventType
-from common.contracts.feed import (
-    MAX_EVENTS,
-    FeedFilter,
-    FeedNotice,
-    FeedRequest,
-    PublishedEvent,
-)
+from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedNotice, FeedRequest, PublishedEvent
 from gateway.domain.events import DEFAULT_LIMIT, MAX_WAIT
 from gateway.domain.keys import Scope
-from gateway.domain.problems import (
-    ServiceUnavailable,
-)
+from gateway.domain.problems import ServiceUnavailable
 from gateway.usecases import events as usecase
 from tests.builders.keys import NOON
 from tests.builders.openapi import DOCUMENT

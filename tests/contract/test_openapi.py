@@ -11,11 +11,7 @@ from pydantic import BaseModel
 from common.contracts import webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
-from common.contracts.lookup import (
-    MAX_SUGGESTIONS,
-    SearchType,
-    SuggestionList,
-)
+from common.contracts.lookup import MAX_SUGGESTIONS, SearchType, SuggestionList
 from gateway.adapters.http.routes import LOOKUP_PATHS
 from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
@@ -23,15 +19,7 @@ from gateway.domain.problems import PROBLEMS
 from gateway.domain.query import SEARCH, Format
 from gateway.domain.search import NAME_LENGTH
 from gateway.domain.suggesting import DEFAULT_LIMIT
-from tests.builders.openapi import (
-    DOCUMENT,
-    Node,
-    check,
-    example,
-    operations,
-    resolved,
-    schema_of,
-)
+from tests.builders.openapi import DOCUMENT, Node, check, example, operations, resolved, schema_of
 from tests.fakes.gateway import Gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]

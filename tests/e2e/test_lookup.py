@@ -1,7 +1,6 @@
 """A client asks for a company: HTTP, RabbitMQ, the lookup service, MongoDB and back."""
 
 from typing import Any
-from xml.etree import ElementTree
 
 import aiohttp
 import pytest
@@ -50,26 +49,6 @@ async def test_every_search_type_finds_its_company(
     assert named == typed
 
 
-@pytest.mark.parametrize(
-    "country, term, kind, vat",
-    [
-        ("dk", "12345674", "vat", "12345674"),
-        ("dk", "12345678", "phone", "12345674"),
-        ("dk", "1012345670", "produ", "12345674"),
-        ("dk", "Prøvefabrikken", "name", "12345674"),
-        ("no", "310345679", "vat", "310345679"),
-        ("no", "310345687", "produ", "310345679"),
-        ("no", "22334455", "phone", "310345679"),
-    ],
-)
-async def test_search_infers_the_type_of_its_term(
-    client: aiohttp.ClientSession, country: str, term: str, kind: str, vat: str
-) -> None:
-    body = await found(client, "/api", country=country, search=term)
-
-    assert (body["match"]["type"], body["vat"]) == (kind, vat)
-
-
 async def test_includes_add_parts_of_the_company(client: aiohttp.ClientSession) -> None:
     body = await found(
         client,
@@ -85,18 +64,6 @@ async def test_includes_add_parts_of_the_company(client: aiohttp.ClientSession) 
     assert body["production_units"][0]["main"] is True
     assert [unit["status"] for unit in body["production_units"]][-1] == "ended"
     assert "0088:5790000000005" in {entry["identifier"] for entry in body["einvoicing"]}
-
-
-async def test_the_same_company_comes_as_xml(client: aiohttp.ClientSession) -> None:
-    query = {"country": "dk", "vat": "12345674", "include": "owners,roles", "format": "xml"}
-    async with client.get("/api", params=query) as answer:
-        root = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own answer)
-
-    assert answer.content_type == "application/xml"
-    assert root.tag == "company"
-    assert root.findtext("vat") == "12345674"
-    assert len(root.findall("owners/owner")) == 2
-    assert "director" in [role.text for role in root.findall("roles/role/role")]
 
 
 async def test_a_company_that_no_register_has_is_not_found(client: aiohttp.ClientSession) -> None:
@@ -123,3 +90,38 @@ async def test_secrets_of_the_register_are_nowhere_in_an_answer(
 
 ROLE_FIELDS = {"role", "role_text", "name", "type", "vat", "since"}
 OWNER_FIELDS = {*ROLE_FIELDS, "share", "votes"}
+
+
+async def batch(client: aiohttp.ClientSession, *lookups: dict[str, Any]) -> list[dict[str, Any]]:
+    async with client.post("/api/batch", json={"lookups": lookups}) as answer:
+        body: dict[str, Any] = await answer.json()
+        assert answer.status == 200, body
+        results: list[dict[str, Any]] = body["results"]
+        return results
+
+
+async def test_a_batch_has_the_companies_that_lookups_by_themselves_have(
+    client: aiohttp.ClientSession,
+) -> None:
+    lookups = [{"country": country, kind: term} for country, kind, term, _ in QUESTIONS]
+    singly = []
+    for lookup in lookups:
+        async with client.get("/api", params={**lookup, "include": "owners"}) as answer:
+            singly.append(await answer.json())
+
+    results = await batch(client, *({**lookup, "include": ["owners"]} for lookup in lookups))
+
+    assert [result["company"] for result in results] == singly
+    assert [result["company"]["vat"] for result in results] == [vat for *_, vat in QUESTIONS]
+
+
+async def test_a_hundred_names_are_answered_or_late_each_for_itself(
+    client: aiohttp.ClientSession,
+) -> None:
+    results = await batch(client, *[{"country": "dk", "name": "Prøvefabrikken"}] * 100)
+
+    companies = [result["company"]["vat"] for result in results if "company" in result]
+    problems = [result["problem"]["code"] for result in results if "problem" in result]
+    assert len(results) == 100
+    assert set(companies) == {"12345674"}
+    assert set(problems) <= {"lookup_timeout"}

@@ -10,16 +10,16 @@ from tests.fakes.webhook_registry import World
 
 @dataclass
 class Registrar:
-    """`Webhooks` done by the registry's own operations; `fault` is raised instead."""
+    """`Webhooks` done by the registry's own operations."""
 
     world: World = field(default_factory=World)
-    fault: Exception | None = None
-    request_ids: list[str] = field(default_factory=list)
 
-    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
-        self.request_ids.append(request_id)
-        if self.fault is not None:
-            raise self.fault
+    async def do(
+        self,
+        request: WebhookRequest,
+        *,
+        request_id: str,  # noqa: ARG002
+    ) -> WebhookReply:
         result = await self.world.ask(request)
         if isinstance(result, Failure):
             raise problem_of(result)

@@ -1,7 +1,6 @@
 """Cached API keys expire after their lifetime."""
 
 import asyncio
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -16,6 +15,13 @@ KEY = an_api_key()
 
 def a_store(*keys: ApiKey) -> FakeApiKeys:
     return FakeApiKeys({key.id: key for key in keys})
+
+
+def a_slow_store() -> FakeApiKeys:
+    """It has the key, and answers once its gate is set."""
+    store = a_store(KEY)
+    store.gate.clear()
+    return store
 
 
 async def test_a_key_is_read_once_in_its_lifetime() -> None:
@@ -91,26 +97,13 @@ async def test_a_key_works_without_the_database_for_its_lifetime_only() -> None:
         await known.find(KEY.id)
 
 
-@dataclass
-class SlowStore(FakeApiKeys):
-    """Answers once it is released."""
-
-    asked: asyncio.Event = field(default_factory=asyncio.Event)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def find(self, key_id: str) -> ApiKey | None:
-        self.asked.set()
-        await self.gate.wait()
-        return await super().find(key_id)
-
-
 async def test_concurrent_requests_with_the_same_key_share_one_read() -> None:
-    store = SlowStore({KEY.id: KEY})
+    store = a_slow_store()
     known = CachedApiKeys(store, clock=ManualClock())
 
     async with asyncio.TaskGroup() as group:
         finds = [group.create_task(known.find(KEY.id)) for _ in range(5)]
-        await store.asked.wait()
+        await asyncio.sleep(0)  # until all wait
         store.gate.set()
 
     assert [find.result() for find in finds] == [KEY] * 5
@@ -118,10 +111,11 @@ async def test_concurrent_requests_with_the_same_key_share_one_read() -> None:
 
 
 async def test_all_waiting_requests_fail_when_the_database_is_unavailable() -> None:
-    store = SlowStore({KEY.id: KEY}, fault=database_unavailable())
+    store = a_slow_store()
+    store.fault = database_unavailable()
     known = CachedApiKeys(store, clock=ManualClock())
     finds = [asyncio.ensure_future(known.find(KEY.id)) for _ in range(3)]
-    await store.asked.wait()
+    await asyncio.sleep(0)  # until all wait
 
     store.gate.set()
     outcomes = await asyncio.gather(*finds, return_exceptions=True)
@@ -130,10 +124,10 @@ async def test_all_waiting_requests_fail_when_the_database_is_unavailable() -> N
 
 
 async def test_a_cancelled_request_does_not_cancel_the_shared_read() -> None:
-    store = SlowStore({KEY.id: KEY})
+    store = a_slow_store()
     known = CachedApiKeys(store, clock=ManualClock())
     first, second, third = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(3))
-    await store.asked.wait()
+    await asyncio.sleep(0)  # until all wait
 
     second.cancel()
     store.gate.set()
@@ -142,10 +136,10 @@ async def test_a_cancelled_request_does_not_cancel_the_shared_read() -> None:
 
 
 async def test_when_the_reading_request_is_cancelled_the_others_are_unavailable() -> None:
-    store = SlowStore({KEY.id: KEY})
+    store = a_slow_store()
     known = CachedApiKeys(store, clock=ManualClock())
     first, second = (asyncio.ensure_future(known.find(KEY.id)) for _ in range(2))
-    await store.asked.wait()
+    await asyncio.sleep(0)  # until all wait
 
     first.cancel()
 
