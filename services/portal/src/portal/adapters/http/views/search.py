@@ -6,10 +6,11 @@ from typing import Final
 from aiohttp import web
 
 from company_registry import ApiError, AsyncClient, Company, CompanyNotFound, InvalidParameter
+from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import company_path, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.pasted import Country, countries_of
+from portal.domain.pasted import countries_of
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
 
