@@ -36,9 +36,9 @@ class Scale:
     feed_entries: int
     #: Entities in a register's whole file.
     file_entities: int
-    #: Seconds of events for readers of the event feed, and clients that wait for an event.
-    reader_seconds: int
+    #: Clients that wait for an event, and seconds without one.
     waiting_clients: int
+    waiting_seconds: int
 
 
 FULL = Scale(
@@ -59,8 +59,8 @@ FULL = Scale(
     matched_events=2_000,
     feed_entries=20_000,
     file_entities=1_050_000,
-    reader_seconds=60,
     waiting_clients=1_000,
+    waiting_seconds=30,
 )
 QUICK = Scale(
     rounds=1,
@@ -80,6 +80,6 @@ QUICK = Scale(
     matched_events=100,
     feed_entries=300,
     file_entities=2_000,
-    reader_seconds=5,
     waiting_clients=50,
+    waiting_seconds=2,
 )

@@ -41,47 +41,38 @@ class Servers:
 
 
 @contextmanager
-def servers(members: int = 1) -> Iterator[Servers]:
-    """RabbitMQ, and MongoDB with so many members; their data end with them."""
+def servers() -> Iterator[Servers]:
+    """RabbitMQ and MongoDB; their data end with them."""
     mongodb.ensure_runs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
         broker = own_broker(folder / "rabbitmq")
         stack.callback(broker.kill)
         broker.start()
-        mongods = [
-            mongodb.Mongod(folder / f"mongodb-{port}", port, mongodb.ROOMY)
-            for port in free_ports(members)
-        ]
-        mongo = ReplicaSet(mongods, election_timeout=1)
+        [port] = free_ports(1)
+        mongo = ReplicaSet([mongodb.Mongod(folder / "mongodb", port, mongodb.ROOMY)])
         stack.callback(mongo.kill)
         mongo.start()
         yield Servers(folder, broker, mongo)
 
 
 @contextmanager
-def system(own: Servers, **settings: str) -> Iterator[System]:
-    """The databases have their indexes, and no service runs yet; settings in lower case."""
-    environment = {
-        "WEBHOOK_SECRET_KEYS": sealing_key(own.folder),
-        "KEY_RATE": "100000000/second",
-        "HTTP_PORT_SHARED": "true",
-        **{name.upper(): value for name, value in settings.items()},
-    }
-    found = System(own.folder, f"{own.broker.amqp_url}/", own.mongo.url, environment)
-    try:
-        for module in ("gateway", "lookup", "webhook_registry"):
-            run(found, module, "indexes")
-        yield found
-    finally:
-        found.close()
-
-
-@contextmanager
 def empty_system(**settings: str) -> Iterator[System]:
-    """A system on servers of its own."""
-    with servers() as own, system(own, **settings) as found:
-        yield found
+    """A system on servers of its own, with its indexes but no service; settings in lower case."""
+    with servers() as own:
+        environment = {
+            "WEBHOOK_SECRET_KEYS": sealing_key(own.folder),
+            "KEY_RATE": "100000000/second",
+            "HTTP_PORT_SHARED": "true",
+            **{name.upper(): value for name, value in settings.items()},
+        }
+        found = System(own.folder, f"{own.broker.amqp_url}/", own.mongo.url, environment)
+        try:
+            for module in ("gateway", "lookup", "webhook_registry"):
+                run(found, module, "indexes")
+            yield found
+        finally:
+            found.close()
 
 
 def run(found: System, module: str, *arguments: str) -> str:

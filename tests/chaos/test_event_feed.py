@@ -1,4 +1,4 @@
-"""Readers of the event feed miss and repeat nothing; `bench` does this for a minute."""
+"""Readers of the event feed miss and repeat nothing."""
 
 import asyncio
 import uuid
@@ -12,12 +12,12 @@ from random import Random
 
 import pytest
 
-from bench.feed_readers import Faults, Producer, Reader, by_pages, by_stream, producing
 from common.contracts.failures import Unavailable
 from common.mongo import translated_errors
 from local_stack.replica_set import ReplicaSet
 from local_stack.system import Service, System
 from lookup.ingest.leases import LEASES
+from tests.chaos.feed_readers import Faults, Producer, Reader, by_pages, by_stream, producing
 from tests.delivery.waiting import SOON, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
