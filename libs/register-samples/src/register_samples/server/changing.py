@@ -6,10 +6,8 @@ from datetime import date, timedelta
 from itertools import count, cycle
 
 from register_samples.chance import Draw, Topic
-from register_samples.contacts import building
 from register_samples.facts import Document
 from register_samples.names import coin, person
-from register_samples.norway import parts
 from register_samples.numbers import gln
 from register_samples.registers import DENMARK, NORWAY, Register
 from register_samples.server.brreg import innehaver
@@ -47,15 +45,10 @@ class Changes:
             self._new_companies,
             self._rename_danish_unit,
             self._danish_owner,
-            self._norwegian_address,
             self._close_danish_unit,
             self._electronic_address,
             self._move_norwegian_unit,
-            self._norwegian_bankruptcy,
-            self._rename_danish,
             self._norwegian_owner,
-            self._norwegian_unit_address,
-            self._danish_address,
             self._electronic_address_withdrawn,
             self._end_norwegian,
             self._remove_norwegian,
@@ -113,17 +106,6 @@ class Changes:
         self._no.entities.change(number, {"navn": name, "historiskeNavn": past})
         return f"no {number} is now called {name}"
 
-    def _norwegian_address(self, draw: Draw) -> str:
-        number = self._norwegian(draw)
-        address = parts.address(building(draw, NORWAY))
-        self._no.entities.change(number, {"forretningsadresse": address})
-        return f"no {number} moved"
-
-    def _norwegian_bankruptcy(self, draw: Draw) -> str:
-        number = self._norwegian(draw)
-        self._no.go_bankrupt(number, self._today)
-        return f"no {number} went bankrupt"
-
     def _end_norwegian(self, draw: Draw) -> str:
         number = self._norwegian(draw)
         self._no.entities.delete(number, self._today)
@@ -147,12 +129,6 @@ class Changes:
         self._no.move_unit(number, to=company, on=self._today)
         return f"no unit {number} moved to {company}"
 
-    def _norwegian_unit_address(self, draw: Draw) -> str:
-        number = self._norwegian_unit(draw)
-        address = parts.address(building(draw, NORWAY))
-        self._no.units.change(number, {"beliggenhetsadresse": address})
-        return f"no unit {number} has another address"
-
     def _new_companies(self, _draw: Draw) -> str:
         norwegian, danish = self._registers.add_companies()
         return f"no {norwegian} and dk {danish} are new"
@@ -161,16 +137,6 @@ class Changes:
         number = self._danish(draw)
         self._dk.set_status(number, "UNDER KONKURS", self._today)
         return f"dk {number} went bankrupt"
-
-    def _rename_danish(self, draw: Draw) -> str:
-        number, name = self._danish(draw), f"{_name(draw, DENMARK)} ApS"
-        self._dk.rename(number, name, self._today)
-        return f"dk {number} is now called {name}"
-
-    def _danish_address(self, draw: Draw) -> str:
-        number = self._danish(draw)
-        self._dk.move(number, building(draw, DENMARK), self._today)
-        return f"dk {number} moved"
 
     def _danish_owner(self, draw: Draw) -> str:
         number, holder = self._danish(draw), self._danish(draw)

@@ -13,10 +13,9 @@ import orjson
 from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
-from register_samples.denmark import parts
 from register_samples.denmark.parts import held
 from register_samples.denmark.relations import firm, shareholder
-from register_samples.facts import Address, Document
+from register_samples.facts import Document
 from register_samples.server.answers import json_answer
 from register_samples.server.requests import BadRequest, moment, read
 from register_samples.server.stamps import Stamps, iso
@@ -84,15 +83,6 @@ class DanishRegister:
 
     def rename(self, number: str, name: str, on: date) -> None:
         self.companies.change(number, lambda found: _succeed(found["navne"], {"navn": name}, on))
-
-    def move(self, number: str, to: Address, on: date) -> None:
-        """The company has another address."""
-
-        def edit(company: Document) -> None:
-            _close(company["beliggenhedsadresse"], on)
-            company["beliggenhedsadresse"].append(parts.address(to, on))
-
-        self.companies.change(number, edit)
 
     def set_status(self, number: str, word: str, on: date) -> None:
         """`UNDER KONKURS` and the like."""
