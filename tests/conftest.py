@@ -4,10 +4,11 @@ The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are s
 local_stack.servers). Tests share servers, never a queue or a collection.
 """
 
+import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import hypothesis
 import pymongo
 import pytest
 import structlog
+from pymongo.errors import ServerSelectionTimeoutError
 
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
@@ -197,6 +199,12 @@ async def mongo(mongo_url: str) -> AsyncIterator[Client]:
     """The driver that the services use."""
     # Without the services' limit of an operation: on a busy machine one may take longer.
     async with connected(mongo_url, name="test", operation_timeout=None) as client:
+        # Nor their limit of finding a server, which the first operation takes longest for.
+        async with asyncio.timeout(60):
+            while True:
+                with suppress(ServerSelectionTimeoutError):
+                    await client.admin.command("ping")
+                    break
         yield client
 
 
