@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 
-from common.runtime.tasks import beside
+from common.contracts.failures import Unavailable
+from common.runtime.tasks import beside, repeat
 
 
 async def for_ever(ended: asyncio.Event | None = None) -> None:
@@ -48,3 +50,20 @@ async def test_a_failure_ends_the_body() -> None:
     with pytest.raises(ExceptionGroup):
         async with asyncio.timeout(5), beside(fail(), for_ever()):
             await for_ever()
+
+
+async def test_a_job_is_repeated_whatever_comes_of_a_run() -> None:
+    runs, done = [Unavailable("away"), ValueError("failed"), None], asyncio.Event()
+
+    async def job() -> None:
+        if error := runs.pop(0):
+            raise error
+        done.set()
+        await for_ever()
+
+    with capture_logs() as logs:
+        repeated = repeat(job, every=0.001, unavailable="job.waiting", failed="job.failed")
+        async with asyncio.timeout(5), beside(repeated):
+            await done.wait()
+
+    assert [line["event"] for line in logs] == ["job.waiting", "job.failed"]

@@ -19,12 +19,12 @@ from common.messaging.topology import Topology
 from common.mongo import Client, DatabaseClock, connected, database, database_clock, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Check, Health, Required
-from common.runtime.tasks import beside
+from common.runtime.tasks import beside, repeat
 from dispatcher.adapters.batcher import running
 from dispatcher.adapters.consumers import Work, consumers
 from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
-from dispatcher.adapters.owner_events import NotifyJob, RpcOwnerEvents
+from dispatcher.adapters.owner_events import RpcOwnerEvents
 from dispatcher.adapters.requeue_job import RequeueJob, Survey
 from dispatcher.adapters.store import (
     Dependencies,
@@ -261,10 +261,13 @@ def _chores(
         delays=settings.webhook_retry_delays,
         now=now,
     )
-    notify = NotifyJob(
-        NotifyOwners(store.notices, broker.owner_events), settings.webhook_requeue_interval
+    notify = repeat(
+        NotifyOwners(store.notices, broker.owner_events),
+        every=settings.webhook_requeue_interval.total_seconds(),
+        unavailable="notices.waiting",
+        failed="notices.failed",
     )
-    return [job.run(), survey.run(), notify.run()]
+    return [job.run(), survey.run(), notify]
 
 
 def _new_id() -> str:

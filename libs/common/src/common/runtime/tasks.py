@@ -1,12 +1,19 @@
 """Structured concurrency: background tasks end with their body, and end it when they fail."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
+
+import structlog
+
+from common.contracts.failures import Unavailable
 
 #: Seconds for a task to clean up before it is cancelled once more.
 PATIENCE = 6.0
+
+log = structlog.get_logger()
 
 
 @asynccontextmanager
@@ -33,3 +40,30 @@ async def _cancelled(tasks: Iterable[asyncio.Task[None]], patience: float) -> No
         for task in running:
             task.cancel()
         _, running = await asyncio.wait(running, timeout=patience)
+
+
+async def repeat(  # noqa: PLR0913 (a job, its times and its log events)
+    job: Callable[[], Awaitable[None]],
+    *,
+    every: float,
+    unavailable: str,
+    failed: str,
+    level: int = logging.DEBUG,
+    asked: asyncio.Event | None = None,
+) -> None:
+    """Runs a job every so many seconds, or earlier when `asked`, until cancelled.
+
+    A run that fails does not end it: `unavailable`, with `level`, or `failed` is logged.
+    """
+    asked = asked or asyncio.Event()
+    while True:
+        asked.clear()
+        try:
+            await job()
+        except Unavailable as outage:
+            log.log(level, unavailable, reason=str(outage))
+        except Exception:
+            log.exception(failed)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(every):
+                await asked.wait()

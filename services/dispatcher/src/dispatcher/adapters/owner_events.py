@@ -1,11 +1,7 @@
 """Handing events about webhooks to the lookup service."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-
-import structlog
 
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Unavailable
@@ -14,13 +10,10 @@ from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
-from dispatcher.usecases.notify import BATCH, NotifyOwners
 
 _ROUTE = Route(OWNER_EVENTS_QUEUE, max_batch_size=16)
 #: Seconds for one event.
 TIMEOUT = 5.0
-
-log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +34,3 @@ class RpcOwnerEvents:
             )
         except RpcFailed as error:
             raise Unavailable("the lookup service has not stored the event") from error
-
-
-@dataclass(frozen=True, slots=True)
-class NotifyJob:
-    """Hands notices over at an interval."""
-
-    notify: NotifyOwners
-    interval: timedelta
-
-    async def run(self) -> None:
-        """Runs until cancelled."""
-        while True:
-            count = 0
-            try:
-                count = await self.notify()
-            except Unavailable as outage:
-                log.debug("notices.waiting", reason=str(outage))
-            except Exception:
-                # A failed pass must not end the loop.
-                log.exception("notices.failed")
-            if count < BATCH:
-                await asyncio.sleep(self.interval.total_seconds())

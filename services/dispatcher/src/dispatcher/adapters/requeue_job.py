@@ -17,6 +17,7 @@ from common.contracts.topology import (
 from common.messaging.depth import QueueDepths
 from common.messaging.errors import BrokerUnavailable
 from common.runtime.health import Check
+from common.runtime.tasks import repeat
 from dispatcher.adapters.telemetry import (
     DEAD_LETTERS,
     OLDEST_DUE,
@@ -86,7 +87,7 @@ class RequeueJob:
     async def _database_answers(self) -> bool:
         try:
             return await self.database() is None
-        except Unavailable:
+        except Exception:  # noqa: BLE001 (the database is probed again)
             return False
 
 
@@ -104,15 +105,9 @@ class Survey:
 
     async def run(self) -> None:
         """Runs until cancelled."""
-        while True:
-            try:
-                await self._once()
-            except Unavailable as outage:
-                log.debug("survey.outage", reason=str(outage))
-            except Exception:
-                # A failed pass must not end the loop.
-                log.exception("survey.failed")
-            await asyncio.sleep(_SURVEY_SECONDS)
+        await repeat(
+            self._once, every=_SURVEY_SECONDS, unavailable="survey.outage", failed="survey.failed"
+        )
 
     async def _once(self) -> None:
         now = self.now()

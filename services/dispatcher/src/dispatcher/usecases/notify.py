@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from dispatcher.ports import Notices, OwnerEvents
 from webhook_store.models import OwnerNotice
 
-#: Webhooks per pass.
+#: Webhooks per batch.
 BATCH = 100
 
 
@@ -17,17 +17,19 @@ class NotifyOwners:
     notices: Notices
     owner_events: OwnerEvents
 
-    async def __call__(self) -> int:
-        """One pass; returns the number of events.
+    async def __call__(self) -> None:
+        """Hands over all notices that are due.
 
-        Raises the first error, such as `Unavailable`, after it has tried every notice.
+        Raises the first error of a batch, such as `Unavailable`, after it has tried every notice.
         """
-        due = await self.notices.due(limit=BATCH)
-        results = await asyncio.gather(*map(self._notify, due), return_exceptions=True)
-        for error in results:
-            if isinstance(error, BaseException):
-                raise error
-        return sum(len(notice.events) for notice in due)
+        while True:
+            due = await self.notices.due(limit=BATCH)
+            results = await asyncio.gather(*map(self._notify, due), return_exceptions=True)
+            for error in results:
+                if isinstance(error, BaseException):
+                    raise error
+            if len(due) < BATCH:
+                return
 
     async def _notify(self, notice: OwnerNotice) -> None:
         for event in notice.events:

@@ -16,6 +16,7 @@ from pymongo.errors import DuplicateKeyError, PyMongoError
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
+from common.runtime.tasks import repeat
 from gateway.domain.rates import Rate
 
 #: Seconds for a lease. A slow database delays a request by no more.
@@ -64,15 +65,13 @@ class MongoQuotas:
 
     async def run(self) -> None:
         """Counts the gateways until cancelled."""
-        while True:
-            try:
-                await self.count_gateways()
-            except Unavailable as outage:
-                log.debug("quotas.gateways_not_counted", reason=str(outage))
-            except Exception:
-                # The last count stays in use: no failure of this may end the gateway.
-                log.exception("quotas.counting_failed")
-            await asyncio.sleep(_COUNT_EVERY)
+        # While it fails, the last count stays in use.
+        await repeat(
+            self.count_gateways,
+            every=_COUNT_EVERY,
+            unavailable="quotas.gateways_not_counted",
+            failed="quotas.counting_failed",
+        )
 
     async def count_gateways(self) -> None:
         """Raises Unavailable."""

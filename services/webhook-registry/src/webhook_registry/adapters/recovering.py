@@ -5,14 +5,14 @@ one after its restart.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime
 
 import structlog
 
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
-from common.contracts.failures import Unavailable
+from common.runtime.tasks import repeat
 from webhook_registry.adapters.delivery_queue import DeliveryQueue
 from webhook_store.delivery_models import Recovery
 from webhook_store.recoveries import Recoveries
@@ -27,17 +27,11 @@ class Recovering:
     """Runs stored recoveries in the background."""
 
     def __init__(
-        self,
-        stored: Recoveries,
-        delivery_queue: DeliveryQueue,
-        *,
-        now: Callable[[], datetime],
-        look_again: float = LOOK_AGAIN,
+        self, stored: Recoveries, delivery_queue: DeliveryQueue, *, now: Callable[[], datetime]
     ) -> None:
         self._stored = stored
         self._delivery_queue = delivery_queue
         self._now = now
-        self._look_again = look_again
         self._asked = asyncio.Event()
 
     async def ask(self, recovery: Recovery) -> int:
@@ -51,18 +45,14 @@ class Recovering:
 
     async def run(self) -> None:
         """Runs until cancelled."""
-        while True:
-            self._asked.clear()
-            try:
-                await self.work()
-            except Unavailable as outage:
-                log.warning("recoveries.unavailable", reason=str(outage))
-            except Exception:
-                # A failed pass must not end the loop.
-                log.exception("recoveries.failed")
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._look_again):
-                    await self._asked.wait()
+        await repeat(
+            self.work,
+            every=LOOK_AGAIN,
+            unavailable="recoveries.unavailable",
+            failed="recoveries.failed",
+            level=logging.WARNING,
+            asked=self._asked,
+        )
 
     async def work(self) -> None:
         """Runs unfinished recoveries. Raises Unavailable."""
