@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.ingest.digests import Part
 from lookup.ingest.ended import Ended, ended_record, has_ended
 from lookup.ingest.feeds import BEGINNING, Cursor, Position
 from lookup.ingest.planning.states import CompanyState, Known, UnitState
@@ -59,7 +58,7 @@ def test_a_removed_number_is_not_fetched() -> None:
 
 
 def test_an_ended_company_keeps_its_stored_fields() -> None:
-    record = ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), known())
+    record = ended_record(COMPANY, Ended("2026-11-01"), known())
 
     assert isinstance(record, CompanyRecord)
     before = a_company(country=Country.NO, vat="987654321")
@@ -75,8 +74,8 @@ def test_an_ended_company_keeps_its_stored_fields() -> None:
 def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> None:
     ended = Ended("2026-11-01")
 
-    open_until_then = ended_record(Part.UNIT, UNIT, ended, known())
-    closed_before = ended_record(Part.UNIT, UNIT, ended, known(unit_ended="2020-01-01"))
+    open_until_then = ended_record(UNIT, ended, known())
+    closed_before = ended_record(UNIT, ended, known(unit_ended="2020-01-01"))
 
     assert isinstance(open_until_then, UnitRecord)
     assert isinstance(closed_before, UnitRecord)
@@ -88,14 +87,14 @@ def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> Non
 def test_an_unknown_ended_company_has_the_fields_of_the_answer() -> None:
     told = a_company_record()
 
-    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), Known()) is None
-    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01", told), Known()) == told
+    assert ended_record(COMPANY, Ended("2026-11-01"), Known()) is None
+    assert ended_record(COMPANY, Ended("2026-11-01", told), Known()) == told
 
 
 def test_owners_without_a_company_give_no_ended_record() -> None:
     stub = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
 
-    assert ended_record(Part.COMPANY, COMPANY, Ended("2026-11-01"), stub) is None
+    assert ended_record(COMPANY, Ended("2026-11-01"), stub) is None
 
 
 def test_ended_companies_and_units_may_be_absent_from_a_file() -> None:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from common.contracts.company import Company, CompanyKey, ProductionUnit, Status, UnitKey
-from lookup.ingest.digests import Part
 from lookup.ingest.planning.states import CompanyState, Known, UnitState
 from lookup.ingest.records import CompanyRecord, UnitRecord
 from lookup.store.canonical_json import dump
@@ -22,20 +21,18 @@ class Ended:
 
 
 def ended_record(
-    part: Part, key: CompanyKey | UnitKey, ended: Ended, known: Known
+    key: CompanyKey | UnitKey, ended: Ended, known: Known
 ) -> CompanyRecord | UnitRecord | None:
     """The last stored record with its end, or else the answer's; None if neither exists.
 
     The answer has little more than the date, and lookups return name and address as well.
     """
-    if part is Part.COMPANY:
-        company = known.companies.get(CompanyKey.parse(key))
-        if company is not None and company.core is not None:
-            return _ended_company(company, company.core, ended)
-    elif part is Part.UNIT:
-        unit = known.units.get(UnitKey.parse(key))
-        if unit is not None:
-            return _ended_unit(UnitKey.parse(key), unit, ended.on)
+    company = known.companies.get(CompanyKey.parse(key))
+    if company is not None and company.core is not None:
+        return _ended_company(company, company.core, ended)
+    unit = known.units.get(UnitKey.parse(key))
+    if unit is not None:
+        return _ended_unit(UnitKey.parse(key), unit, ended.on)
     return ended.record
 
 

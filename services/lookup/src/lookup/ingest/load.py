@@ -11,6 +11,8 @@ from typing import Any, assert_never
 
 from lookup.ingest.apply import Stored, touched
 from lookup.ingest.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch
+from lookup.ingest.downloads import Download
+from lookup.ingest.failures import RegisterFault
 from lookup.ingest.load_states import FileOrigin
 from lookup.ingest.planning.states import Verdict
 from lookup.ingest.read import ReadDocuments, UnchangedDocument
@@ -27,6 +29,7 @@ from lookup.ingest.records import (
 )
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.stores import Stores
+from lookup.ingest.tally import Tally
 
 #: Takes the next batch of a file, and writes a batch of records.
 TakeBatch = Callable[[], list[Piece]]
@@ -95,6 +98,22 @@ class LoadFile:
             return
         if count < least:
             raise NotWhole(f"{count:,} records; the last whole file had {before:,}")
+
+    async def check_whole(self, source: RegisterSource, file: Download) -> None:
+        """Raises RegisterFault for a download that is not the register's whole file."""
+        try:
+            await self.check(source, file.documents)
+        except (WrongSource, NotWhole) as unfit:
+            raise RegisterFault(f"not a whole file: {unfit}") from None
+
+    async def whole(
+        self, source: RegisterSource, file: Download, documents: Iterator[Piece], tally: Tally
+    ) -> None:
+        """Loads the documents of a register's whole file; raises RegisterFault if it is broken."""
+        summary = await self(source, documents, file_version=file.version)
+        tally.loaded(summary)
+        if summary.broken is not None:
+            raise RegisterFault(f"the whole file is broken: {summary.broken}")
 
     async def __call__(
         self,

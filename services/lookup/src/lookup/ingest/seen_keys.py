@@ -29,13 +29,9 @@ class SeenKeys:
             self._parts = [array("Q", sorted(part)) for part in self._parts]
             self._is_sorted = True
         number = _hash(key)
-        return holds(self._parts[number % _PARTS], number)
-
-
-def holds(numbers: "array[int]", number: int) -> bool:
-    """True if a number is among these, which are sorted."""
-    place = bisect_left(numbers, number)
-    return place < len(numbers) and numbers[place] == number
+        part = self._parts[number % _PARTS]
+        place = bisect_left(part, number)
+        return place < len(part) and part[place] == number
 
 
 def _hash(key: str) -> int:

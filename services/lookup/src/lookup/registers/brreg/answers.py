@@ -1,8 +1,6 @@
 """Answers of the Norwegian register about one number."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from lookup.ingest.ended import Ended
 from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
@@ -33,10 +31,3 @@ class Unusable:
 
 
 Answer = Present | Ended | Gone | Unknown | Unusable
-
-
-class Entities(Protocol):
-    """Entities, units or roles. Raises RegisterUnavailable and RegisterFault."""
-
-    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, Answer]:
-        """The register's current answer for each number."""

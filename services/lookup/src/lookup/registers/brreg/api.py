@@ -40,15 +40,16 @@ class Subject(Document):
 
 
 class BrregEntities:
-    """`Entities` for entities and units: in lists, then one by one for numbers a list omits."""
+    """Entities, units or roles. Raises RegisterUnavailable and RegisterFault."""
 
     def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
         self._client = client
         self._source = source
-        self._resource = RESOURCES[source.part]
+        self._are_roles = source.part is Part.OWNERS
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
-        documents = await self._list(numbers)
+        """The register's current answer for each number: from a list, or else one by one."""
+        documents = {} if self._are_roles else await self._list(numbers)
         return {
             number: _meaning(self._source, documents[number])
             if number in documents
@@ -58,51 +59,34 @@ class BrregEntities:
 
     async def _list(self, numbers: Sequence[str]) -> Mapping[str, Raw]:
         """The documents of the numbers from one response; none if the register rejects the list."""
-        asked = {_NUMBER: ",".join(numbers), "size": str(len(numbers))}
-        url = self._client.url(self._resource, asked)
+        resource = RESOURCES[self._source.part]
+        url = self._client.url(resource, {_NUMBER: ",".join(numbers), "size": str(len(numbers))})
         answer = await self._client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
         if answer.status == 400:
             # The response does not name the rejected number, and the others are still needed.
             return {}
-        return {str(raw.get(_NUMBER)): raw for raw in embedded(answer, self._resource)}
+        return {str(raw.get(_NUMBER)): raw for raw in embedded(answer, resource)}
 
     async def _one(self, number: str) -> answers.Answer:
         """The answer about one number; lists contain neither ended nor removed entities."""
-        url = self._client.url(f"{self._resource}/{number}")
-        answer = await self._client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
-        raw = answer.content if isinstance(answer.content, dict) else {}
-        match answer.status:
-            case 400:
-                return _REFUSED
-            case 404:
-                return answers.Unknown()
-            case 410 if not raw.get("slettedato"):
-                return answers.Gone()
-            case 410:
-                return _end(self._source, {**raw, _NUMBER: number})
-            case _:
-                return _meaning(self._source, {**raw, _NUMBER: number})
-
-
-class BrregRoles:
-    """`Entities` for roles, which are requested for one company at a time."""
-
-    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
-        self._client = client
-        self._source = source
-
-    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
-        return {number: await self._one(number) for number in numbers}
-
-    async def _one(self, number: str) -> answers.Answer:
-        url = self._client.url(f"enheter/{number}/roller")
-        answer = await self._client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
+        path = (
+            f"enheter/{number}/roller"
+            if self._are_roles
+            else f"{RESOURCES[self._source.part]}/{number}"
+        )
+        answer = await self._client.ask(
+            Call("GET", self._client.url(path), accepted=(200, 400, 404, 410))
+        )
         if answer.status == 400:
             return _REFUSED
-        # The feed of companies reports whether a company was removed.
-        if answer.status != 200 or not isinstance(answer.content, dict):
+        is_document = isinstance(answer.content, dict)
+        # The feed of companies reports whether a company with roles was removed.
+        if answer.status == 404 or (self._are_roles and not (answer.status == 200 and is_document)):
             return answers.Unknown()
-        return _meaning(self._source, {**answer.content, _NUMBER: number})
+        raw = {**(answer.content if is_document else {}), _NUMBER: number}
+        if answer.status == 200:
+            return _meaning(self._source, raw)
+        return _end(self._source, raw) if raw.get("slettedato") else answers.Gone()
 
 
 def _meaning(source: RegisterSource, raw: Raw) -> answers.Answer:

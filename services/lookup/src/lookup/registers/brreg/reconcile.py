@@ -5,7 +5,6 @@ every other difference, absences included, is confirmed by fetching: no file rev
 """
 
 import asyncio
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,7 +17,7 @@ from lookup.ingest.planning.states import WRITTEN, ApplyContext, Plan
 from lookup.ingest.read import ReadDocuments, UnchangedDocument
 from lookup.ingest.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
 from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.seen_keys import holds
+from lookup.ingest.seen_keys import SeenKeys
 from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
 from lookup.registers.brreg.notices import ChangeNotice
@@ -34,14 +33,15 @@ class Reconcile:
 
     async def __call__(self, file: Download, tally: Tally) -> None:
         """Raises FileBroken for a truncated file; then nothing counts as absent."""
-        in_file = array("I")
+        in_file = SeenKeys()
         differing: list[str] = []
         context = ApplyContext(file.version, self.stores.now())
         items = file.documents()
         while documents := await asyncio.to_thread(_next, items):
             found = await self.read(self.source, documents)
             sound = list(_sound(found, tally))
-            in_file.extend(int(_number(one)) for one in sound)
+            for one in sound:
+                in_file.add(one.key)
             batch = [one for one in sound if not isinstance(one, UnchangedDocument)]
             plan = await self.stores.apply.plan(batch, context) if batch else Plan()
             pairs = zip(batch, plan.verdicts, strict=True)
@@ -49,7 +49,7 @@ class Reconcile:
             if len(differing) >= LIST:
                 await self._confirm(differing, file.version.at, tally)
                 differing = []
-        differing += await self._absent(array("I", sorted(in_file)), file.version.at)
+        differing += await self._absent(in_file, file.version.at)
         await self._confirm(differing, file.version.at, tally)
         tally.reconciled = True
 
@@ -60,12 +60,11 @@ class Reconcile:
             [ChangeNotice(number, at=at) for number in dict.fromkeys(numbers)], tally
         )
 
-    async def _absent(self, in_file: "array[int]", until: datetime) -> list[str]:
+    async def _absent(self, in_file: SeenKeys, until: datetime) -> list[str]:
         """Numbers that were stored before the file was made and are not in it."""
         missing: list[str] = []
         async for keys in self.stores.parts.keys(self.source, until=until):
-            numbers = [RegisterKey.parse(key).number for key in keys]
-            missing += [number for number in numbers if not holds(in_file, int(number))]
+            missing += [RegisterKey.parse(key).number for key in keys if key not in in_file]
         return [number for some in _lists(missing) for number in await self._standing(some)]
 
     async def _standing(self, numbers: Sequence[str]) -> list[str]:

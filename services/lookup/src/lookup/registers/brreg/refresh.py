@@ -21,7 +21,8 @@ from lookup.ingest.records import (
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
-from lookup.registers.brreg.answers import Answer, Entities, Gone, Present, Unknown, Unusable
+from lookup.registers.brreg.answers import Answer, Gone, Present, Unknown, Unusable
+from lookup.registers.brreg.api import BrregEntities
 from lookup.registers.brreg.notices import ChangeNotice
 
 #: Numbers in one request; more would make the URL too long for servers.
@@ -33,7 +34,7 @@ Versioned = CompanyRecord | UnitRecord | OwnersRecord
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
     source: RegisterSource
-    entities: Entities
+    entities: BrregEntities
     stores: Stores
     #: Ensures that the companies of new records are stored first.
     prepare: Callable[[Records], Awaitable[None]]
@@ -93,7 +94,7 @@ class RefreshEntities:
                 case Present(present):
                     record = present
                 case Ended() as end:
-                    record = ended_record(self.source.part, self.key(number), end, known)
+                    record = ended_record(self.key(number), end, known)
                     if record is None:
                         tally.results["unknown"] += 1
                 case Gone():

@@ -15,8 +15,7 @@ from lookup.ingest.records import RecordRejected, Rejected
 from lookup.ingest.register_source import RawRecords, RegisterSource
 from lookup.ingest.remove import remove_company, remove_unit
 from lookup.ingest.sync_dependencies import SyncDependencies
-from lookup.registers.brreg.answers import Entities
-from lookup.registers.brreg.api import FILES, BrregEntities, BrregRoles
+from lookup.registers.brreg.api import FILES, BrregEntities
 from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.documents import DIALECT, from_row
 from lookup.registers.brreg.entities import company_record
@@ -107,11 +106,9 @@ def _refresh(
             return await remove_unit(stores, source.name, UnitKey(Country.NO, number))
         return await remove_company(stores, NO_ENTITIES.name, CompanyKey(Country.NO, number))
 
-    is_roles = source.part is Part.OWNERS
-    entities: Entities = BrregRoles(client, source) if is_roles else BrregEntities(client, source)
     return RefreshEntities(
         source=source,
-        entities=entities,
+        entities=BrregEntities(client, source),
         stores=stores,
         prepare=dependencies.companies_first(source, NO_ENTITIES),
         purge=purge,

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from lookup.ingest.downloads import Download, DownloadedFile
+from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import Cursor, Position, is_due
-from lookup.ingest.load import LoadFile, NotWhole, WrongSource
+from lookup.ingest.load import LoadFile
 from lookup.ingest.records import FileBroken
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.stores import Stores
@@ -50,11 +50,8 @@ class SyncNorway:
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the register reported an unchanged file before any was read")
-            await self._check(file)
-            summary = await self.load(self.source, file.documents(), file_version=file.version)
-            tally.loaded(summary)
-            if summary.broken is not None:
-                raise RegisterFault(f"the whole file is broken: {summary.broken}")
+            await self.load.check_whole(self.source, file)
+            await self.load.whole(self.source, file, file.documents(), tally)
             start = file.version.at - BEFORE_FILE
             cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
         return await self.stores.cursors.move(self.source.name, cursor)
@@ -77,17 +74,11 @@ class SyncNorway:
             if page.is_last:
                 return cursor
 
-    async def _check(self, file: Download) -> None:
-        try:
-            await self.load.check(self.source, file.documents)
-        except (WrongSource, NotWhole) as unfit:
-            raise RegisterFault(f"not a whole file: {unfit}") from None
-
     async def _compare(self, cursor: Cursor, tally: Tally) -> Cursor:
         begun_at = self.stores.now()
         async with self.whole.newest(known=cursor.etag) as file:
             if file is not None:
-                await self._check(file)
+                await self.load.check_whole(self.source, file)
                 try:
                     await self.reconcile(file, tally)
                 except FileBroken as broken:

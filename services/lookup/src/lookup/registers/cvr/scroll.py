@@ -1,14 +1,12 @@
 """The Danish register's distribution (distribution.virk.dk): Elasticsearch, read by scrolling."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from lookup.ingest.batches import Item
 from lookup.ingest.bodies import SCROLL
 from lookup.ingest.digests import Part
-from lookup.ingest.document_fields import Document, Moment, read_document
 from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.http_client import Call, RegisterClient
@@ -28,19 +26,6 @@ _KEPT = "1m"
 _SCROLL = "/_search/scroll"
 
 
-class Dated(Document):
-    sidst_opdateret: Moment = None
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentPage:
-    """Documents in the order of their changes."""
-
-    items: tuple[Item, ...]
-    #: The times of the readable documents.
-    times: tuple[datetime, ...] = ()
-
-
 class CvrDocuments:
     """Documents of companies or production units. Raises RegisterUnavailable and RegisterFault."""
 
@@ -50,16 +35,16 @@ class CvrDocuments:
         self._field = f"{WRAPPINGS[source.part]}.sidstOpdateret"
         self._size = min(page_size, MAX_DOCUMENTS)
 
-    async def changed_since(self, at: datetime) -> AsyncIterator[DocumentPage]:
+    async def changed_since(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
         """Pages of every document that changed at `at` or later, the oldest change first."""
         # A repeated scroll request returns the next page, so the documents of a lost answer are
         # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
         number = 0
-        page, rest = await self._page(self._search(at), number)
-        while page.items:
-            yield page
-            number += len(page.items)
-            page, rest = await self._page(rest, number)
+        items, rest = await self._page(self._search(at), number)
+        while items:
+            yield items
+            number += len(items)
+            items, rest = await self._page(rest, number)
 
     def _search(self, at: datetime) -> Call:
         index = INDEXES[self._source.part]
@@ -75,19 +60,14 @@ class CvrDocuments:
         body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
         return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
 
-    async def _page(self, call: Call, before: int) -> tuple[DocumentPage, Call]:
+    async def _page(self, call: Call, before: int) -> tuple[Sequence[Item], Call]:
         """The page of a response, and the call for the next.
 
         The response itself is released before the next one is fetched.
         """
         content = await self._ask(call)
-        hits = _hits(content)
-        items = tuple(self._read(number, hit) for number, hit in enumerate(hits, start=before + 1))
-        readable = (
-            hit for hit, item in zip(hits, items, strict=True) if not isinstance(item, Rejected)
-        )
-        times = tuple(time for hit in readable if (time := self._time(hit)) is not None)
-        return DocumentPage(items, times), self._scroll(content)
+        hits = enumerate(_hits(content), start=before + 1)
+        return [self._read(number, hit) for number, hit in hits], self._scroll(content)
 
     async def _ask(self, call: Call) -> Mapping[str, Any]:
         """Raises RegisterUnavailable for a partial answer, which would move the cursor too far."""
@@ -103,14 +83,6 @@ class CvrDocuments:
             return parse(self._source.parse, hit)
         except RecordRejected as refusal:
             return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
-
-    def _time(self, hit: Raw) -> datetime | None:
-        content = hit.get("_source")
-        document = content.get(WRAPPINGS[self._source.part]) if isinstance(content, dict) else None
-        try:
-            return read_document(Dated, document or {}).sidst_opdateret
-        except RecordRejected:
-            return None
 
 
 def _failed_shards(content: Mapping[str, Any]) -> bool:

@@ -1,6 +1,6 @@
 """Synchronises the Danish register: its documents in the order of their changes."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -51,9 +51,10 @@ class SyncDenmark:
         publish_events = await self.stores.states.is_loaded(self.source.name)
         requested_at = self.stores.now()
         since = max(cursor.position.at - self.overlap, BEGINNING)
-        async for page in self.documents.changed_since(since):
+        async for items in self.documents.changed_since(since):
             version = SourceVersion(requested_at)
-            records = await self._records(page.items, version, tally)
+            found = list(_sound(items, tally))
+            records = await self._records(found, version, tally)
             if records:
                 if publish_events:
                     await self.prepare(records)
@@ -61,8 +62,9 @@ class SyncDenmark:
                     await self.stores.apply(records, version, publish_events=publish_events)
                 )
             # A document may be dated in the future; the cursor must not pass others before it.
-            times = [time for time in page.times if time <= requested_at]
-            tally.unreadable_tail = 0 if times else tally.unreadable_tail + len(page.items)
+            dated = (one.version.at for one in found if one.version is not None)
+            times = [at for at in dated if at <= requested_at]
+            tally.unreadable_tail = 0 if times else tally.unreadable_tail + len(items)
             if times:
                 reached = max(*times, cursor.position.at)
                 until = max(cursor.until, reached)
@@ -82,41 +84,35 @@ class SyncDenmark:
         return cursor if tally.unreadable_tail else replace(cursor, until=requested_at)
 
     async def _records(
-        self, items: Iterable[Item], version: SourceVersion, tally: Tally
+        self, found: Iterable[Documented], version: SourceVersion, tally: Tally
     ) -> list[CompanyRecord | UnitRecord]:
-        """The records of a page, one for each document."""
-        found = _newest_of_each(_sound(items, tally))
-        mistakes = [record for record in found if isinstance(record, RegisteredInError)]
-        records = [record for record in found if not isinstance(record, RegisteredInError)]
-        return records + await self._ended(mistakes, version, tally)
+        """The records of a page, one for each document; withdrawn ones that are stored as ended."""
+        # The later of two versions: a document that changes during the scroll appears twice.
+        newest = {record.key: record for record in found}.values()
+        records = [record for record in newest if not isinstance(record, RegisteredInError)]
+        mistakes = [record for record in newest if isinstance(record, RegisteredInError)]
+        if mistakes:
+            known = await self.stores.writer.known(
+                companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
+                units=[UnitKey.parse(mistake.key) for mistake in mistakes],
+            )
+            for mistake in mistakes:
+                ended = _ended_in_error(mistake.key, mistake.version or version, known)
+                records += [] if ended is None else [ended]
+                tally.results["elsewhere"] += ended is None
+        return records
 
-    async def _ended(
-        self, mistakes: Sequence[RegisteredInError], version: SourceVersion, tally: Tally
-    ) -> list[CompanyRecord | UnitRecord]:
-        """The stored records among the withdrawn ones, as ended."""
-        if not mistakes:
-            return []
-        known = await self.stores.writer.known(
-            companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
-            units=[UnitKey.parse(mistake.key) for mistake in mistakes],
-        )
-        found = [
-            self._ended_in_error(mistake.key, mistake.version or version, known)
-            for mistake in mistakes
-        ]
-        tally.results["elsewhere"] += found.count(None)
-        return [record for record in found if record is not None]
 
-    def _ended_in_error(
-        self, key: CompanyKey | UnitKey, version: SourceVersion, known: Known
-    ) -> CompanyRecord | UnitRecord | None:
-        """The stored record, ended because the register withdrew it; None if none is stored.
+def _ended_in_error(
+    key: CompanyKey | UnitKey, version: SourceVersion, known: Known
+) -> CompanyRecord | UnitRecord | None:
+    """The stored record, ended because the register withdrew it; None if none is stored.
 
-        It is not purged: the register may reinstate it, and its revisions then continue.
-        """
-        ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
-        record = ended_record(self.source.part, key, ended, known)
-        return None if record is None else replace(record, version=version)
+    It is not purged: the register may reinstate it, and its revisions then continue.
+    """
+    ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
+    record = ended_record(key, ended, known)
+    return None if record is None else replace(record, version=version)
 
 
 def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
@@ -129,8 +125,3 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1
-
-
-def _newest_of_each(records: Iterable[Documented]) -> list[Documented]:
-    """The later of two versions: a document that changes during the scroll appears twice."""
-    return list({record.key: record for record in records}.values())

@@ -6,9 +6,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from lookup.ingest.downloads import DownloadedFile
-from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING, Cursor, Position, is_due
-from lookup.ingest.load import LoadFile, NotWhole, WrongSource
+from lookup.ingest.load import LoadFile
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
@@ -48,16 +47,10 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
-                try:
-                    await self.load.check(self.source, file.documents)
-                except (WrongSource, NotWhole) as unfit:
-                    raise RegisterFault(f"not a whole export: {unfit}") from None
+                await self.load.check_whole(self.source, file)
                 seen = SeenIdentifiers()
                 documents = seen.recorded(file.documents())
-                summary = await self.load(self.source, documents, file_version=file.version)
-                tally.loaded(summary)
-                if summary.broken is not None:
-                    raise RegisterFault(f"the export is broken: {summary.broken}")
+                await self.load.whole(self.source, file, documents, tally)
                 await self.drop(seen, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
         read = replace(cursor, until=requested_at, reconciled_at=requested_at)
