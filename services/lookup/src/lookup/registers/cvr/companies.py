@@ -8,7 +8,6 @@ from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone, searchable_phones
 from lookup.ingest.document_fields import (
     Day,
-    Document,
     Flag,
     Many,
     Text,
@@ -17,7 +16,6 @@ from lookup.ingest.document_fields import (
     digits,
     first,
     read_document,
-    required,
 )
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.records import CompanyRecord, RecordRejected, RegisteredInError
@@ -27,8 +25,8 @@ from lookup.registers.cvr.documents import (
     CvrAddress,
     CvrDocument,
     Dated,
-    Employment,
     Industry,
+    Metadata,
     Name,
     current,
     industry_of,
@@ -52,29 +50,10 @@ class ListedUnit(Dated):
     p_nummer: Word = None
 
 
-class CompanyMetadata(Document):
-    """The newest values according to CVR; used where the history is empty."""
-
-    nyeste_navn: Name | None = None
+class CompanyMetadata(Metadata):
     nyeste_virksomhedsform: CompanyForm | None = None
-    nyeste_beliggenhedsadresse: CvrAddress | None = None
-    nyeste_hovedbranche: Industry | None = None
-    nyeste_erst_maanedsbeskaeftigelse: Employment | None = None
-    nyeste_maanedsbeskaeftigelse: Employment | None = None
-    nyeste_kvartalsbeskaeftigelse: Employment | None = None
-    nyeste_aarsbeskaeftigelse: Employment | None = None
     nyeste_binavne: Many[Text] = ()
-    sammensat_status: Text = None
     stiftelses_dato: Day = None
-
-    @property
-    def counts(self) -> tuple[Employment | None, ...]:
-        return (
-            self.nyeste_erst_maanedsbeskaeftigelse,
-            self.nyeste_maanedsbeskaeftigelse,
-            self.nyeste_kvartalsbeskaeftigelse,
-            self.nyeste_aarsbeskaeftigelse,
-        )
 
 
 class CvrCompany(CvrDocument):
@@ -97,12 +76,13 @@ class CvrCompany(CvrDocument):
     virksomhed_metadata: CompanyMetadata | None = None
 
     @property
+    def newest(self) -> CompanyMetadata:
+        return self.virksomhed_metadata or CompanyMetadata()
+
+    @property
     def words(self) -> tuple[str | None, ...]:
-        word, metadata = latest(self.virksomhedsstatus), self.virksomhed_metadata
-        return (
-            None if word is None else word.status,
-            None if metadata is None else metadata.sammensat_status,
-        )
+        word = latest(self.virksomhedsstatus)
+        return (None if word is None else word.status, *super().words)
 
 
 def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
@@ -112,7 +92,7 @@ def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
         return RegisteredInError(CompanyKey(Country.DK, company.cvr_nummer), company.version)
     relations = company.deltager_relation
     return CompanyRecord.of(
-        _company(company, company.virksomhed_metadata or CompanyMetadata()),
+        _company(company),
         phones=searchable_phones(company.phones, Country.DK),
         units=_units(company.penheder),
         owners=None if relations is None else owners_of(relations),
@@ -127,29 +107,27 @@ def _units(listed: Sequence[ListedUnit]) -> tuple[UnitKey, ...]:
     return tuple(UnitKey(Country.DK, number) for number in sorted(numbers))
 
 
-def _company(company: CvrCompany, newest: CompanyMetadata) -> Company:
-    name = _name(company, newest)
+def _company(company: CvrCompany) -> Company:
+    name, newest = company.name, company.newest
     status, status_text = company.state
     return Company(
         country=Country.DK,
         vat=company.cvr_nummer,
         name=name,
-        trade_names=_trade_names(company, newest, name),
+        trade_names=_trade_names(company, name),
         former_names=_former_names(company, name),
         status=status,
         status_text=status_text,
         form=_form(latest(company.virksomhedsform) or newest.nyeste_virksomhedsform),
-        address=public_address(
-            latest(company.beliggenhedsadresse) or newest.nyeste_beliggenhedsadresse
-        ),
+        address=public_address(company.address),
         postal_address=public_address(first(company.current_or_last(company.postadresse))),
         phone=first(company.phones),
         fax=_fax(company),
         email=first(company.contacts(company.elektronisk_post)),
         website=first(company.contacts(company.hjemmeside)),
-        industry=industry_of(latest(company.hovedbranche) or newest.nyeste_hovedbranche),
+        industry=company.industry,
         secondary_industries=_secondary_industries(company),
-        employees=employees_of(company, newest.counts),
+        employees=employees_of(company),
         founded=company.began or newest.stiftelses_dato,
         ended=company.ended,
         capital=_capital(company),
@@ -158,15 +136,10 @@ def _company(company: CvrCompany, newest: CompanyMetadata) -> Company:
     )
 
 
-def _name(company: CvrCompany, newest: CompanyMetadata) -> str:
-    name = latest(company.navne) or newest.nyeste_navn
-    return required(None if name is None else name.navn, "navne")
-
-
-def _trade_names(company: CvrCompany, newest: CompanyMetadata, name: str) -> tuple[str, ...]:
+def _trade_names(company: CvrCompany, name: str) -> tuple[str, ...]:
     names = [given.navn for given in company.current_or_last(company.binavne)]
     if not company.binavne:
-        names = list(newest.nyeste_binavne)
+        names = list(company.newest.nyeste_binavne)
     return tuple(dict.fromkeys(given for given in names if given and given != name))
 
 

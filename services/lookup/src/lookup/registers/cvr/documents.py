@@ -22,6 +22,7 @@ from lookup.ingest.document_fields import (
     Moment,
     Text,
     Word,
+    required,
 )
 from lookup.ingest.files.raw_records import Raw
 from lookup.ingest.records import RecordRejected, SourceVersion
@@ -117,6 +118,29 @@ def latest(values: Sequence[Value]) -> Value | None:
     )
 
 
+class Metadata(Document):
+    """The newest values according to CVR; used where the history is empty."""
+
+    nyeste_navn: Name | None = None
+    nyeste_beliggenhedsadresse: CvrAddress | None = None
+    nyeste_hovedbranche: Industry | None = None
+    nyeste_erst_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_kvartalsbeskaeftigelse: Employment | None = None
+    nyeste_aarsbeskaeftigelse: Employment | None = None
+    sammensat_status: Text = None
+
+    @property
+    def counts(self) -> list[Employment]:
+        given = (
+            self.nyeste_erst_maanedsbeskaeftigelse,
+            self.nyeste_maanedsbeskaeftigelse,
+            self.nyeste_kvartalsbeskaeftigelse,
+            self.nyeste_aarsbeskaeftigelse,
+        )
+        return [count for count in given if count is not None]
+
+
 class CvrDocument(Document):
     """The common fields of a company and a production unit."""
 
@@ -137,8 +161,27 @@ class CvrDocument(Document):
 
     @property
     @abstractmethod
+    def newest(self) -> Metadata:
+        """The metadata, which may be empty."""
+
+    @property
     def words(self) -> tuple[str | None, ...]:
         """The register's words for the status, the most significant first."""
+        return (self.newest.sammensat_status,)
+
+    @property
+    def name(self) -> str:
+        """Raises RecordRejected if there is none."""
+        name = latest(self.navne) or self.newest.nyeste_navn
+        return required(None if name is None else name.navn, "navne")
+
+    @property
+    def address(self) -> CvrAddress | None:
+        return latest(self.beliggenhedsadresse) or self.newest.nyeste_beliggenhedsadresse
+
+    @property
+    def industry(self) -> CodedText | None:
+        return industry_of(latest(self.hovedbranche) or self.newest.nyeste_hovedbranche)
 
     @cached_property
     def state(self) -> tuple[Status, str | None]:

@@ -1,7 +1,6 @@
 """Number of employees of a Danish company or unit, by its newest count."""
 
 import re
-from collections.abc import Sequence
 
 from common.contracts.company import Employees
 from lookup.registers.cvr.documents import CvrDocument, Employment
@@ -11,8 +10,8 @@ _INTERVAL = re.compile(r"ANTAL_(\d+)_(\d*)")
 _NO_LIMIT = 999_999
 
 
-def employees_of(document: CvrDocument, newest: Sequence[Employment | None]) -> Employees | None:
-    """None if there was never a count; `newest` is used if the history has none.
+def employees_of(document: CvrDocument) -> Employees | None:
+    """None if there was never a count; the metadata's are used if the history has none.
 
     Of counts up to the same month, the one of the shorter period is more precise.
     """
@@ -21,7 +20,7 @@ def employees_of(document: CvrDocument, newest: Sequence[Employment | None]) -> 
         *document.maanedsbeskaeftigelse,
         *document.kvartalsbeskaeftigelse,
         *document.aarsbeskaeftigelse,
-    ] or [count for count in newest if count is not None]
+    ] or document.newest.counts
     for count in sorted(counts, key=_last_month, reverse=True):
         employees = _employees(count)
         if employees is not None:
