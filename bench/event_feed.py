@@ -9,7 +9,7 @@ import aiohttp
 from bench.figures import Figure, at_most
 from bench.processes import processor_seconds
 from bench.scale import Scale
-from bench.setup import empty_system, issue_key
+from bench.setup import empty_system
 from local_stack.system import Service
 
 #: Maximum seconds that a request waits.
@@ -19,7 +19,7 @@ _WAIT = 30
 def measure(scale: Scale) -> list[Figure]:
     """Gateway and lookup service while clients wait and nothing happens."""
     with empty_system(max_event_readers=str(scale.waiting_clients)) as system:
-        key = issue_key(system)
+        key = system.issue_key("bench")
         services = [system.start(module) for module in ("lookup", "gateway")]
         for service in services:
             service.wait_until_ready()

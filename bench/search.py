@@ -29,7 +29,6 @@ from bench.setup import (
     empty_system,
     entities_file,
     import_entities,
-    issue_key,
     number_paths,
     sample_companies,
 )
@@ -142,7 +141,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
                 yield from latencies(f"{name}, processor time", found.processor)
             if companies == scale.registers[-1]:
                 yield from _exactness(system, queries, results, scale.scanned_queries)
-                loaded = LoadedSystem(system, issue_key(system), number_paths(companies))
+                loaded = LoadedSystem(system, system.issue_key("bench"), number_paths(companies))
                 yield from _interference(loaded, queries[_ONE_TYPO], scale)
 
 

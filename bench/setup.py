@@ -69,23 +69,10 @@ def empty_system(**settings: str) -> Iterator[System]:
         found = System(own.folder, f"{own.broker.amqp_url}/", own.mongo.url, environment)
         try:
             for module in ("gateway", "lookup", "webhook_registry"):
-                run(found, module, "indexes")
+                found.demand(module, "indexes")
             yield found
         finally:
             found.close()
-
-
-def run(found: System, module: str, *arguments: str) -> str:
-    """The output of one of a service's commands."""
-    status, out, err = found.run(module, *arguments)
-    if status != 0:
-        raise SystemExit(f"{module} {' '.join(arguments)} ended with {status}:\n{err}")
-    return out.strip()
-
-
-def issue_key(found: System) -> str:
-    scopes = ("--scope", "lookup", "--scope", "webhooks", "--scope", "events")
-    return run(found, "gateway", "keys", "issue", "--owner", "bench", "--name", "b", *scopes)
 
 
 def entities_file(found: System, companies: int) -> Path:
@@ -126,7 +113,7 @@ class LoadedSystem:
 def loaded_system(companies: int) -> Iterator[LoadedSystem]:
     with empty_system() as found:
         import_entities(found, entities_file(found, companies))
-        key = issue_key(found)
+        key = found.issue_key("bench")
         for module in ("lookup", "gateway"):
             found.start(module).wait_until_ready()
         yield LoadedSystem(found, key, number_paths(companies))

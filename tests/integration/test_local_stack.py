@@ -14,6 +14,7 @@ from local_stack import SetupError, alone, ports, registers
 from local_stack.processes import Process, Program, complete, wait_for
 from local_stack.run_files import State, env_file
 from local_stack.settings import StackSettings
+from local_stack.system import System
 from tests.delivery.waiting import SOON
 
 #: Announces itself, then runs until it is ended.
@@ -222,5 +223,6 @@ def test_a_file_that_was_loaded_before_is_not_loaded_again(tmp_path: Path) -> No
     digest = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
     known = State("mongodb://nowhere", loaded={"no-enheter": digest})
 
+    nowhere = System(tmp_path, "amqp://127.0.0.1:1", "mongodb://127.0.0.1:1", {})
     # Loading would need a database.
-    assert not registers.load_sample("no-enheter", file, known, environment={})
+    assert not registers.load_sample("no-enheter", file, known, nowhere)

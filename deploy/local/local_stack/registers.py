@@ -3,11 +3,11 @@
 import hashlib
 import shutil
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from local_stack.processes import complete
 from local_stack.run_files import State
+from local_stack.system import System
 
 #: Seconds for making the samples, and for loading one file.
 _TIMEOUT = 900.0
@@ -23,14 +23,13 @@ def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
     return {kind: Path(path) for kind, path in named}
 
 
-def load_sample(kind: str, file: Path, state: State, *, environment: Mapping[str, str]) -> bool:
+def load_sample(kind: str, file: Path, state: State, system: System) -> bool:
     """Loads a file and notes that in the state, unless it is the last one loaded of its kind."""
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if state.loaded.get(kind) == digest:
         return False
     # Forced, because a trial may load fewer records of a real register afterwards.
-    command = [sys.executable, "-m", "lookup", "import", "--force", kind, str(file)]
-    complete(command, environment, seconds=_TIMEOUT)
+    system.demand("lookup", "import", "--force", kind, str(file), seconds=_TIMEOUT)
     state.loaded[kind] = digest
     return True

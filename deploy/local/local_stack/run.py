@@ -1,5 +1,6 @@
 """`make run`: from nothing to a service that answers, until Ctrl-C."""
 
+import shutil
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ from local_stack.run_files import env_file
 from local_stack.services import PORTAL, SERVICES, SYNC, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
+    Run,
     begin_mongodb,
     begin_rabbitmq,
     begin_registers,
@@ -22,6 +24,7 @@ from local_stack.stack import (
     prepare,
     start_services,
 )
+from local_stack.system import System
 
 
 class _Stopped(BaseException):
@@ -54,29 +57,31 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 def _live(settings: StackSettings, stack: ExitStack) -> None:
     begun = time.monotonic()
-    watch = Watch(settings.run_dir)
+    run = Run(settings, stack, Watch(settings.run_dir))
     check(settings)
+    # Messages of an earlier run would mislead the reader of this one's.
+    shutil.rmtree(run.logs, ignore_errors=True)
     _say("Starting MongoDB and RabbitMQ …")
-    mongodb = begin_mongodb(settings, stack, watch)
-    rabbitmq = begin_rabbitmq(settings, stack, watch)
-    addresses_of_registers = begin_registers(settings, stack, watch)
+    mongodb, rabbitmq = begin_mongodb(run), begin_rabbitmq(run)
+    addresses_of_registers = begin_registers(run)
     urls = {**mongodb.urls, **rabbitmq.urls}
+    system = System(run.logs, urls["AMQP_URL"], urls["MONGO_URL"], {}, base_port=settings.http_port)
     samples = make_samples(settings.run_dir / "samples", companies=settings.sample_companies)
     mongodb.ready()
     # RabbitMQ takes longest to start, and nothing needs it before the services do.
-    make_indexes(urls)
+    make_indexes(system)
     _say(f"Loading the sample registers ({settings.sample_companies} companies each) …")
-    api_key = prepare(settings, urls, samples)
+    api_key = prepare(settings.run_dir, system, samples)
     _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC, PORTAL))} …")
     rabbitmq.ready()
-    start_services(settings, SERVICES, urls, stack, watch)
-    start_services(settings, [SYNC], {**urls, **addresses_of_registers()}, stack, watch)
-    start_services(settings, [PORTAL], {}, stack, watch)
+    start_services(run, system, SERVICES)
+    start_services(run, system, [SYNC], **addresses_of_registers())
+    start_services(run, system, [PORTAL])
     values = _environment(settings, urls, api_key)
     stack.enter_context(env_file(settings.run_dir, values))
     _say(_welcome(settings, values, seconds=time.monotonic() - begun))
     stack.callback(_say, "Stopping …")
-    watch.follow()
+    run.watch.follow()
 
 
 def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str) -> dict[str, str]:
@@ -85,7 +90,6 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
         service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}"
         for service in (*SERVICES, SYNC, PORTAL)
     }
-    receiver = receiver_certificates(settings)
     return {
         "BASE_URL": settings.base_url,
         "PORTAL_URL": settings.portal_url,
@@ -93,10 +97,7 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
         **urls,
         **admin,
         "PORT_OFFSET": str(settings.port_offset),
-        "REGISTERS_URL": f"http://127.0.0.1:{settings.registers_port}",
-        "CA_FILE": str(receiver.ca_file),
-        "RECEIVER_CERT": str(receiver.certificate),
-        "RECEIVER_KEY": str(receiver.key),
+        "CA_FILE": str(receiver_certificates(settings).ca_file),
     }
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from local_stack import ports
-from local_stack.processes import Process, Program
+from local_stack.processes import Process, Program, complete
 
 #: Seconds for a process to be ready or to end on this machine.
 SOON = 60.0
@@ -60,17 +60,17 @@ class System:
     ) -> Service:
         """Starts a service, or one of its commands that serve, without waiting for it.
 
-        Settings are given by their lower-case names.
+        Settings are given by their names, which may be in lower case.
         """
-        [admin_port] = ports.free_ports(1)
         given = {setting.upper(): value for setting, value in settings.items()}
+        port = int(given.get("ADMIN_PORT") or ports.free_ports(1)[0])
         program = Program(
             name or module,
             [sys.executable, "-m", module, *command],
             self.folder / f"{name or module}.log",
-            {**self.settings_of(module), "ADMIN_PORT": str(admin_port), **given},
+            {**self.settings_of(module), "ADMIN_PORT": str(port), **given},
         )
-        service = Service(Process(program), admin_port)
+        service = Service(Process(program), port)
         self.services[name or module] = service
         return service
 
@@ -85,6 +85,17 @@ class System:
             check=False,
         )
         return done.returncode, done.stdout, done.stderr
+
+    def demand(self, module: str, *arguments: str, seconds: float = SOON) -> str:
+        """The output of one of a service's commands; SetupError if it failed."""
+        command = [sys.executable, "-m", module, *arguments]
+        return complete(command, self.settings_of(module), seconds=seconds).strip()
+
+    def issue_key(self, owner: str) -> str:
+        """A key with every scope."""
+        scopes = [part for scope in ("lookup", "webhooks", "events") for part in ("--scope", scope)]
+        issue = ("keys", "issue", "--owner", owner, "--name", "every scope", *scopes)
+        return self.demand("gateway", *issue)
 
     def full_environment(self) -> dict[str, str]:
         """Ours, with what every service of this system is told."""
