@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import islice
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -49,21 +50,20 @@ _SECONDARY = 20
 INDEX, SCAN = "index", "scan"
 #: Finds a name, folded and without spaces: the separation of words does not matter.
 Search = Callable[[str], str | None]
-#: Queries, each with its right result.
-Queries = list[tuple[str, str | None]]
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
     names = _names(scale.names)
     with compared(names, Random(SEED)) as comparison:
-        for label, edit in EDITS.items():
-            row = comparison.row(comparison.queries(label, edit, scale.row_queries))
-            name = f"misspelled name found, {label}, {len(names):,} names"
-            yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", GOAL)
-        for label, row in comparison.typed_rows(scale.row_queries):
-            name = f"typed name found, {label}, {len(names):,} names"
-            yield Figure(name, row.correct(INDEX) / max(len(row.right), 1), "")
-            yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", _TYPED_GOAL)
+        for manner, edits, goal in (
+            ("misspelled", EDITS, GOAL),
+            ("typed", comparison.typed_names, _TYPED_GOAL),
+        ):
+            for label, edit in edits.items():
+                row = comparison.row(label, edit, scale.row_queries)
+                name = f"{manner} name found, {label}, {len(names):,} names"
+                yield Figure(name, row.correct(INDEX) / max(len(row.right), 1), "")
+                yield at_least(f"{name}, share of the scan's", row.of_the_scan, "", goal)
 
 
 def _names(count: int) -> list[str]:
@@ -146,19 +146,26 @@ class Comparison:
             SCAN: lambda query: self._name(scan.search_name(query)),
         }
 
-    def queries(self, label: str, edit: Edit, count: int) -> Queries:
-        """A random sample of names, each with the query made of it."""
+    @property
+    def typed_names(self) -> Mapping[str, Edit]:
+        return typed_names(self._register.words)
+
+    def row(self, label: str, edit: Edit, count: int) -> Row:
+        """The results of queries made of a random sample of names."""
+        queries = list(islice(self._queries(label, edit), count))
+        found = {
+            search: [find(query) for query, _ in queries] for search, find in self._searches.items()
+        }
+        return Row([right for _, right in queries], found)
+
+    def _queries(self, label: str, edit: Edit) -> Iterator[tuple[str, str | None]]:
+        """Queries, each with its right result."""
         sources = {TRADE_NAME: NameKind.TRADE, FORMER_NAME: NameKind.FORMER, OTHER_REGISTER: None}
-        is_unregistered = label in UNREGISTERED
         names = self._register.names[sources.get(label, NameKind.CURRENT)]
-        queries: Queries = []
         for name in self._random.sample(names, len(names)):
             query = edit(name, self._random)
             if query and fold_name(query).words:
-                queries.append((query, self._right(query, None if is_unregistered else name)))
-            if len(queries) == count:
-                break
-        return queries
+                yield query, self._right(query, None if label in UNREGISTERED else name)
 
     def _right(self, query: str, name: str | None) -> str | None:
         """The right result of a query that is itself a registered name is that name."""
@@ -166,18 +173,6 @@ class Comparison:
         if key in self._keys:
             return key
         return None if name is None else _key(name)
-
-    def row(self, queries: Queries) -> Row:
-        found = {
-            label: [search(query) for query, _ in queries]
-            for label, search in self._searches.items()
-        }
-        return Row([right for _, right in queries], found)
-
-    def typed_rows(self, count: int) -> Iterator[tuple[str, Row]]:
-        """Names as people type them."""
-        for label, edit in typed_names(self._register.words).items():
-            yield label, self.row(self.queries(label, edit, count))
 
     def _name(self, hit: SearchHit | None) -> str | None:
         return None if hit is None else _key(hit.matched_name or self._current[hit.key])

@@ -1,16 +1,14 @@
-"""Measured figures with their goals: printed as a table and written to `bench/results/`."""
+"""Measured figures with their goals: printed as a table and written to `bench/results`."""
 
-import json
 import os
 import platform
 import statistics
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).parent / "results" / "latest.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +66,16 @@ def table(figures: Sequence[Figure]) -> str:
 
 
 def write(benchmark: str, figures: Sequence[Figure]) -> None:
-    """Replaces one benchmark's section of `latest.json`, for programs, and of `latest.md`.
+    """Replaces one benchmark's section.
 
     Each section has the day and the machine of its run, since figures compare only within a run.
     """
-    stored = RESULTS / "latest.json"
-    found = json.loads(stored.read_text()) if stored.exists() else {}
-    found[benchmark] = {
-        "measured": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
-        "figures": [asdict(figure) for figure in figures],
-    }
-    stored.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    sections = [_section(name, found[name]) for name in sorted(found)]
-    (RESULTS / "latest.md").write_text("\n".join(["# Latest figures", *sections]))
-
-
-def _section(name: str, found: Mapping[str, Any]) -> str:
-    shown = table([Figure(**figure) for figure in found["figures"]])
-    return f"\n## {name.capitalize()}\n\n{found['measured']}, {found['machine']}\n\n{shown}\n"
+    title, *sections = RESULTS.read_text().split("\n## ")
+    kept = {section.partition("\n")[0]: section for section in sections}
+    name, today = benchmark.capitalize(), datetime.now(UTC).date()
+    kept[name] = f"{name}\n\n{today}, {machine()}\n\n{table(figures)}"
+    pieces = [title, *(kept[each] for each in sorted(kept))]
+    RESULTS.write_text("\n\n## ".join(map(str.strip, pieces)) + "\n")
 
 
 def machine() -> str:

@@ -15,7 +15,7 @@ def test_names_as_people_type_them_find_their_companies() -> None:
     names = [f"{one}{two} {TRADES[n % len(TRADES)]} ApS" for n, (one, two) in places]
 
     with compared(names, Random(1)) as comparison:
-        rows = [row for _, row in comparison.typed_rows(20)]
+        rows = [comparison.row(label, edit, 20) for label, edit in comparison.typed_names.items()]
 
     assert all(row.correct(INDEX) == row.correct(SCAN) for row in rows)
     assert all(row.correct(INDEX) >= 0.9 * len(row.right) for row in rows)
