@@ -50,6 +50,15 @@ async def until_reading(gateway: Gateway) -> None:
     gateway.events.reached.clear()
 
 
+async def waiting_request(
+    gateway: Gateway, key: dict[str, str], query: str = "wait=30"
+) -> asyncio.Task[ClientResponse]:
+    """A request that has found no events."""
+    request = asyncio.create_task(gateway.get(f"/api/events?{query}", headers=key))
+    await until_reading(gateway)
+    return request
+
+
 async def test_events_are_passed_on_byte_by_byte(gateway: Gateway, key: dict[str, str]) -> None:
     gateway.events.add(b'{"id" : 1}', b'{"id" : 2}')
 
@@ -128,13 +137,11 @@ async def test_an_invalid_parameter_is_named(
 async def test_a_waiting_request_is_answered_when_an_event_arrives(
     gateway: Gateway, key: dict[str, str]
 ) -> None:
-    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(gateway, key)
 
     publish(gateway, b"1")
 
-    async with asyncio.timeout(SOON):
-        answer = await waiting
+    answer = await asyncio.wait_for(waiting, SOON)
     assert await json_of(answer) == {"events": [1], "cursor": FIRST, "has_more": False}
 
 
@@ -153,9 +160,9 @@ async def test_a_request_for_recent_events_has_the_newest(
 async def test_a_waiting_request_is_not_woken_by_events_that_it_leaves_out(
     gateway: Gateway, key: dict[str, str]
 ) -> None:
-    query = "/api/events?wait=30&after=latest&countries=no&types=company.*"
-    waiting = asyncio.create_task(gateway.get(query, headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(
+        gateway, key, "wait=30&after=latest&countries=no&types=company.*"
+    )
     publish(gateway, b"1")  # wakes all: it is the first notice
     await until_reading(gateway)
     reads = len(gateway.events.asked)
@@ -166,35 +173,29 @@ async def test_a_waiting_request_is_not_woken_by_events_that_it_leaves_out(
     assert len(gateway.events.asked) == reads
     publish(gateway, b"5", company="no:923609016")
 
-    async with asyncio.timeout(SOON):
-        await waiting
+    await asyncio.wait_for(waiting, SOON)
     assert len(gateway.events.asked) <= reads + 1
 
 
 async def test_a_lost_notice_wakes_every_reader(gateway: Gateway, key: dict[str, str]) -> None:
     publish(gateway, b"1")
-    query = "/api/events?wait=30&after=latest&countries=no"
-    waiting = asyncio.create_task(gateway.get(query, headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(gateway, key, "wait=30&after=latest&countries=no")
 
     gateway.events.add(b"2")
     gateway.notices.receive(FeedNotice(position=2).model_dump_json().encode())
 
-    async with asyncio.timeout(SOON):
-        assert (await json_of(await waiting))["events"] == [2]
+    assert (await json_of(await asyncio.wait_for(waiting, SOON)))["events"] == [2]
 
 
 async def test_an_event_of_a_newer_release_is_passed_on(
     gateway: Gateway, key: dict[str, str]
 ) -> None:
     publish(gateway, b"1")
-    waiting = asyncio.create_task(gateway.get("/api/events?wait=30&after=latest", headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(gateway, key, "wait=30&after=latest")
 
     publish(gateway, b"2", type="company.moved")
 
-    async with asyncio.timeout(SOON):
-        assert (await json_of(await waiting))["events"] == [2]
+    assert (await json_of(await asyncio.wait_for(waiting, SOON)))["events"] == [2]
 
 
 async def test_a_request_without_events_is_answered_after_its_wait(
@@ -223,34 +224,29 @@ async def test_a_request_ends_after_its_wait_where_a_filter_matches_nothing_for_
 async def test_waiting_requests_are_answered_at_shutdown(
     gateway: Gateway, key: dict[str, str]
 ) -> None:
-    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(gateway, key)
 
     gateway.notices.close()
 
-    async with asyncio.timeout(SOON):
-        assert (await waiting).status == 200
+    assert (await asyncio.wait_for(waiting, SOON)).status == 200
 
 
 async def test_a_waiting_request_ends_when_its_key_is_revoked(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usecase, "INTERVAL", 0.01)
-    waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
-    await until_reading(gateway)
+    waiting = await waiting_request(gateway, key)
 
     for key_id in list(gateway.keys.keys):
         await gateway.keys.revoke(key_id, at=NOON)
 
-    async with asyncio.timeout(SOON):
-        assert (await waiting).status == 401
+    assert (await asyncio.wait_for(waiting, SOON)).status == 401
 
 
 async def test_a_key_has_a_maximum_number_of_readers() -> None:
     async with a_gateway(max_event_readers=1) as gateway:
         key = gateway.issue()
-        waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
-        await until_reading(gateway)
+        waiting = await waiting_request(gateway, key)
 
         second = await gateway.get("/api/events/stream", headers=key)
         publish(gateway, b"1")
@@ -267,8 +263,7 @@ async def test_a_client_that_disconnects_leaves_room_for_its_next_request(
     monkeypatch.setattr(usecase, "INTERVAL", 0.01)
     async with a_gateway(max_event_readers=1) as gateway, asyncio.timeout(SOON):
         key = gateway.issue()
-        waiting = asyncio.create_task(gateway.get("/api/events?wait=30", headers=key))
-        await until_reading(gateway)
+        waiting = await waiting_request(gateway, key)
         waiting.cancel()
 
         while (await gateway.get("/api/events?wait=1", headers=key)).status == 429:

@@ -73,10 +73,6 @@ def of_operation(name: str) -> Endpoint:
 Story = Callable[[Service], Awaitable[ClientResponse]]
 
 
-async def _create(service: Service) -> ClientResponse:
-    return await service.send("POST", "/api/webhooks", data=orjson.dumps(NEW_WEBHOOK))
-
-
 async def _repeat(service: Service) -> ClientResponse:
     headers = {"Idempotency-Key": "k"}
     for _ in range(2):
@@ -98,29 +94,18 @@ async def _conflict(service: Service) -> ClientResponse:
 
 async def _full(service: Service) -> ClientResponse:
     for _ in range(51):
-        answer = await _create(service)
+        answer = await service.send("POST", HOOKS, data=orjson.dumps(NEW_WEBHOOK))
     return answer
 
 
-def _of_new(method: str, path: str, **options: Any) -> Story:
+def _ask(method: str, path: str, *, disabled: bool = False, **options: Any) -> Story:
+    """A request; `{id}` in its path is a new webhook."""
+
     async def story(service: Service) -> ClientResponse:
-        webhook_id = await service.created()
+        webhook_id = ""
+        if "{id}" in path:
+            webhook_id = await (service.disabled() if disabled else service.created())
         return await service.send(method, path.format(id=webhook_id), **options)
-
-    return story
-
-
-def _of_disabled(method: str, path: str, **options: Any) -> Story:
-    async def story(service: Service) -> ClientResponse:
-        webhook_id = await service.disabled()
-        return await service.send(method, path.format(id=webhook_id), **options)
-
-    return story
-
-
-def _plain(method: str, path: str, **options: Any) -> Story:
-    async def story(service: Service) -> ClientResponse:
-        return await service.send(method, path, **options)
 
     return story
 
@@ -150,79 +135,79 @@ async def _list_attempts(service: Service) -> ClientResponse:
             ),
         ]
     )
-    return await _of_new("GET", "/api/webhooks/{id}/deliveries")(service)
+    return await _ask("GET", "/api/webhooks/{id}/deliveries")(service)
 
 
 async def _show_delivery(service: Service) -> ClientResponse:
     service.registrar.world.deliveries.found = Delivery.model_validate(example("Delivery"))
-    return await _of_new("GET", f"{ONE}/deliveries/{DELIVERY_ID}")(service)
+    return await _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")(service)
 
 
 async def _retry_pending(service: Service) -> ClientResponse:
     service.registrar.world.deliveries.not_repeated = NotRepeated.PENDING
-    return await _of_new("POST", RETRY)(service)
+    return await _ask("POST", RETRY)(service)
 
 
 async def _retry_unknown(service: Service) -> ClientResponse:
     service.registrar.world.deliveries.not_repeated = NotRepeated.NOT_FOUND
-    return await _of_new("POST", RETRY)(service)
+    return await _ask("POST", RETRY)(service)
 
 
 HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
 WINDOW = b'{"since": "2026-03-01T00:00:00Z"}'
 LARGE = b" " * (64 * 1024 + 1)
-COMPRESSED = {"headers": {"Content-Encoding": "gzip"}, "data": b"{}"}
-TEXT = {"headers": {"Content-Type": "text/plain"}, "data": b"text"}
+COMPRESSED: dict[str, Any] = {"headers": {"Content-Encoding": "gzip"}, "data": b"{}"}
+TEXT: dict[str, Any] = {"headers": {"Content-Type": "text/plain"}, "data": b"text"}
 
 #: A request for each described response: operation, status, story.
 STORIES: list[tuple[str, int, Story]] = [
-    ("create", 201, _create),
+    ("create", 201, _ask("POST", HOOKS, data=orjson.dumps(NEW_WEBHOOK))),
     ("create", 201, _repeat),
-    ("create", 400, _plain("POST", HOOKS, data=b"{}")),
+    ("create", 400, _ask("POST", HOOKS, data=b"{}")),
     ("create", 409, _conflict),
     ("create", 409, _full),
-    ("create", 413, _plain("POST", HOOKS, data=LARGE)),
-    ("create", 415, _plain("POST", HOOKS, **TEXT)),
-    ("list", 200, _of_new("GET", HOOKS)),
-    ("get", 200, _of_new("GET", ONE)),
-    ("get", 404, _plain("GET", NONE)),
-    ("change", 200, _of_new("PATCH", ONE, data=b'{"status": "disabled"}')),
-    ("change", 400, _of_new("PATCH", ONE, data=b'{"url": "http://a.example"}')),
-    ("change", 404, _plain("PATCH", NONE, data=b"{}")),
+    ("create", 413, _ask("POST", HOOKS, data=LARGE)),
+    ("create", 415, _ask("POST", HOOKS, **TEXT)),
+    ("list", 200, _ask("GET", HOOKS)),
+    ("get", 200, _ask("GET", ONE)),
+    ("get", 404, _ask("GET", NONE)),
+    ("change", 200, _ask("PATCH", ONE, data=b'{"status": "disabled"}')),
+    ("change", 400, _ask("PATCH", ONE, data=b'{"url": "http://a.example"}')),
+    ("change", 404, _ask("PATCH", NONE, data=b"{}")),
     ("change", 409, _enable_what_the_operator_disabled),
-    ("change", 413, _of_new("PATCH", ONE, data=LARGE)),
-    ("change", 415, _of_new("PATCH", ONE, **TEXT)),
-    ("delete", 204, _of_new("DELETE", ONE)),
-    ("delete", 404, _plain("DELETE", NONE)),
-    ("rotate_secret", 200, _of_new("POST", f"{ONE}/rotate-secret")),
-    ("rotate_secret", 404, _plain("POST", f"{NONE}/rotate-secret")),
-    ("test", 202, _of_new("POST", f"{ONE}/test")),
-    ("test", 400, _of_new("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),
-    ("test", 202, _of_new("POST", f"{ONE}/test", data=b'{"type": "owners.changed"}')),
-    ("test", 400, _of_new("POST", f"{ONE}/test", data=b'{"type": "owners"}')),
-    ("test", 415, _of_new("POST", f"{ONE}/test", **TEXT)),
-    ("test", 404, _plain("POST", f"{NONE}/test")),
-    ("test", 409, _of_disabled("POST", f"{ONE}/test")),
-    ("test", 413, _of_new("POST", f"{ONE}/test", data=LARGE)),
-    ("test", 415, _of_new("POST", f"{ONE}/test", **COMPRESSED)),
+    ("change", 413, _ask("PATCH", ONE, data=LARGE)),
+    ("change", 415, _ask("PATCH", ONE, **TEXT)),
+    ("delete", 204, _ask("DELETE", ONE)),
+    ("delete", 404, _ask("DELETE", NONE)),
+    ("rotate_secret", 200, _ask("POST", f"{ONE}/rotate-secret")),
+    ("rotate_secret", 404, _ask("POST", f"{NONE}/rotate-secret")),
+    ("test", 202, _ask("POST", f"{ONE}/test")),
+    ("test", 400, _ask("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),
+    ("test", 202, _ask("POST", f"{ONE}/test", data=b'{"type": "owners.changed"}')),
+    ("test", 400, _ask("POST", f"{ONE}/test", data=b'{"type": "owners"}')),
+    ("test", 415, _ask("POST", f"{ONE}/test", **TEXT)),
+    ("test", 404, _ask("POST", f"{NONE}/test")),
+    ("test", 409, _ask("POST", f"{ONE}/test", disabled=True)),
+    ("test", 413, _ask("POST", f"{ONE}/test", data=LARGE)),
+    ("test", 415, _ask("POST", f"{ONE}/test", **COMPRESSED)),
     ("deliveries", 200, _list_attempts),
-    ("deliveries", 400, _of_new("GET", f"{ONE}/deliveries?status=lost")),
-    ("deliveries", 404, _plain("GET", f"{NONE}/deliveries")),
+    ("deliveries", 400, _ask("GET", f"{ONE}/deliveries?status=lost")),
+    ("deliveries", 404, _ask("GET", f"{NONE}/deliveries")),
     ("delivery", 200, _show_delivery),
-    ("delivery", 404, _plain("GET", f"{NONE}/deliveries/{DELIVERY_ID}")),
-    ("delivery", 404, _of_new("GET", f"{ONE}/deliveries/{DELIVERY_ID}")),
-    ("retry", 202, _of_new("POST", RETRY)),
+    ("delivery", 404, _ask("GET", f"{NONE}/deliveries/{DELIVERY_ID}")),
+    ("delivery", 404, _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")),
+    ("retry", 202, _ask("POST", RETRY)),
     ("retry", 404, _retry_unknown),
     ("retry", 409, _retry_pending),
-    ("retry", 409, _of_disabled("POST", RETRY)),
-    ("recover", 202, _of_new("POST", f"{ONE}/recover", data=WINDOW)),
-    ("recover", 400, _of_new("POST", f"{ONE}/recover", data=b"{}")),
-    ("recover", 404, _plain("POST", f"{NONE}/recover", data=WINDOW)),
-    ("recover", 409, _of_disabled("POST", f"{ONE}/recover", data=WINDOW)),
-    ("recover", 413, _of_new("POST", f"{ONE}/recover", data=LARGE)),
-    ("recover", 415, _of_new("POST", f"{ONE}/recover", **TEXT)),
-    ("event_types", 200, _plain("GET", "/api/event-types")),
+    ("retry", 409, _ask("POST", RETRY, disabled=True)),
+    ("recover", 202, _ask("POST", f"{ONE}/recover", data=WINDOW)),
+    ("recover", 400, _ask("POST", f"{ONE}/recover", data=b"{}")),
+    ("recover", 404, _ask("POST", f"{NONE}/recover", data=WINDOW)),
+    ("recover", 409, _ask("POST", f"{ONE}/recover", disabled=True, data=WINDOW)),
+    ("recover", 413, _ask("POST", f"{ONE}/recover", data=LARGE)),
+    ("recover", 415, _ask("POST", f"{ONE}/recover", **TEXT)),
+    ("event_types", 200, _ask("GET", "/api/event-types")),
 ]
 #: Statuses with the same cause in every operation: see test_responses.py.
 COMMON = {401, 403, 429, 500, 503}

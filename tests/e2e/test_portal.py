@@ -63,22 +63,11 @@ async def test_a_company_is_found_by_keyboard_in_the_suggestions(portal: Portal)
     await expect(portal.heading("PRØVEFABRIKKEN NORGE AS")).to_be_visible()
 
 
-@pytest.mark.parametrize(
-    "pasted, name",
-    [
-        ("DK 12 34 56 74", "Prøvefabrikken ApS"),
-        ("+45 12 34 56 78", "Prøvefabrikken ApS"),
-        ("0184:12345674", "Prøvefabrikken ApS"),
-        ("NO 310 345 679 MVA", "PRØVEFABRIKKEN NORGE AS"),
-    ],
-)
-async def test_a_pasted_identifier_leads_to_its_company(
-    portal: Portal, pasted: str, name: str
-) -> None:
-    await portal.search_box.fill(pasted)
+async def test_a_pasted_identifier_leads_to_its_company(portal: Portal) -> None:
+    await portal.search_box.fill("+45 12 34 56 78")
     await portal.press("Search")
 
-    await expect(portal.heading(name)).to_be_visible()
+    await expect(portal.heading("Prøvefabrikken ApS")).to_be_visible()
 
 
 async def test_a_name_shows_the_best_company_of_each_register_and_others(portal: Portal) -> None:

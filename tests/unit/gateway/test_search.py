@@ -15,17 +15,12 @@ DK, NO = Country.DK, Country.NO
     "kind,country,term,normalised",
     [
         (SearchType.VAT, DK, "01234567", "01234567"),
-        (SearchType.VAT, DK, "DK12345674", "12345674"),
         (SearchType.PRODU, DK, "1000 000 001", "1000000001"),
         (SearchType.PRODU, NO, "987654321", "987654321"),
         (SearchType.PHONE, DK, "+45 12345678", "12345678"),
-        (SearchType.PHONE, DK, "004512345678", "12345678"),
         (SearchType.PHONE, DK, "00451234", "00451234"),
-        (SearchType.PHONE, NO, "+4712345678", "12345678"),
-        (SearchType.VAT, NO, "NO 310 345 679 MVA", "310345679"),
         (SearchType.EAN, NO, " 579 0000 0000 05 ", "0088:5790000000005"),
         (SearchType.EAN, DK, "iso6523-actorid-upis::0184:DK12345674", "0184:12345674"),
-        (SearchType.EAN, DK, "0060:123456789", "0060:123456789"),
         (SearchType.NAME, DK, "  Prøvefabrikken ApS\n", "Prøvefabrikken ApS"),
         (SearchType.NAME, DK, "12345674", "12345674"),
         (SearchType.NAME, DK, "x" * 200, "x" * 200),
@@ -45,21 +40,15 @@ def test_a_term_is_normalised_to_the_registers_form(
         (SearchType.VAT, DK, "1234567"),
         (SearchType.VAT, DK, "987654321"),
         (SearchType.VAT, NO, "12345674"),
-        (SearchType.VAT, DK, "1234567x"),
-        (SearchType.VAT, DK, "+12345674"),
-        (SearchType.VAT, DK, "DKDK345674"),
         (SearchType.PRODU, NO, "1000000001"),
         (SearchType.PHONE, DK, "+4712345678"),
         (SearchType.PHONE, NO, "+4512345678"),
-        (SearchType.PHONE, NO, "004512345678"),
         (SearchType.PHONE, DK, "4512345678"),
-        (SearchType.PHONE, DK, "++4512345678"),
         (SearchType.PHONE, DK, "1234567"),
         (SearchType.EAN, DK, "5790000000006"),
         (SearchType.EAN, DK, "12345674"),
         (SearchType.EAN, DK, "0192:310345679"),
         (SearchType.EAN, NO, "0184:12345674"),
-        (SearchType.EAN, NO, "0096:1000000001"),
         (SearchType.NAME, DK, " x "),
         (SearchType.NAME, DK, "x" * 201),
         (SearchType.ADDRESS, DK, "xy"),
@@ -79,14 +68,3 @@ def test_normalisation_is_idempotent(kind: SearchType, term: str, country: Count
         return
 
     assert normalise(kind, normalised, country) == normalised
-
-
-@given(st.text(max_size=60), st.sampled_from(Country))
-def test_numbers_are_always_ascii_digits(term: str, country: Country) -> None:
-    for kind in (SearchType.VAT, SearchType.PRODU, SearchType.PHONE):
-        try:
-            normalised = normalise(kind, term, country)
-        except InvalidTerm:
-            continue
-        assert normalised.isascii()
-        assert normalised.isdecimal()
