@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from company_registry import AsyncClient, Client, NoResponse, Retries, Unauthorized, Webhook
 
@@ -44,13 +45,9 @@ async def server() -> AsyncIterator[Server]:
     server = Server()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", server.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield server
-    await runner.cleanup()
+    async with TestServer(app) as running:
+        server.url = str(running.make_url("")).rstrip("/")
+        yield server
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -7,11 +7,10 @@ from uuid import uuid4
 import httpx
 
 from common.runtime.health import Health, Required
-from portal.adapters.http.application import application
+from portal.adapters.http.application import application, public_port
 from portal.adapters.http.context import Dependencies
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
-from portal.adapters.http.server import public_port
 from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.registry import Registries, reachable
 from portal.settings import Settings

@@ -1,16 +1,15 @@
 """The operational port: `/healthz` (the loop turns), `/readyz`, `/metrics`."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from common.runtime.health import Health
+from common.runtime.http_server import KEEP_ALIVE, listening
 
 
-@asynccontextmanager
-async def admin_port(health: Health, *, host: str, port: int) -> AsyncIterator[int]:
+def admin_port(health: Health, *, host: str, port: int) -> AbstractAsyncContextManager[int]:
     """Serves the operational paths while the body runs; yields the port (for port 0)."""
 
     async def alive(_request: web.Request) -> web.Response:
@@ -37,12 +36,7 @@ async def admin_port(health: Health, *, host: str, port: int) -> AsyncIterator[i
         # No path reads a body, so none is awaited or decompressed.
         auto_decompress=False,
         lingering_time=0,
-        keepalive_timeout=75,
+        keepalive_timeout=KEEP_ALIVE,
         shutdown_timeout=1,
     )
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port).start()
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
+    return listening(runner, host=host, port=port)

@@ -1,10 +1,13 @@
-"""The application: its routes and its middleware, outermost first."""
+"""The application: its routes and its middleware, outermost first, and its port."""
 
+from contextlib import AbstractAsyncContextManager
+from datetime import timedelta
 from typing import Final
 
 import aiohttp_session
 from aiohttp import web
 
+from common.runtime.http_server import KEEP_ALIVE, listening
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
 from portal.adapters.http.middleware import STATIC_PATH, observe, protect, show_errors
 from portal.adapters.http.pages import set_up_templates, static_folder
@@ -67,3 +70,18 @@ def application(dependencies: Dependencies) -> web.Application:
     app.add_routes(ROUTES)
     app.on_shutdown.append(dependencies.live.end)
     return app
+
+
+def public_port(
+    app: web.Application, *, host: str, port: int, shutdown_grace: timedelta
+) -> AbstractAsyncContextManager[int]:
+    """Serves the application while the body runs; yields the port (for port 0)."""
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        keepalive_timeout=KEEP_ALIVE,
+        shutdown_timeout=shutdown_grace.total_seconds(),
+        # A browser that leaves a page ends the request that the page was waiting for.
+        handler_cancellation=True,
+    )
+    return listening(runner, host=host, port=port)
