@@ -21,7 +21,6 @@ from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
-from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
 from gateway.adapters.http.metrics import ConnectionMetrics
 from gateway.adapters.http.routes import Dependencies, Policy, application
@@ -30,6 +29,7 @@ from gateway.domain.keys import ApiKey, write_key
 from gateway.domain.problems import Problem, ServiceUnavailable
 from gateway.domain.rates import Rate
 from gateway.ports import Webhooks
+from gateway.usecases.feed_notices import FeedNotices
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
 

@@ -15,7 +15,6 @@ from common.runtime.health import Health, Required
 from common.runtime.processes import workers
 from common.runtime.tasks import beside
 from gateway.adapters.cached_api_keys import CachedApiKeys
-from gateway.adapters.feed_notices import FeedNotices
 from gateway.adapters.http.connection_table import connections_within
 from gateway.adapters.http.connections import ConnectionLimits
 from gateway.adapters.http.metrics import ConnectionMetrics
@@ -26,6 +25,7 @@ from gateway.adapters.keys import MongoKeys
 from gateway.adapters.quotas import MongoQuotas
 from gateway.adapters.rpc import RpcServices
 from gateway.settings import Settings
+from gateway.usecases.feed_notices import FeedNotices
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:

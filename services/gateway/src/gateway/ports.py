@@ -1,9 +1,8 @@
 """Ports of the gateway."""
 
-from contextlib import AbstractContextManager
 from typing import Protocol
 
-from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
+from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from gateway.domain.keys import ApiKey
@@ -48,23 +47,6 @@ class Events(Protocol):
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
         """One event; raises EventNotFound, too."""
-
-
-class FeedSubscription(Protocol):
-    @property
-    def closed(self) -> bool:
-        """True if the service shuts down."""
-
-    async def wait(self, seconds: float) -> bool:
-        """Waits for events that may match; False after `seconds` without, or when closed."""
-
-
-class FeedSignals(Protocol):
-    def subscribe(self, owner: str, limits: FeedFilter) -> AbstractContextManager[FeedSubscription]:
-        """A subscription to events of the filter that the owner may see."""
-
-    def close(self) -> None:
-        """Ends every wait, now and from now on."""
 
 
 class ApiKeys(Protocol):

@@ -18,7 +18,8 @@ from gateway.domain.problems import (
     ServiceUnavailable,
     Unauthorized,
 )
-from gateway.ports import ApiKeys, Events, FeedSignals, FeedSubscription
+from gateway.ports import ApiKeys, Events
+from gateway.usecases.feed_notices import FeedNotices, Subscription
 
 #: Seconds between two checks of a waiting reader's key, and between two signs of life on a stream.
 #: With the cache in front of the keys, a revocation takes effect within 10 s.
@@ -32,7 +33,7 @@ _FAILURES = (ServiceUnavailable, LookupTimeout, InternalError)
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
     events: Events
-    signals: FeedSignals
+    signals: FeedNotices
     keys: ApiKeys
     now: Callable[[], datetime]
     #: Maximum number of waiting requests and streams of one key.
@@ -94,7 +95,7 @@ class ReadEvents:
 
     async def _signalled(
         self,
-        signal: FeedSubscription,
+        signal: Subscription,
         key: ApiKey,
         deadline: float,
         is_abandoned: Callable[[], bool],

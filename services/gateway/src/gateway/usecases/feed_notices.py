@@ -16,7 +16,7 @@ log = structlog.get_logger()
 
 
 class FeedNotices:
-    """`FeedSignals` from the notices of the outbox's publisher."""
+    """Readers, and the notices of the outbox's publisher that wake them."""
 
     def __init__(self) -> None:
         self._subscriptions: dict[Subscription, None] = {}
@@ -26,6 +26,7 @@ class FeedNotices:
 
     @contextmanager
     def subscribe(self, owner: str, limits: FeedFilter) -> Iterator["Subscription"]:
+        """A subscription to events of the filter that the owner may see."""
         subscription = Subscription(owner, limits)
         self._subscriptions[subscription] = None
         if self._closed:
@@ -73,6 +74,7 @@ class Subscription:
         self.types = frozenset(limits.types)
         self.countries = frozenset(limits.countries)
         self.companies = frozenset(limits.companies)
+        #: True if the service shuts down.
         self.closed = False
         self._signal = asyncio.Event()
 

@@ -36,9 +36,10 @@ from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.clients import Network
 from gateway.domain.keys import Scope
 from gateway.domain.rates import Rate
-from gateway.ports import ApiKeys, Events, FeedSignals, Lookups, Suggestions, Webhooks
+from gateway.ports import ApiKeys, Events, Lookups, Suggestions, Webhooks
 from gateway.usecases.batches import LookUpAll
 from gateway.usecases.events import ReadEvents
+from gateway.usecases.feed_notices import FeedNotices
 
 #: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
 MAX_BODY_SIZE = 64 * 1024
@@ -61,7 +62,7 @@ class Dependencies:
     suggestions: Suggestions
     webhooks: Webhooks
     events: Events
-    signals: FeedSignals
+    signals: FeedNotices
     keys: ApiKeys
     #: None: rates are counted in this process alone.
     quotas: MongoQuotas | None = None
