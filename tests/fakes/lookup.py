@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice
+from lookup.ingest.outbox import WaitingEvent
 from lookup.search.hits import SearchHit
 from lookup.store.documents import CompanyRow
 
@@ -60,10 +62,21 @@ class FakeSearches:
 
 
 @dataclass
-class FakeNotifier:
-    """`Notifier` that keeps the notices."""
+class FakeBus:
+    """`EventBus` that keeps the notices, and the events but those of `refused` companies."""
 
+    refused: frozenset[str] = frozenset()
+    has_short_queue: bool = True
+    taken: list[str] = field(default_factory=list)
     notices: list[FeedNotice] = field(default_factory=list)
+
+    async def publish(self, event: WaitingEvent) -> None:
+        if event.company in self.refused:
+            raise Unavailable("the broker did not take it")
+        self.taken.append(event.id)
+
+    async def takes_repeats(self) -> bool:
+        return self.has_short_queue
 
     async def notify(self, notice: FeedNotice) -> None:
         self.notices.append(notice)

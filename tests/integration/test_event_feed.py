@@ -12,16 +12,16 @@ from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedFilter, FeedNotice, FeedPage, FeedRequest, PublishedEvent
-from common.mongo import Client, Database
+from common.mongo import Database
 from lookup.ingest.event_log import Superseded
-from lookup.ingest.outbox import StoredOutbox, WaitingEvent
+from lookup.ingest.outbox import StoredOutbox
 from lookup.ingest.publisher import PublishOutbox
 from lookup.ingest.writes import StoredRegisterWriter
 from lookup.store import feed as feed_module
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
 from lookup.store.feed import StoredFeed
 from tests.builders.companies import an_outbox_row
-from tests.fakes.lookup import FakeNotifier
+from tests.fakes.lookup import FakeBus
 
 pytestmark = pytest.mark.integration
 
@@ -30,29 +30,21 @@ RETENTION = timedelta(days=30)
 TIMEOUT = timedelta(minutes=2)
 
 
-class TakingBus:
-    async def publish(self, event: WaitingEvent) -> None:
-        """Takes every event."""
-
-
 @dataclass
 class World:
-    client: Client
     register: Database
     now: datetime = NOON
-    notifier: FakeNotifier = field(default_factory=FakeNotifier)
+    bus: FakeBus = field(default_factory=FakeBus)
 
     def outbox(self) -> StoredOutbox:
         return StoredOutbox(self.register, retention=RETENTION)
 
     def publisher(self, outbox: StoredOutbox | None = None) -> PublishOutbox:
-        return PublishOutbox(
-            outbox or self.outbox(), TakingBus(), self.notifier, lambda: self.now, TIMEOUT
-        )
+        return PublishOutbox(outbox or self.outbox(), self.bus, lambda: self.now, TIMEOUT)
 
     @property
     def feed(self) -> StoredFeed:
-        return StoredFeed(self.client, self.register, retention=RETENTION, now=lambda: self.now)
+        return StoredFeed(self.register, retention=RETENTION, now=lambda: self.now)
 
     async def store(self, *ids: str, **fields: Any) -> None:
         await self.register[OUTBOX].insert_many(
@@ -75,8 +67,8 @@ class World:
 
 
 @pytest.fixture(name="world")
-def _world(mongo: Client, register_db: Database) -> World:
-    return World(mongo, register_db)
+def _world(register_db: Database) -> World:
+    return World(register_db)
 
 
 def bodies(page: FeedPage) -> list[str]:
@@ -154,7 +146,7 @@ async def test_a_reader_may_start_with_the_newest_events(world: World) -> None:
 async def test_readers_are_notified_of_published_events(world: World) -> None:
     await world.published("a", type="owners.changed")
 
-    assert world.notifier.notices == [
+    assert world.bus.notices == [
         FeedNotice(
             position=1,
             events=(PublishedEvent(type=EventType.OWNERS_CHANGED, company="dk:12345674"),),

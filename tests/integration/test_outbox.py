@@ -14,8 +14,10 @@ import structlog
 from prometheus_client import REGISTRY
 
 from common.contracts.failures import Unavailable
-from common.contracts.topology import EVENTS_EXCHANGE
+from common.contracts.topology import EVENTS_EXCHANGE, FEED_EXCHANGE
+from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import supervised
+from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Binding, Queue, Topology
 from common.mongo import Database
@@ -27,14 +29,13 @@ from lookup.ingest.outbox import (
     StoredOutbox,
     StoredReceipts,
     StoredUnconfirmedEvents,
-    WaitingEvent,
 )
-from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker, StoredEvents
-from lookup.ingest.publisher import BATCH, PublishOutbox
+from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker
+from lookup.ingest.publisher import BATCH, EventBus, PublishOutbox
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.delivery.waiting import SOON
-from tests.fakes.lookup import FakeNotifier
+from tests.fakes.lookup import FakeBus
 
 pytestmark = pytest.mark.integration
 
@@ -48,19 +49,6 @@ EVERYTHING = Topology(
 )
 
 
-@dataclass
-class RecordingBus:
-    """Takes every event but those of `refused` companies, and notes the order."""
-
-    refused: frozenset[str] = frozenset()
-    taken: list[str] = field(default_factory=list)
-
-    async def publish(self, event: WaitingEvent) -> None:
-        if event.company in self.refused:
-            raise Unavailable("the broker did not take it")
-        self.taken.append(event.id)
-
-
 async def stored(register_db: Database, *events: tuple[str, str, int]) -> None:
     """Puts events of (id, company, revision) into the outbox."""
     await register_db[OUTBOX].insert_many(
@@ -69,34 +57,22 @@ async def stored(register_db: Database, *events: tuple[str, str, int]) -> None:
     )
 
 
-def publishing(register_db: Database, bus: object) -> PublishOutbox:
+def publishing(register_db: Database, bus: EventBus) -> PublishOutbox:
     outbox = StoredOutbox(register_db, retention=RETENTION)
-    return PublishOutbox(outbox, bus, FakeNotifier(), lambda: NOON, TIMEOUT)  # type: ignore[arg-type]
+    return PublishOutbox(outbox, bus, lambda: NOON, TIMEOUT)
 
 
 def working(
-    register_db: Database, bus: object, leases: StoredLeases, *, number: int = 1
+    register_db: Database, bus: EventBus, leases: StoredLeases, *, number: int = 1
 ) -> OutboxWorker:
-    stored = StoredEvents(
-        StoredOutbox(register_db, retention=RETENTION),
-        StoredUnconfirmedEvents(register_db, receipt_timeout=TIMEOUT),
-    )
     confirm = ConfirmEvents(
-        stored.unconfirmed,
+        StoredUnconfirmedEvents(register_db, receipt_timeout=TIMEOUT),
         StoredReceipts(register_db),
-        bus,  # type: ignore[arg-type]
-        bus,  # type: ignore[arg-type]
+        bus,
         lambda: NOON,
         TIMEOUT,
     )
-    return OutboxWorker(
-        publishing(register_db, bus),
-        confirm,
-        stored,
-        leases,
-        random=Random(number),
-        now=lambda: NOON,
-    )
+    return OutboxWorker(publishing(register_db, bus), confirm, leases, random=Random(number))
 
 
 async def unpublished(register_db: Database) -> list[str]:
@@ -106,7 +82,7 @@ async def unpublished(register_db: Database) -> list[str]:
 
 async def test_pending_events_are_published_once_and_by_revision(register_db: Database) -> None:
     await stored(register_db, ("c", "dk:1", 3), ("a", "dk:1", 1), ("b", "dk:1", 2))
-    bus = RecordingBus()
+    bus = FakeBus()
     publish = publishing(register_db, bus)
 
     counts = [await publish(), await publish()]
@@ -118,7 +94,7 @@ async def test_pending_events_are_published_once_and_by_revision(register_db: Da
 async def test_a_published_event_expires_after_the_retention(register_db: Database) -> None:
     await stored(register_db, ("a", "dk:1", 1))
 
-    await publishing(register_db, RecordingBus())()
+    await publishing(register_db, FakeBus())()
 
     [event] = await register_db[OUTBOX].find().to_list(None)
     assert event["expires_at"] == NOON + RETENTION + EXPIRY_MARGIN
@@ -129,7 +105,7 @@ async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(
 ) -> None:
     await stored(register_db, ("a", "dk:1", 1), ("b", "dk:1", 2), ("c", "dk:2", 1))
 
-    count = await publishing(register_db, RecordingBus(refused=frozenset({"dk:1"})))()
+    count = await publishing(register_db, FakeBus(refused=frozenset({"dk:1"})))()
 
     assert count == 1
     assert await unpublished(register_db) == ["a", "b"]
@@ -144,7 +120,7 @@ async def test_unreadable_events_wait_for_another_release_while_others_are_publi
         register_db, ("b", "dk:1", 9999), ("c", "dk:2", 1), ("a", "dk:0", 1), ("d", "se:1", 1)
     )
     await register_db[OUTBOX].update_one({"_id": "a"}, {"$unset": {"body": ""}})
-    bus = RecordingBus()
+    bus = FakeBus()
     publish = publishing(register_db, bus)
     before = REGISTRY.get_sample_value("outbox_events_unreadable_total") or 0
 
@@ -168,7 +144,7 @@ async def test_a_thousand_unreadable_events_and_more_do_not_block_the_others(
     await stored(register_db, *((f"{n}", "dk:1", n) for n in range(MAX_UNREADABLE + BATCH + 1)))
     await register_db[OUTBOX].update_many({}, {"$set": {"type": "company.teleported"}})
     await stored(register_db, ("a", "dk:2", 1))
-    bus = RecordingBus()
+    bus = FakeBus()
     publish = publishing(register_db, bus)
 
     counts = [await publish(), await publish()]
@@ -185,7 +161,7 @@ async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(
     await stored(register_db, ("a", "dk:1", 1))
 
     with pytest.raises(Unavailable):
-        await publishing(register_db, RecordingBus(refused=frozenset({"dk:1"})))()
+        await publishing(register_db, FakeBus(refused=frozenset({"dk:1"})))()
 
     assert await unpublished(register_db) == ["a"]
 
@@ -194,7 +170,7 @@ async def test_a_process_that_dies_before_it_marks_publishes_the_same_id_again(
     register_db: Database,
 ) -> None:
     await stored(register_db, ("a", "dk:1", 1))
-    bus = RecordingBus()
+    bus = FakeBus()
     waiting = await StoredOutbox(register_db, retention=RETENTION).waiting(10)
     await bus.publish(waiting[0])  # and dies here
 
@@ -219,7 +195,9 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
         )
         await link.add(publisher)
         await link.until_ready(SOON)
-        publish = publishing(register_db, BrokerBus(publisher))
+        publish = publishing(
+            register_db, BrokerBus(publisher, QueueProbe(), Broadcaster(link, FEED_EXCHANGE))
+        )
         with pytest.raises(NoQueueBound):
             await publish()
         await _declared(amqp_url, EVERYTHING)
@@ -233,7 +211,7 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
 async def test_of_two_processes_one_publishes_and_the_other_takes_over(
     register_db: Database,
 ) -> None:
-    buses = [RecordingBus(), RecordingBus()]
+    buses = [FakeBus(), FakeBus()]
     workers = [
         working(
             register_db, bus, StoredLeases(register_db, holder=f"process-{number}"), number=number
@@ -277,7 +255,7 @@ async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(
     await stored(register_db, ("a", "dk:1", 1))
     lease = ShortLease()
     # A lease may expire during an outage.
-    worker = working(register_db, RecordingBus(refused=frozenset({"dk:1"})), lease)
+    worker = working(register_db, FakeBus(refused=frozenset({"dk:1"})), lease)
 
     async with beside(worker.run()), asyncio.timeout(SOON):
         await lease.lost.wait()

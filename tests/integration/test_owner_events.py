@@ -31,7 +31,7 @@ async def test_an_owner_is_notified_of_a_webhook_that_fails_and_is_disabled(
 
     async def feed_of(owner: str) -> list[str]:
         now, retention = datetime.now(UTC), timedelta(days=1)
-        feed = StoredFeed(mongo, register_db, retention=retention, now=lambda: now)
+        feed = StoredFeed(register_db, retention=retention, now=lambda: now)
         page = await feed.read(FeedRequest(owner=owner, limit=100))
         return sorted(event.type for event in page.events)
 

@@ -11,7 +11,8 @@ from random import Random
 import aio_pika
 import pytest
 
-from common.contracts.topology import EVENTS_QUEUE
+from common.contracts.topology import EVENTS_QUEUE, FEED_EXCHANGE
+from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import supervised
 from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueProbe
@@ -19,19 +20,14 @@ from common.messaging.publisher import Publisher
 from common.mongo import Database
 from lookup.commands import main
 from lookup.ingest.confirm import Confirmed, ConfirmEvents
-from lookup.ingest.outbox import (
-    StoredOutbox,
-    StoredReceipts,
-    StoredUnconfirmedEvents,
-    WaitingEvent,
-)
-from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerQueue
+from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerBus
 from lookup.ingest.publisher import PublishOutbox
 from lookup.store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
-from tests.fakes.lookup import FakeNotifier
+from tests.fakes.lookup import FakeBus
 from webhook_store.receipts import Receipts
 
 pytestmark = pytest.mark.integration
@@ -42,39 +38,22 @@ TIMEOUT = timedelta(minutes=2)
 
 
 @dataclass
-class Dispatcher:
-    """The bus and the queue: records published events, and limits their number."""
-
-    taken: list[str] = field(default_factory=list)
-    takes_more: bool = True
-
-    async def publish(self, event: WaitingEvent) -> None:
-        self.taken.append(event.id)
-
-    async def takes_repeats(self) -> bool:
-        return self.takes_more
-
-
-@dataclass
 class Outbox:
     """An outbox whose clock the test moves, and the dispatcher that it publishes to."""
 
     register: Database
     receipts: Receipts
     webhooks: Database
-    dispatcher: Dispatcher = field(default_factory=Dispatcher)
+    dispatcher: FakeBus = field(default_factory=FakeBus)
     now: datetime = NOON
 
     def __post_init__(self) -> None:
         self.stored = StoredOutbox(self.register, retention=RETENTION)
         self.unconfirmed = StoredUnconfirmedEvents(self.register, receipt_timeout=TIMEOUT)
-        self.publish = PublishOutbox(
-            self.stored, self.dispatcher, FakeNotifier(), self.clock, TIMEOUT
-        )
+        self.publish = PublishOutbox(self.stored, self.dispatcher, self.clock, TIMEOUT)
         self.confirm = ConfirmEvents(
             self.unconfirmed,
             StoredReceipts(self.webhooks),
-            self.dispatcher,
             self.dispatcher,
             self.clock,
             TIMEOUT,
@@ -152,10 +131,10 @@ async def test_while_events_wait_for_the_dispatcher_none_is_published_again(
     outbox: Outbox,
 ) -> None:
     await outbox.published("a")
-    outbox.dispatcher.takes_more = False
+    outbox.dispatcher.has_short_queue = False
 
     during = list(await outbox.after(timedelta(hours=2)))
-    outbox.dispatcher.takes_more = True
+    outbox.dispatcher.has_short_queue = True
     after = await outbox.after(timedelta(0))
 
     assert (during, after) == ([], ["a"])
@@ -164,7 +143,7 @@ async def test_while_events_wait_for_the_dispatcher_none_is_published_again(
 async def test_receipts_are_noted_while_events_wait_for_the_dispatcher(outbox: Outbox) -> None:
     await outbox.published("a", "b")
     await outbox.received("a")
-    outbox.dispatcher.takes_more = False
+    outbox.dispatcher.has_short_queue = False
     outbox.now += TIMEOUT
 
     result = await outbox.confirm()
@@ -247,7 +226,7 @@ async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url:
         )
         await link.add(probe)
         await link.until_ready(SOON)
-        queue = BrokerQueue(probe)
+        queue = BrokerBus(publisher, probe, Broadcaster(link, FEED_EXCHANGE))
         without_queue = await queue.takes_repeats()
         await link.add(publisher)
         without_dispatcher = await queue.takes_repeats()

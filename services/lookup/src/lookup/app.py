@@ -40,18 +40,8 @@ from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
-from lookup.ingest.outbox import (
-    StoredOutbox,
-    StoredReceipts,
-    StoredUnconfirmedEvents,
-)
-from lookup.ingest.outbox_worker import (
-    BrokerBus,
-    BrokerNotifier,
-    BrokerQueue,
-    OutboxWorker,
-    StoredEvents,
-)
+from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
+from lookup.ingest.outbox_worker import BrokerBus, OutboxWorker
 from lookup.ingest.owner_events import StoreOwnerEvents
 from lookup.ingest.owner_events import report as report_stored
 from lookup.ingest.publisher import PublishOutbox
@@ -93,7 +83,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         await _serve(settings, link, stack, *_country_servers(country, link, lookups, suggestions))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
-    feed = StoredFeed(mongo, register, retention=settings.outbox_retention, now=now)
+    feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, link, stack, *_event_servers(link, feed, register))
     await _publish_events(settings, mongo, stack, health, now)
 
@@ -168,42 +158,24 @@ async def _publish_events(
     probe, broadcaster = QueueProbe(), Broadcaster(link, FEED_EXCHANGE)
     for attachment in (publisher, probe, broadcaster):
         await link.add(attachment)
-    worker = _outbox_worker(
-        settings,
-        mongo,
-        BrokerBus(publisher),
-        BrokerQueue(probe),
-        BrokerNotifier(broadcaster),
-        random=random,
-        now=now,
-    )
+    bus = BrokerBus(publisher, probe, broadcaster)
+    worker = _outbox_worker(settings, mongo, bus, random=random, now=now)
     await stack.enter_async_context(beside(worker.run()))
 
 
-def _outbox_worker(  # noqa: PLR0913 (each is a collaborator)
-    settings: Settings,
-    mongo: Client,
-    bus: BrokerBus,
-    queue: BrokerQueue,
-    notifier: BrokerNotifier,
-    *,
-    random: Random,
-    now: DatabaseClock,
+def _outbox_worker(
+    settings: Settings, mongo: Client, bus: BrokerBus, *, random: Random, now: DatabaseClock
 ) -> OutboxWorker:
     register = database(mongo, settings.register_db)
+    outbox = StoredOutbox(register, retention=settings.outbox_retention)
     timeout = settings.event_receipt_timeout
-    stored = StoredEvents(
-        StoredOutbox(register, retention=settings.outbox_retention),
-        StoredUnconfirmedEvents(register, receipt_timeout=timeout),
-    )
+    unconfirmed = StoredUnconfirmedEvents(register, receipt_timeout=timeout)
     receipts = StoredReceipts(database(mongo, settings.webhooks_db))
     return OutboxWorker(
-        PublishOutbox(stored.outbox, bus, notifier, now, timeout),
-        ConfirmEvents(stored.unconfirmed, receipts, bus, queue, now, timeout),
-        stored,
+        PublishOutbox(outbox, bus, now, timeout),
+        ConfirmEvents(unconfirmed, receipts, bus, now, timeout),
         StoredLeases(register, holder=_new_id()),
         random=random,
-        now=now,
     )
 
 

@@ -4,21 +4,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from lookup.ingest.outbox import StoredReceipts, StoredUnconfirmedEvents
 from lookup.ingest.publisher import BATCH, EventBus, publish_in_order
-
-
-class EventQueue(Protocol):
-    """The dispatcher's queue of events."""
-
-    async def takes_repeats(self) -> bool:
-        """True if a dispatcher consumes events and has a short queue; raises `Unavailable`.
-
-        An event that still waits in the queue must not be added to it repeatedly.
-        """
-
 
 #: Maximum wait for the receipt of an event that was published several times. It keeps an event that
 #: the dispatcher cannot process from filling its dead letters.
@@ -45,7 +33,6 @@ class ConfirmEvents:
     unconfirmed: StoredUnconfirmedEvents
     receipts: StoredReceipts
     bus: EventBus
-    queue: EventQueue
     now: Callable[[], datetime]
     receipt_timeout: timedelta
 
@@ -58,7 +45,7 @@ class ConfirmEvents:
         if received:
             await self.unconfirmed.confirm(received)
         publications = {one.id: one.publications for one in due if one.id not in received}
-        if not publications or not await self.queue.takes_repeats():
+        if not publications or not await self.bus.takes_repeats():
             return Confirmed(confirmed=len(received))
         # Read only now: a company that was removed meanwhile has no events any more.
         events = await self.unconfirmed.events(publications)

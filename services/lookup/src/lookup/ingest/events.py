@@ -24,7 +24,8 @@ class OutboxEvent:
     """An event that is stored in the same transaction as its change, and published afterwards."""
 
     id: str
-    company: CompanyKey
+    #: None for an event about a webhook.
+    company: CompanyKey | None
     revision: int
     type: EventType
     #: The number of the production unit that changed, if one did.
@@ -32,6 +33,8 @@ class OutboxEvent:
     occurred_at: datetime
     #: The public event as JSON: the bytes that every receiver gets.
     body: bytes
+    #: The owner of the webhook that the event is about.
+    owner: str | None = None
 
 
 def events_of_change(

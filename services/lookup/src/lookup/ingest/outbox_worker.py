@@ -1,8 +1,6 @@
 """The outbox publisher of a lookup process; a lease selects one of all replicas."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
@@ -20,7 +18,7 @@ from common.runtime import tracing
 from common.runtime.backoff import delays
 from lookup.ingest.confirm import ConfirmEvents
 from lookup.ingest.leases import StoredLeases
-from lookup.ingest.outbox import Depth, StoredOutbox, StoredUnconfirmedEvents, WaitingEvent
+from lookup.ingest.outbox import Depth, WaitingEvent
 from lookup.ingest.publisher import BATCH, PublishOutbox
 
 _JOB = "outbox"
@@ -63,10 +61,12 @@ class NoQueueBound(Unavailable):
 
 
 class BrokerBus:
-    """`EventBus`: the topic exchange of registry events."""
+    """`EventBus`: the topic exchange of registry events, and broadcasts to every gateway."""
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, probe: QueueProbe, broadcaster: Broadcaster) -> None:
         self._publisher = publisher
+        self._probe = probe
+        self._broadcaster = broadcaster
 
     async def publish(self, event: WaitingEvent) -> None:
         body = event.body if event.owner is None else encode_for_owner(event.owner, event.body)
@@ -81,53 +81,27 @@ class BrokerBus:
                 raise NoQueueBound("no queue is bound to the events exchange") from error
         log.info("event.published", event_id=event.id, company=event.company)
 
-
-class BrokerNotifier:
-    """`Notifier`: a broadcast to every gateway."""
-
-    def __init__(self, broadcaster: Broadcaster) -> None:
-        self._broadcaster = broadcaster
+    async def takes_repeats(self) -> bool:
+        queue = await self._probe.state(EVENTS_QUEUE)
+        return queue is not None and queue.consumers > 0 and queue.ready < LONG_QUEUE
 
     async def notify(self, notice: FeedNotice) -> None:
         await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
 
 
-class BrokerQueue:
-    """`EventQueue` of all running dispatchers."""
-
-    def __init__(self, probe: QueueProbe) -> None:
-        self._probe = probe
-
-    async def takes_repeats(self) -> bool:
-        queue = await self._probe.state(EVENTS_QUEUE)
-        return queue is not None and queue.consumers > 0 and queue.ready < LONG_QUEUE
-
-
-@dataclass(frozen=True, slots=True)
-class StoredEvents:
-    """The outbox as the worker measures it."""
-
-    outbox: StoredOutbox
-    unconfirmed: StoredUnconfirmedEvents
-
-
 class OutboxWorker:
-    def __init__(  # noqa: PLR0913 (its use cases and their schedule)
+    def __init__(
         self,
         publish: PublishOutbox,
         confirm: ConfirmEvents,
-        stored: StoredEvents,
         leases: StoredLeases,
         *,
         random: Random,
-        now: Callable[[], datetime],
     ) -> None:
         self._publish = publish
         self._confirm = confirm
-        self._stored = stored
         self._leases = leases
         self._random = random
-        self._now = now
         self._measure_at = 0.0
         self._confirm_at = 0.0
         self._renew_at = 0.0
@@ -152,7 +126,7 @@ class OutboxWorker:
         """One poll of the outbox; returns the seconds until the next."""
         if not await self._has_lease():
             # Another process measures from now on; the old values would never change here.
-            _show(Depth(0, None), Depth(0, None), at=self._now())
+            _show(Depth(0, None), Depth(0, None), at=self._publish.now())
             return _STAND_BY
         await self._measure()
         published = await self._publish()
@@ -194,16 +168,16 @@ class OutboxWorker:
         if loop_time < self._measure_at:
             return
         self._measure_at = loop_time + _MEASURE_EVERY
-        now = self._now()
-        dropped = await self._stored.outbox.drop_expired(at=now)
+        outbox, now = self._publish.outbox, self._publish.now()
+        dropped = await outbox.drop_expired(at=now)
         if dropped:
             _DROPPED.inc(dropped)
             log.error("outbox.dropped", count=dropped)
-        waiting = await self._stored.outbox.depth()
-        _show(waiting, await self._stored.unconfirmed.depth(at=now), at=now)
+        waiting = await outbox.depth()
+        _show(waiting, await self._confirm.unconfirmed.depth(at=now), at=now)
         # A notice is lost if its process ends before it is sent.
-        position = await self._stored.outbox.position()
-        await self._publish.notifier.notify(FeedNotice(position=position))
+        position = await outbox.position()
+        await self._publish.bus.notify(FeedNotice(position=position))
 
     async def _give_up(self) -> None:
         try:

@@ -14,6 +14,8 @@ from common.contracts.feed import OwnerEvent, OwnerEventStored
 from common.messaging.rpc import Asked, Result
 from common.mongo import Database, translated_errors
 from common.runtime import tracing
+from lookup.ingest.events import OutboxEvent
+from lookup.ingest.stored_documents import outbox_document
 from lookup.store.documents import OUTBOX
 
 log = structlog.get_logger()
@@ -30,19 +32,9 @@ class StoreOwnerEvents:
         return [OwnerEventStored() for _ in requests]
 
     async def _add(self, owner: str, event: RegistryEvent) -> None:
-        trace = tracing.CURRENT.get()
-        document = {
-            **({} if trace is None else trace.fields()),
-            "_id": event.id,
-            "company": None,
-            "owner": owner,
-            "revision": 0,
-            "type": event.type.value,
-            "unit": None,
-            "occurred_at": datetime.fromisoformat(event.occurred_at),
-            "body": encode_event(event),
-            "published_at": None,
-        }
+        at = datetime.fromisoformat(event.occurred_at)
+        stored = OutboxEvent(event.id, None, 0, event.type, None, at, encode_event(event), owner)
+        document = outbox_document(stored, tracing.CURRENT.get())
         with translated_errors(), suppress(DuplicateKeyError):
             await self._outbox.insert_one(document)
 

@@ -13,11 +13,17 @@ from lookup.ingest.outbox import StoredOutbox, WaitingEvent
 
 
 class EventBus(Protocol):
+    """The broker, with the dispatcher and the readers of the feed behind it."""
+
     async def publish(self, event: WaitingEvent) -> None:
         """Returns after the broker has confirmed the event; raises `Unavailable` otherwise."""
 
+    async def takes_repeats(self) -> bool:
+        """True if a dispatcher consumes events and has a short queue; raises `Unavailable`.
 
-class Notifier(Protocol):
+        An event that still waits in the queue must not be added to it repeatedly.
+        """
+
     async def notify(self, notice: FeedNotice) -> None:
         """Broadcasts a notice to readers of the feed, if the broker can be reached."""
 
@@ -32,7 +38,6 @@ AT_ONCE = 100
 class PublishOutbox:
     outbox: StoredOutbox
     bus: EventBus
-    notifier: Notifier
     now: Callable[[], datetime]
     #: Time for the dispatcher's receipt before an event is published again.
     receipt_timeout: timedelta
@@ -49,7 +54,7 @@ class PublishOutbox:
             now = self.now()
             again_at = now + self.receipt_timeout
             position = await self.outbox.mark(published, at=now, again_at=again_at)
-            await self.notifier.notify(_notice(position, waiting, set(published)))
+            await self.bus.notify(_notice(position, waiting, set(published)))
         return len(published)
 
 

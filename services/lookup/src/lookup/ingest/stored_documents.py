@@ -99,6 +99,7 @@ def participant_state(document: Document) -> ParticipantState:
 def outbox_document(event: OutboxEvent, trace: TraceContext | None) -> Document:
     return {
         **({} if trace is None else trace.fields()),
+        **({} if event.owner is None else {"owner": event.owner}),
         "_id": event.id,
         "company": event.company,
         "revision": event.revision,

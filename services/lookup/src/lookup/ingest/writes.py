@@ -202,12 +202,12 @@ class _TracedEvents:
     """
 
     def __init__(self, events: Sequence[OutboxEvent]) -> None:
-        self._spans: dict[CompanyKey, tracing.Span] = {}
+        self._spans: dict[CompanyKey | None, tracing.Span] = {}
         if tracing.tracer is not None:
             for event in events:
                 if event.company not in self._spans:
                     attributes: tracing.Attributes = {
-                        "company": event.company,
+                        "company": str(event.company),
                         "revision": event.revision,
                     }
                     self._spans[event.company] = tracing.tracer.begin(

@@ -10,7 +10,7 @@ from pymongo.read_concern import ReadConcern
 
 from common.contracts.events import EventType
 from common.contracts.feed import FeedEvent, FeedFilter, FeedPage, FeedRequest
-from common.mongo import Client, Database, translated_errors
+from common.mongo import Database, translated_errors
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
 
 #: Positions that one read covers at most, so that it takes milliseconds with a filter that matches
@@ -37,13 +37,12 @@ class StoredFeed:
 
     def __init__(
         self,
-        client: Client,
         database: Database,
         *,
         retention: timedelta,
         now: Callable[[], datetime],
     ) -> None:
-        self._client = client
+        self._client = database.client
         self._events = database.get_collection(OUTBOX, read_concern=_MAJORITY)
         self._batches = database.get_collection(EVENT_BATCHES, read_concern=_MAJORITY)
         self._retention = retention
