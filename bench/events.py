@@ -1,6 +1,5 @@
 """Events of invented companies, and their publisher."""
 
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -69,7 +68,6 @@ async def publishing(amqp_url: str) -> AsyncIterator[Publisher]:
         publisher = Publisher(
             connection,
             topology=delivery_topology(),
-            new_id=lambda: uuid.uuid4().hex,
             timeout=_TIMEOUT,
         )
         await connection.add(publisher)

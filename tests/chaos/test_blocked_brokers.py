@@ -1,7 +1,6 @@
 """A broker under a memory alarm takes no messages: it is unavailable, and says so at once."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -86,13 +85,10 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
         publisher = Publisher(
             publishing,
             topology=delivery_topology(),
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=LONG),
         )
         await publishing.add(publisher)
-        client = await stack.enter_async_context(
-            RpcClient(asking, replies, queues=(ROUTE.queue,), new_id=lambda: uuid.uuid4().hex)
-        )
+        client = await stack.enter_async_context(RpcClient(asking, replies, queues=(ROUTE.queue,)))
         server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
         await stack.enter_async_context(attached(serve, server, drain_timeout=SOON))
         for link in (asking, replies, serve, publishing):

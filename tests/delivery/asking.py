@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from itertools import count
 from random import Random
 from typing import Any
 
@@ -57,7 +56,6 @@ class Asking:
 @asynccontextmanager
 async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
     """Connected for the body's time."""
-    numbers = count(1)
     async with AsyncExitStack() as stack:
         links = [
             await stack.enter_async_context(
@@ -65,9 +63,7 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
             )
             for name in ("asking", "answers")
         ]
-        client = await stack.enter_async_context(
-            RpcClient(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
-        )
+        client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
         for link in links:
             await link.until_ready(SOON)
         yield Asking(client)

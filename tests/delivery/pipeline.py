@@ -189,7 +189,6 @@ async def pipeline(
         publisher = Publisher(
             link,
             topology=delivery_topology(),
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)

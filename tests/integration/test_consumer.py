@@ -1,7 +1,6 @@
 """Consuming a queue: acked when processed, held during an outage, never lost."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -111,7 +110,6 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         publisher = Publisher(
             publishing,
             topology=TOPOLOGY,
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=SOON),
         )
         await publishing.add(publisher)
@@ -251,9 +249,7 @@ async def test_an_unroutable_message_is_refused(own: Broker) -> None:
 async def test_publishing_without_a_connection_fails_at_once() -> None:
     nowhere = "amqp://guest:guest@127.0.0.1:1/"
     async with supervised(nowhere, name="publish", random=Random(1)) as link:
-        publisher = Publisher(
-            link, topology=TOPOLOGY, new_id=lambda: "id", timeout=timedelta(seconds=SOON)
-        )
+        publisher = Publisher(link, topology=TOPOLOGY, timeout=timedelta(seconds=SOON))
 
         with pytest.raises(BrokerUnavailable):
             await publisher.publish(b"event", routing_key="work")

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -95,7 +94,6 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         publisher = Publisher(
             link,
             topology=topology,
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=SOON),
         )
         depths = QueueDepths(link, topology=topology)

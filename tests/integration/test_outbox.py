@@ -1,7 +1,6 @@
 """From the outbox to the broker: nothing lost, in order per company, by one process at a time."""
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -190,7 +189,6 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
         publisher = Publisher(
             link,
             topology=EXCHANGE,
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)

@@ -1,7 +1,6 @@
 """Events without the dispatcher's receipt are published again, at its pace."""
 
 import asyncio
-import uuid
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -221,7 +220,6 @@ async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url:
         publisher = Publisher(
             link,
             topology=delivery_topology(),
-            new_id=lambda: uuid.uuid4().hex,
             timeout=timedelta(seconds=SOON),
         )
         await link.add(probe)

@@ -2,10 +2,9 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -160,16 +159,13 @@ async def rpc(amqp_url: str) -> AsyncIterator[Rpc]:
 
 @asynccontextmanager
 async def a_client(amqp_url: str) -> AsyncIterator[Rpc]:
-    ids: Iterator[int] = count()
     async with AsyncExitStack() as stack:
         publishing, consuming = [
             await stack.enter_async_context(supervised(amqp_url, name=name, random=Random(1)))
             for name in ("asker.publish", "asker.consume")
         ]
         client = await stack.enter_async_context(
-            RpcClient(
-                publishing, consuming, queues=(ROUTE.queue,), new_id=lambda: f"id-{next(ids)}"
-            )
+            RpcClient(publishing, consuming, queues=(ROUTE.queue,))
         )
         made = Rpc(client, (publishing, consuming))
         await made.ready()
@@ -595,9 +591,7 @@ async def test_a_call_without_a_broker_fails_at_once() -> None:
     async with AsyncExitStack() as stack:
         nowhere = "amqp://guest:guest@127.0.0.1:1/"
         link = await stack.enter_async_context(supervised(nowhere, name="asker", random=Random(1)))
-        client = await stack.enter_async_context(
-            RpcClient(link, link, queues=(ROUTE.queue,), new_id=lambda: "id")
-        )
+        client = await stack.enter_async_context(RpcClient(link, link, queues=(ROUTE.queue,)))
 
         async with asyncio.timeout(SOON):
             with pytest.raises(RpcFailed) as failed:

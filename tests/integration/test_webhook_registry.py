@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from random import Random
 from typing import Any
 from uuid import UUID
@@ -97,7 +96,6 @@ def _settings(amqp_url: str, mongo_url: str, database_names: DatabaseNames) -> S
 
 @pytest.fixture(name="registry")
 async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[Registry]:
-    numbers = count(1)
     async with AsyncExitStack() as stack:
         health = Health()
         await build(settings, stack, health)
@@ -107,9 +105,7 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
             await stack.enter_async_context(supervised(url, name=name, random=Random(1)))
             for name in ("asking", "answers")
         ]
-        client = await stack.enter_async_context(
-            RpcClient(*links, queues=(WEBHOOKS_QUEUE,), new_id=lambda: str(next(numbers)))
-        )
+        client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
         for link in links:
             await link.until_ready(SOON)
         await until_ready(health)

@@ -166,14 +166,14 @@ async def _broker(
     health.add("broker_consume", consuming.health)
     delays = settings.webhook_retry_delays
     topology = delivery_topology(delays)
-    publisher = Publisher(publishing, topology=topology, new_id=_new_id, timeout=PUBLISH_TIMEOUT)
+    publisher = Publisher(publishing, topology=topology, timeout=PUBLISH_TIMEOUT)
     depths = QueueDepths(publishing, topology=topology)
     await publishing.add(publisher)
     await publishing.add(depths)
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
     await stack.enter_async_context(running(*delivery_queue.batchers))
     rpc = await stack.enter_async_context(
-        RpcClient(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,), new_id=_new_id)
+        RpcClient(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,))
     )
     return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 

@@ -47,9 +47,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         supervised(amqp_url, name="gateway-replies", random=random)
     )
     services = RpcServices(
-        await stack.enter_async_context(
-            RpcClient(publishing, consuming, queues=GATEWAY_QUEUES, new_id=new_id)
-        )
+        await stack.enter_async_context(RpcClient(publishing, consuming, queues=GATEWAY_QUEUES))
     )
     notices = FeedNotices()
     await consuming.add(

@@ -154,7 +154,7 @@ async def _publish_events(
         supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
     )
     health.add("events", link.health)
-    publisher = Publisher(link, topology=EVENTS, new_id=_new_id, timeout=PUBLISH_TIMEOUT)
+    publisher = Publisher(link, topology=EVENTS, timeout=PUBLISH_TIMEOUT)
     probe, broadcaster = QueueProbe(), Broadcaster(link, FEED_EXCHANGE)
     for attachment in (publisher, probe, broadcaster):
         await link.add(attachment)

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from random import Random
-from uuid import uuid4
 
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhooks import WebhookRequest
@@ -52,9 +51,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     consuming = await stack.enter_async_context(
         supervised(amqp_url, name="webhook-registry-consume", random=random)
     )
-    publisher = Publisher(
-        publishing, topology=TOPOLOGY, new_id=lambda: uuid4().hex, timeout=PUBLISH_TIMEOUT
-    )
+    publisher = Publisher(publishing, topology=TOPOLOGY, timeout=PUBLISH_TIMEOUT)
     await publishing.add(publisher)
     resolver = await stack.enter_async_context(system_resolver(timeout=settings.resolve_timeout))
 

@@ -1,8 +1,6 @@
 """Publisher with confirms: a message is in its queues, or the caller gets an exception."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from aio_pika import DeliveryMode, Message
@@ -31,15 +29,14 @@ class Publisher:
         link: SupervisedConnection,
         *,
         topology: Topology,
-        new_id: Callable[[], str],
         timeout: timedelta,
     ) -> None:
         self._link = link
         self._topology = topology
-        self._new_id = new_id
         self._timeout = timeout.total_seconds()
         self._channel: AbstractChannel | None = None
-        self._publishing = _Publishing()
+        #: Those of the publishes in flight.
+        self._timeouts: set[asyncio.Timeout] = set()
         for outcome in _OUTCOMES:  # Prometheus sees no increase in a counter's first sample
             _PUBLISHED.labels(outcome)
 
@@ -50,7 +47,11 @@ class Publisher:
 
     def detach(self) -> None:
         self._channel = None
-        self._publishing.give_up()
+        # A blocked connection never confirms messages sent over it, and takes seconds to close.
+        now = asyncio.get_running_loop().time()
+        for timeout in self._timeouts:
+            if not timeout.expired():
+                timeout.reschedule(now)
 
     async def publish(self, body: bytes, *, exchange: str = "", routing_key: str) -> None:
         """Publish with a confirm; raises BrokerUnavailable or Unroutable.
@@ -60,23 +61,15 @@ class Publisher:
         if self._channel is None:
             raise BrokerUnavailable("the broker cannot be reached")
         trace = tracing.CURRENT.get()
-        # aiormq matches a returned message to its publish by this id, so it is new for each.
         message = Message(
             body,
-            message_id=self._new_id(),
             delivery_mode=DeliveryMode.PERSISTENT,
             content_type="application/json",
             headers=None if trace is None else dict(trace.fields()),
         )
         try:
             with broker_calls():
-                async with self._publishing.within(self._timeout):
-                    target = (
-                        await self._channel.get_exchange(exchange, ensure=False)
-                        if exchange
-                        else self._channel.default_exchange
-                    )
-                    await target.publish(message, routing_key, mandatory=True)
+                await self._confirmed(self._channel, message, exchange, routing_key)
         except DeliveryError as error:
             _PUBLISHED.labels("unroutable").inc()
             raise Unroutable(f"no queue took a message for {routing_key!r}") from error
@@ -85,28 +78,17 @@ class Publisher:
             raise
         _PUBLISHED.labels("confirmed").inc()
 
-
-class _Publishing:
-    """Publishes in flight on a channel; all fail when its connection is abandoned.
-
-    A blocked connection never confirms messages sent over it, and takes seconds to close.
-    """
-
-    def __init__(self) -> None:
-        self._timeouts: set[asyncio.Timeout] = set()
-
-    @asynccontextmanager
-    async def within(self, timeout: float | None) -> AsyncIterator[None]:
-        """Runs the body for at most `timeout` seconds; raises TimeoutError after `give_up`, too."""
-        async with asyncio.timeout(timeout) as running:
-            self._timeouts.add(running)
+    async def _confirmed(
+        self, channel: AbstractChannel, message: Message, exchange: str, routing_key: str
+    ) -> None:
+        async with asyncio.timeout(self._timeout) as timeout:
+            self._timeouts.add(timeout)
             try:
-                yield
+                target = (
+                    await channel.get_exchange(exchange, ensure=False)
+                    if exchange
+                    else channel.default_exchange
+                )
+                await target.publish(message, routing_key, mandatory=True)
             finally:
-                self._timeouts.discard(running)
-
-    def give_up(self) -> None:
-        now = asyncio.get_running_loop().time()
-        for timeout in self._timeouts:
-            if not timeout.expired():
-                timeout.reschedule(now)
+                self._timeouts.discard(timeout)

@@ -1,8 +1,9 @@
 """RPC client: pending requests are sent in batches, each to the least busy server."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Self, TypeVar
 
 import structlog
@@ -64,9 +65,8 @@ class RpcClient:
         consuming: SupervisedConnection,
         *,
         queues: Sequence[str],
-        new_id: Callable[[], str],
     ) -> None:
-        self._new_id = new_id
+        self._ids = map(str, count(1))
         self._route_queues: dict[str, RouteQueue] = {}
         self._calls: dict[Call, None] = {}
         self._sent: dict[str, Batch] = {}
@@ -177,7 +177,7 @@ class RpcClient:
     def _send(self, route_queue: RouteQueue, server: Server, calls: list[Call]) -> None:
         now = asyncio.get_running_loop().time()
         deadline = max(call.deadline for call in calls)
-        correlation_id = self._new_id()
+        correlation_id = next(self._ids)
         items = [
             (call.request_id, int((call.deadline - now) * 1000), call.request) for call in calls
         ]
