@@ -1,71 +1,10 @@
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from register_samples import companies_dk, units_dk
-from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
-
-_PERIOD = ("periode.gyldigFra", "periode.gyldigTil")
-_ADDRESS = (
-    *("landekode", "fritekst", "vejnavn", "husnummerFra", "bogstavFra", "etage", "sidedoer"),
-    *("conavn", "postboks", "bynavn", "postnummer", "postdistrikt", "kommune.kommuneNavn"),
-)
-_STAFF = ("aar", "antalAnsatte", "intervalKodeAntalAnsatte")
-_MEMBER = "deltagerRelation[].organisationer[]"
-
-
-def _held(part: str, *fields: str) -> Iterator[str]:
-    yield from (f"{part}[].{field}" for field in (*fields, *_PERIOD))
-
-
-#: Parts of both documents that an importer needs.
-SHARED_FIELDS = {
-    "fejlRegistreret",
-    "sidstOpdateret",
-    *_held("navne", "navn"),
-    *_held("beliggenhedsadresse", *_ADDRESS),
-    *_held("telefonNummer", "kontaktoplysning", "hemmelig"),
-    *_held("elektroniskPost", "kontaktoplysning", "hemmelig"),
-    *_held("livsforloeb"),
-    *_held("hovedbranche", "branchekode", "branchetekst"),
-    *(f"aarsbeskaeftigelse[].{field}" for field in _STAFF),
-    *(f"kvartalsbeskaeftigelse[].{field}" for field in ("kvartal", *_STAFF)),
-    *(f"maanedsbeskaeftigelse[].{field}" for field in ("maaned", *_STAFF)),
-    *(f"erstMaanedsbeskaeftigelse[].{field}" for field in ("maaned", *_STAFF)),
-}
-COMPANY_FIELDS = SHARED_FIELDS | {
-    "cvrNummer",
-    "reklamebeskyttet",
-    *_held("binavne", "navn"),
-    *_held("postadresse", "vejnavn", "postboks"),
-    *_held("sekundaertTelefonNummer", "kontaktoplysning", "hemmelig"),
-    *_held("telefaxNummer", "kontaktoplysning", "hemmelig"),
-    *_held("hjemmeside", "kontaktoplysning", "hemmelig"),
-    *_held("bibranche1", "branchekode", "branchetekst"),
-    *_held("bibranche2", "branchekode", "branchetekst"),
-    *_held("virksomhedsform", "virksomhedsformkode", "langBeskrivelse"),
-    *_held("virksomhedsstatus", "status"),
-    *_held("penheder", "pNummer"),
-    "attributter[].type",
-    *_held("attributter[].vaerdier", "vaerdi"),
-    *(
-        f"deltagerRelation[].deltager.{field}"
-        for field in ("enhedstype", "forretningsnoegle", "navne[].navn")
-    ),
-    f"{_MEMBER}.hovedtype",
-    f"{_MEMBER}.organisationsNavn[].navn",
-    *_held(f"{_MEMBER}.medlemsData[].attributter[].vaerdier", "vaerdi"),
-    "virksomhedMetadata.sammensatStatus",
-}
-UNIT_FIELDS = SHARED_FIELDS | {
-    "pNummer",
-    *_held("virksomhedsrelation", "cvrNummer"),
-    "produktionsEnhedMetadata.nyesteCvrNummerRelation",
-    "produktionsEnhedMetadata.sammensatStatus",
-}
 
 
 @pytest.fixture(name="companies", scope="module")
@@ -76,14 +15,6 @@ def _companies() -> list[dict[str, Any]]:
 @pytest.fixture(name="units", scope="module")
 def _units() -> list[dict[str, Any]]:
     return [document["VrproduktionsEnhed"] for document in units_dk(COUNT)]
-
-
-def test_companies_have_every_field_an_importer_needs(companies: list[dict[str, Any]]) -> None:
-    assert not COMPANY_FIELDS - all_paths(companies)
-
-
-def test_units_have_every_field_an_importer_needs(units: list[dict[str, Any]]) -> None:
-    assert not UNIT_FIELDS - all_paths(units)
 
 
 def test_a_postcode_is_an_integer_that_has_lost_its_leading_zero(

@@ -4,7 +4,6 @@ import pytest
 
 from register_samples import companies_no, roles_no, units_no
 from register_samples.facts import Document
-from tests.unit.register_samples.paths import all_paths
 
 COUNT = 1000
 
@@ -22,63 +21,6 @@ def units() -> list[Document]:
 @cache
 def roles() -> list[Document]:
     return list(roles_no(COUNT))
-
-
-_PLACE = {"adresse[]", "postnummer", "poststed", "kommune", "kommunenummer", "land", "landkode"}
-_CODED = {"kode", "beskrivelse"}
-
-#: Fields of the bulk file of 2026 without the rare ones, and those that deleted companies have.
-FIELDS = {
-    "organisasjonsnummer",
-    "navn",
-    *(f"organisasjonsform.{field}" for field in _CODED),
-    "hjemmeside",
-    "registreringsdatoEnhetsregisteret",
-    "registrertIMvaregisteret",
-    *(f"naeringskode{n}.{field}" for n in (1, 2, 3) for field in _CODED),
-    "antallAnsatte",
-    *(f"{kind}adresse.{field}" for kind in ("forretnings", "post") for field in _PLACE),
-    "stiftelsesdato",
-    *(f"institusjonellSektorkode.{field}" for field in _CODED),
-    "registrertIForetaksregisteret",
-    "registrertIStiftelsesregisteret",
-    "registrertIFrivillighetsregisteret",
-    "sisteInnsendteAarsregnskap",
-    "overordnetEnhet",
-    "konkurs",
-    "underAvvikling",
-    "underTvangsavviklingEllerTvangsopplosning",
-    "slettedato",
-    "maalform",
-    *(f"historiskeNavn[].{field}" for field in ("navn", "fraDato", "tilDato")),
-    "harRegistrertAntallAnsatte",
-    "telefon",
-    "mobil",
-    "epostadresse",
-    "konkursdato",
-    "underAvviklingDato",
-    "tvangsopplostPgaManglendeRegnskapDato",
-    "underRekonstruksjonsforhandlingDato",
-    "registrertIPartiregisteret",
-    "registreringsdatoForetaksregisteret",
-    "registreringsdatoMerverdiavgiftsregisteret",
-    "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
-    "registreringsdatoAntallAnsatteEnhetsregisteret",
-    "registreringsdatoAntallAnsatteNAVAaregisteret",
-    "vedtektsdato",
-    "vedtektsfestetFormaal[]",
-    "aktivitet[]",
-    "erIKonsern",
-    *(
-        f"kapital.{field}"
-        for field in ("belop", "antallAksjer", "type", "valuta", "innfortDato", "fulltInnbetalt")
-    ),
-    "respons_klasse",
-}
-
-
-def test_entities_have_the_fields_of_2026() -> None:
-    assert all_paths(companies()) == FIELDS
 
 
 def test_bulk_records_have_empty_links_in_two_places() -> None:
@@ -123,39 +65,6 @@ def test_every_unit_belongs_to_an_entity() -> None:
 
     assert {each["overordnetEnhet"] for each in units()} <= numbers
     assert {each["organisasjonsform"]["kode"] for each in units()} == {"BEDR", "AAFY"}
-
-
-def test_units_have_the_fields_of_their_own() -> None:
-    fields = all_paths(units())
-
-    assert {
-        "oppstartsdato",
-        "datoEierskifte",
-        "nedleggelsesdato",
-        "beliggenhetsadresse.postnummer",
-    } <= fields
-    assert not {"konkurs", "forretningsadresse.postnummer"} & fields
-
-
-def test_roles_have_the_fields_of_the_file() -> None:
-    role = "rollegrupper[].roller[]"
-
-    fields = all_paths(roles())
-
-    assert fields == {
-        "organisasjonsnummer",
-        *(f"rollegrupper[].type.{field}" for field in _CODED),
-        "rollegrupper[].sistEndret",
-        *(f"{role}.type.{field}" for field in _CODED),
-        f"{role}.person.fodselsdato",
-        *(f"{role}.person.navn.{field}" for field in ("fornavn", "mellomnavn", "etternavn")),
-        f"{role}.person.erDoed",
-        f"{role}.enhet.organisasjonsnummer",
-        *(f"{role}.enhet.organisasjonsform.{field}" for field in _CODED),
-        f"{role}.enhet.navn[]",
-        f"{role}.enhet.erSlettet",
-        *(f"{role}.{field}" for field in ("fratraadt", "avregistrert", "rekkefolge")),
-    }
 
 
 @pytest.mark.parametrize("form,group", [("ENK", "INNH"), ("ANS", "DTSO"), ("DA", "DTPR")])

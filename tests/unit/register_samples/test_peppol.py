@@ -3,7 +3,6 @@ from typing import Any
 import pytest
 
 from register_samples import companies_dk, companies_no, participants, units_dk
-from tests.unit.register_samples.paths import all_paths
 
 COUNT = 800
 
@@ -16,19 +15,6 @@ def _cards() -> list[dict[str, Any]]:
 def _values(cards: list[dict[str, Any]], scheme: str) -> list[str]:
     prefix = f"iso6523-actorid-upis::{scheme}:"
     return [each["pid"].removeprefix(prefix) for each in cards if each["pid"].startswith(prefix)]
-
-
-def test_cards_have_the_fields_that_an_importer_needs(cards: list[dict[str, Any]]) -> None:
-    assert all_paths(cards) == {
-        "pid",
-        "entities[].names[].name",
-        "entities[].countryCode",
-        "entities[].identifiers[].scheme",
-        "entities[].identifiers[].value",
-        "entities[].regdate",
-        "docTypes[].scheme",
-        "docTypes[].value",
-    }
 
 
 def test_no_participant_has_two_cards(cards: list[dict[str, Any]]) -> None:

@@ -1,0 +1,50 @@
+"""The documents have every field that the lookup service publishes of their register."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+import pytest
+
+from lookup.ingest.reading import parse
+from lookup.ingest.register_source import RegisterSource
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from lookup.registers.peppol.sources import PEPPOL
+from register_samples import companies_dk, companies_no, participants, roles_no, units_dk, units_no
+
+COUNT = 800
+
+
+def values(record: object) -> Iterator[tuple[str, Any]]:
+    """The public fields of a record, of its owners and of its roles."""
+    for part in ("core", "owner_list", "role_list"):
+        found = orjson.loads(getattr(record, part, None) or b"null")
+        for each in found if isinstance(found, list) else [found or {}]:
+            yield from ((f"{part}.{name}", value) for name, value in each.items())
+
+
+@pytest.mark.parametrize(
+    "stream,source,unknown",
+    [
+        (companies_dk, DK_COMPANIES, {"registered", "vat_registered", "accounts", "parent"}),
+        (companies_no, NO_ENTITIES, {"trade_names", "fax", "advertising_protected"}),
+        (units_dk, DK_UNITS, set()),
+        (units_no, NO_UNITS, set()),
+        (participants, PEPPOL, set()),
+    ],
+)
+def test_some_document_has_each_field_that_its_register_publishes(
+    stream: Callable[[int], Iterator[Any]], source: RegisterSource, unknown: set[str]
+) -> None:
+    found = [pair for each in stream(COUNT) for pair in values(parse(source.parse, each))]
+
+    known = {name for name, value in found if value not in (None, [])}
+    assert {name for name, _ in found} - known == {f"core.{name}" for name in unknown}
+
+
+def test_norwegian_roles_have_owners_and_officers_with_every_field() -> None:
+    found = [pair for each in roles_no(COUNT) for pair in values(parse(NO_ROLES.parse, each))]
+
+    known = {name for name, value in found if value is not None}
+    assert known >= {"owner_list.vat", "owner_list.name", "role_list.vat", "role_list.role_text"}
