@@ -37,8 +37,6 @@ _LISTED = date(2020, 1, 1)
 class Exhibit:
     company: Company
     units: tuple[Unit, ...] = ()
-    #: Units that moved to another company.
-    departed: tuple[Unit, ...] = ()
     owners: tuple[Owner, ...] = ()
     identifiers: tuple[Identifier, ...] = ()
 
@@ -55,16 +53,10 @@ class _Reader:
     def exhibits(self, rows: list[dict[str, Any]]) -> tuple[Exhibit, ...]:
         companies = [self._company(index, row) for index, row in enumerate(rows)]
         holders = self._persons | {each.number: each.corporate for each in companies}
-        units = [
-            tuple(self._unit(each, unit) for unit in row.get("units", ()))
-            for each, row in zip(companies, rows, strict=True)
-        ]
-        by_number = {unit.number: unit for found in units for unit in found}
         return tuple(
             Exhibit(
                 company,
-                places,
-                tuple(by_number[number] for number in row.get("departed", ())),
+                tuple(self._unit(company, unit) for unit in row.get("units", ())),
                 tuple(
                     Owner(**{**owner, "holder": holders[owner["holder"]]})
                     for owner in row.get("owners", ())
@@ -74,7 +66,7 @@ class _Reader:
                     for scheme, value in (text.split(":") for text in row.get("identifiers", ()))
                 ),
             )
-            for company, places, row in zip(companies, units, rows, strict=True)
+            for company, row in zip(companies, rows, strict=True)
         )
 
     def _company(self, index: int, row: dict[str, Any]) -> Company:

@@ -6,7 +6,7 @@ from register_samples.chance import Draw, Topic
 from register_samples.contacts import building, contacts, in_flat
 from register_samples.facts import AS_OF, UNREACHABLE, Address, Company, Industry, Unit
 from register_samples.registers import Register
-from register_samples.showcase import exhibit
+from register_samples.showcase import SHOWCASE, exhibit
 
 
 def units(register: Register, owner: Company) -> tuple[Unit, ...]:
@@ -24,8 +24,8 @@ def units(register: Register, owner: Company) -> tuple[Unit, ...]:
 
 def departed(register: Register, owner: Company) -> tuple[Unit, ...]:
     """The units that were the company's and moved to another one; only the showcase has some."""
-    shown = exhibit(register.code, owner.index)
-    return () if shown is None else shown.departed
+    shown = (unit for each in SHOWCASE[register.code] for unit in each.units)
+    return tuple(unit for unit in shown if unit.moved and unit.moved.origin == owner.number)
 
 
 def _further_unit(register: Register, owner: Company, draw: Draw, place: int) -> Unit:
