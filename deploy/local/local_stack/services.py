@@ -1,6 +1,7 @@
 """The services that `make run` starts, in this order, and stops in the reverse one."""
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -69,13 +70,13 @@ def _for_sync(settings: StackSettings) -> Mapping[str, str]:
 
 
 def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
-    given = settings.webhook_secret_keys
-    ca_file = settings.webhook_extra_ca_file or receiver_certificates(settings).ca_file
-    return {
-        "WEBHOOK_SECRET_KEYS": given.get_secret_value() if given else sealing_key(settings.run_dir),
-        "WEBHOOK_EXTRA_ALLOWED_NETWORKS": settings.webhook_extra_allowed_networks,
-        "WEBHOOK_EXTRA_CA_FILE": str(ca_file),
+    """Webhooks may go to this machine; settings in the environment replace these."""
+    own = {
+        "WEBHOOK_SECRET_KEYS": sealing_key(settings.run_dir),
+        "WEBHOOK_EXTRA_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
+        "WEBHOOK_EXTRA_CA_FILE": str(receiver_certificates(settings).ca_file),
     }
+    return {name: os.environ.get(name, value) for name, value in own.items()}
 
 
 def _for_portal(settings: StackSettings) -> Mapping[str, str]:

@@ -35,17 +35,6 @@ class StackSettings(BaseSettings):
         default=2000, ge=1, description="how many invented companies each register has"
     )
 
-    webhook_secret_keys: SecretStr | None = Field(
-        default=None, description="sealing keys to use instead of the one that is made here"
-    )
-    webhook_extra_allowed_networks: str = Field(
-        default="127.0.0.0/8,::1/128",
-        description="where webhooks may go although it is private: to this machine",
-    )
-    webhook_extra_ca_file: Path | None = Field(
-        default=None, description="authorities to believe instead of the one that is made here"
-    )
-
     change_every: str = Field(
         default="PT3S", description="how often something changes in the built-in registers"
     )
