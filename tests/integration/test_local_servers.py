@@ -1,8 +1,6 @@
 """The servers that every other integration test stands on."""
 
 import asyncio
-import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import aio_pika
@@ -12,7 +10,6 @@ import pytest
 from local_stack.management import Management
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
-from local_stack.servers import BrokerAddress
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON
 
@@ -26,44 +23,6 @@ def companies(
     mongo_admin: pymongo.MongoClient[dict[str, Any]], database_names: DatabaseNames
 ) -> Collection:
     return mongo_admin[database_names.register]["companies"]
-
-
-@pytest.fixture
-def other_vhost(management: Management) -> Iterator[str]:
-    name = f"test-{uuid.uuid4().hex}"
-    management.create_vhost(name)
-    yield name
-    management.delete_vhost(name)
-
-
-def test_a_transaction_that_is_aborted_leaves_nothing(companies: Collection) -> None:
-    with companies.database.client.start_session() as session, session.start_transaction():
-        companies.insert_one({"_id": "no:923609016"}, session=session)
-        session.abort_transaction()
-
-    assert companies.count_documents({}) == 0
-
-
-def test_a_change_stream_contains_an_insert(companies: Collection) -> None:
-    with companies.watch(max_await_time_ms=int(SOON * 1000)) as stream:
-        companies.insert_one({"_id": "dk:12345674"})
-
-        change = stream.try_next()
-
-    assert change is not None
-    assert change["documentKey"] == {"_id": "dk:12345674"}
-
-
-async def test_a_queue_is_not_seen_from_another_virtual_host(
-    amqp_url: str, broker: BrokerAddress, other_vhost: str
-) -> None:
-    other_url = broker.vhost_url(other_vhost)
-    async with await aio_pika.connect(amqp_url) as ours, await aio_pika.connect(other_url) as other:
-        await (await ours.channel()).declare_queue("deliveries")
-        channel = await other.channel()
-
-        with pytest.raises(aio_pika.exceptions.ChannelNotFoundEntity):
-            await channel.declare_queue("deliveries", passive=True)
 
 
 async def test_the_management_api_closes_every_connection_of_a_virtual_host(
