@@ -3,6 +3,7 @@
 import asyncio
 import os
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -17,7 +18,14 @@ from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.ended import Ended
 from lookup.ingest.failures import RegisterFault, RegisterUnavailable
 from lookup.ingest.feeds import Position
-from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, retry_after, sessions
+from lookup.ingest.http_client import (
+    Call,
+    RegisterClient,
+    RetryPolicy,
+    http_date,
+    retry_after,
+    sessions,
+)
 from lookup.ingest.records import SourceVersion
 from lookup.registers.brreg.answers import Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.api import FILES, BrregEntities
@@ -296,6 +304,18 @@ def test_the_wait_of_a_header_is_in_seconds_or_until_a_time(
     text: str | None, wait: timedelta | None
 ) -> None:
     assert retry_after(text, NOON) == wait
+
+
+def test_a_time_without_a_zone_is_in_utc_wherever_the_process_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "EST5")
+        time.tzset()
+        read = http_date("Mon, 02 Nov 2026 12:05:00 -0000")
+    time.tzset()
+
+    assert read == NOON + timedelta(minutes=5)
 
 
 async def test_a_file_of_the_future_is_as_new_as_the_request_for_it(

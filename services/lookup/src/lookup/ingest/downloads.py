@@ -3,8 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -12,7 +11,7 @@ from tempfile import TemporaryFile
 from lookup.ingest.batches import Piece
 from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING
-from lookup.ingest.http_client import Answer, Call, RegisterClient
+from lookup.ingest.http_client import Answer, Call, RegisterClient, http_date
 from lookup.ingest.reading import documents
 from lookup.ingest.records import SourceVersion
 from lookup.ingest.register_source import RegisterSource
@@ -81,6 +80,6 @@ def _modified(answer: Answer, requested_at: datetime) -> datetime:
     if text is None:
         return requested_at
     try:
-        return max(min(parsedate_to_datetime(text).astimezone(UTC), requested_at), BEGINNING)
+        return max(min(http_date(text), requested_at), BEGINNING)
     except (ValueError, OverflowError):
         raise RegisterFault(f"Last-Modified is not a time: {text}") from None

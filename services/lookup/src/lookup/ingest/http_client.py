@@ -253,8 +253,13 @@ def retry_after(text: str | None, now: datetime) -> timedelta | None:
         wait = timedelta(seconds=int(digits)) if len(digits) <= _MAX_DIGITS else _MAX_WAIT
         return min(wait, _MAX_WAIT)
     try:
-        until = parsedate_to_datetime(text)
+        wait = http_date(text) - now
     except (ValueError, OverflowError):
         return None
-    wait = until.replace(tzinfo=until.tzinfo or UTC) - now
     return min(max(wait, timedelta()), _MAX_WAIT)
+
+
+def http_date(text: str) -> datetime:
+    """The time of a header, in UTC if it names no zone; raises ValueError and OverflowError."""
+    at = parsedate_to_datetime(text)
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)
