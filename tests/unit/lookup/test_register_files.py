@@ -14,30 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.ingest.files import (
-    csv_records as file_csv,
-)
-from lookup.ingest.files import (
-    json_records as file_json,
-)
-from lookup.ingest.files import (
-    streams as file_streams,
-)
-from lookup.ingest.files import (
-    window as file_window,
-)
+from lookup.ingest.files import csv_records as file_csv
+from lookup.ingest.files import json_records as file_json
+from lookup.ingest.files import streams as file_streams
+from lookup.ingest.files import window as file_window
 from lookup.ingest.files.csv_records import CsvRecords
 from lookup.ingest.files.json_records import JsonRecords
 from lookup.ingest.files.raw_records import raw_records
 from lookup.ingest.files.window import Window
-from lookup.ingest.reading import ReadRecord, parse, read
-from lookup.ingest.records import (
-    CompanyRecord,
-    FileBroken,
-    OwnersRecord,
-    RecordRejected,
-    Rejected,
-)
+from lookup.ingest.reading import parse, read
+from lookup.ingest.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from tests.builders.registers import a_role, an_entity, roles
@@ -467,17 +453,16 @@ def test_an_unreadable_header_breaks_the_file(file: Callable[..., Path]) -> None
     assert broken.startswith("the header is unreadable: ")
 
 
-def test_records_and_refusals_have_positions(file: Callable[..., Path]) -> None:
+def test_refusals_have_positions(file: Callable[..., Path]) -> None:
     nameless = an_entity(navn=None)
     path = file(compact([an_entity(), nameless, an_entity(konkurs="perhaps")]))
 
     first, second, third = read(path, NO_ENTITIES)
 
-    assert isinstance(first, ReadRecord)
-    assert isinstance(first.record, CompanyRecord)
-    assert (first.number, first.place) == (1, "byte 1")
+    assert isinstance(first, CompanyRecord)
     assert isinstance(second, Rejected)
-    assert (second.number, second.reason) == (2, "navn: missing")
+    place = f"byte {len(compact([an_entity()]))}"
+    assert (second.number, second.place, second.reason) == (2, place, "navn: missing")
     assert isinstance(third, Rejected)
     assert third.reason.startswith("konkurs: ")
 
@@ -491,9 +476,8 @@ def test_roles_of_one_entity_have_the_number_of_the_file_name(
     (named,) = read(file(compact(answer), "roller-310345679.json"), NO_ROLES)
     (unnamed,) = read(file(compact(answer), "roller.json"), NO_ROLES)
 
-    assert isinstance(named, ReadRecord)
-    assert isinstance(named.record, OwnersRecord)
-    assert named.record.key == "no:310345679"
+    assert isinstance(named, OwnersRecord)
+    assert named.key == "no:310345679"
     assert isinstance(unnamed, Rejected)
     assert unnamed.reason == "organisasjonsnummer: missing"
 

@@ -1,7 +1,6 @@
 """Differences between two versions of a company, and the events that describe them.
 
-Versions are compared as their public JSON, so a change is always visible to receivers. The fields
-that only an answer has (`revision`, `match`, `source`) are not compared.
+Versions are compared as their public JSON, so a change is always visible to receivers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +15,6 @@ from lookup.store.upgrading import as_read_now, owners_as_read_now
 
 #: A version: a model, or the stored JSON of one.
 Version = Company | ProductionUnit | bytes
-
-_NOT_COMPARED: Final = frozenset({"revision", "match", "source"})
 
 #: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
@@ -55,7 +52,7 @@ def _tree(version: Version) -> dict[str, Any]:
     if not isinstance(version, bytes):
         return version.model_dump(mode="json")
     tree: dict[str, Any] = orjson.loads(version)
-    return {name: value for name, value in tree.items() if name not in _NOT_COMPARED}
+    return tree
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:

@@ -66,20 +66,16 @@ def required(value: str | None, field: str) -> str:
     return value
 
 
-def _line(value: object) -> object:
+def _line(value: object, *, breaks: re.Pattern[str] = _BREAKS, kept: str = " ") -> object:
     if not isinstance(value, str):
         return value
     if not value.isprintable():
-        value = _UNSAFE.sub("", _BREAKS.sub(" ", value))
+        value = _UNSAFE.sub("", breaks.sub(kept, value))
     return value.strip() or None
 
 
 def _lines(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    if not value.isprintable():
-        value = _UNSAFE.sub("", _LINE_BREAK.sub("\n", value))
-    return value.strip() or None
+    return _line(value, breaks=_LINE_BREAK, kept="\n")
 
 
 def _day(value: object) -> object:

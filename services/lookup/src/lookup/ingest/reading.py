@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -27,15 +27,6 @@ from lookup.ingest.register_source import Parser, RegisterSource
 
 #: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it.
 MAX_STORED: Final = 2 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ReadRecord:
-    """A parsed record and its position in the file (see `Rejected`)."""
-
-    number: int
-    place: str
-    record: Record
 
 
 def parse(parser: Parser, raw: Raw) -> Record:
@@ -95,17 +86,16 @@ def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
             assert_never(record)
 
 
-def read(path: Path, source: RegisterSource) -> Iterator[ReadRecord | Rejected]:
+def read(path: Path, source: RegisterSource) -> Iterator[Record | Rejected]:
     """Yields the record of every document of a file; see `documents`."""
     for one in documents(path, source):
-        record = one if isinstance(one, Rejected) else understood(source.parse, one)
-        yield record if isinstance(record, Rejected) else ReadRecord(one.number, one.place, record)
+        yield one if isinstance(one, Rejected) else understood(source.parse, one)
 
 
 def likely_source(path: Path, sources: Iterable[RegisterSource]) -> RegisterSource | None:
     """The source whose record a file begins with."""
     for source in sources:
         with suppress(FileBroken):
-            if isinstance(next(read(path, source), None), ReadRecord):
+            if not isinstance(next(read(path, source), None), Rejected | None):
                 return source
     return None

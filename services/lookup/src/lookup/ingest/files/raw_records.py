@@ -37,9 +37,7 @@ class RawRecord:
     #: `byte 1234` or `line 7` of the decompressed content.
     place: str
     raw: Raw
-    #: True if `raw` is a row of a table.
-    is_row: bool
-    #: The JSON of `raw`; None if it was assembled from something else.
+    #: The JSON of `raw`; None if it is a row of a table, or was assembled from something else.
     text: bytes | None = None
 
 
@@ -55,9 +53,11 @@ def raw_records(
     number = 0
     broken: FileBroken | None = None
     try:
-        is_table, found = _open(window, dialect)
-        for number, one in enumerate(found, start=1):
-            yield _numbered(number, one, is_table=is_table)
+        for number, one in enumerate(_opened(window, dialect), start=1):
+            if one.content is None:
+                yield Rejected(number, one.place, one.fault)
+            else:
+                yield RawRecord(number, one.place, one.content, one.text)
     except FileBroken as end:
         broken = end
     # A record without an end is then a consequence of the truncated stream.
@@ -66,23 +66,16 @@ def raw_records(
         raise FileBroken(f"{broken} ({number} records before)")
 
 
-def _numbered(number: int, one: Found, *, is_table: bool) -> RawRecord | Rejected:
-    if one.content is None:
-        return Rejected(number, one.place, one.fault)
-    return RawRecord(number, one.place, one.content, is_table, one.text)
-
-
-def _open(window: Window, dialect: Dialect | None) -> tuple[bool, Iterator[Found]]:
-    """Returns True if the content is a table, and its records."""
+def _opened(window: Window, dialect: Dialect | None) -> Iterator[Found]:
     while window.pending < _BEGINNING and window.more():
         pass
     if window.data.startswith(_BYTE_ORDER_MARK):
         window.at = len(_BYTE_ORDER_MARK)
     beginning = window.data[window.at : window.at + _BEGINNING].lstrip()
     if beginning.startswith((b"{", b"[")):
-        return False, iter(JsonRecords(window))
+        return iter(JsonRecords(window))
     if dialect is not None and delimiter_of(beginning, dialect):
-        return True, iter(CsvRecords(window, dialect))
+        return iter(CsvRecords(window, dialect))
     raise FileBroken(f"neither JSON nor a table of this register{_seems(beginning)}")
 
 

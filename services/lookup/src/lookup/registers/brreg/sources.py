@@ -42,11 +42,11 @@ def _key(raw: Raw) -> str | None:
 
 def _rows_as_documents(found: RawRecords, _file_name: str) -> RawRecords:
     for one in found:
-        if isinstance(one, Rejected) or not one.is_row:
+        if isinstance(one, Rejected) or one.text is not None:
             yield one
             continue
         try:
-            yield replace(one, raw=from_row(one.raw), is_row=False)
+            yield replace(one, raw=from_row(one.raw))
         except RecordRejected as refusal:
             yield Rejected(one.number, one.place, str(refusal))
 

@@ -162,10 +162,10 @@ def with_joined_rows(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecor
     """Joins the consecutive rows of a participant into one card."""
     card: RawRecord | None = None
     for one in found:
-        if isinstance(one, Rejected) or not one.is_row:
+        if isinstance(one, Rejected) or one.text is not None:
             yield one
             continue
-        row = replace(one, raw=from_row(one.raw), is_row=False)
+        row = replace(one, raw=from_row(one.raw))
         if card is not None and card.raw["pid"] == row.raw["pid"]:
             if len(card.raw["entities"]) == _MAX_ROWS:
                 yield Rejected(one.number, one.place, f"a card of more than {_MAX_ROWS:,} rows")
