@@ -26,7 +26,7 @@ from common.messaging.rpc_server import RpcServer
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.system import System
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import SOON, eventually
+from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
@@ -91,8 +91,7 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
         client = await stack.enter_async_context(RpcClient(asking, replies, queues=(ROUTE.queue,)))
         server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
         await stack.enter_async_context(attached(serve, server, drain_timeout=SOON))
-        for link in (asking, replies, serve, publishing):
-            await link.until_ready(SOON)
+        await until_connected(asking, replies, serve, publishing)
         yield Clients(client, asking, publisher, publishing)
 
 

@@ -17,7 +17,7 @@ from common.messaging.rpc_routes import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
 from tests.delivery.pipeline import Pipeline
-from tests.delivery.waiting import SOON
+from tests.delivery.waiting import SOON, until_connected
 
 #: Timeout of one request, in seconds, before its repeat.
 PATIENCE = 2.0
@@ -64,8 +64,7 @@ async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
-        for link in links:
-            await link.until_ready(SOON)
+        await until_connected(*links)
         yield Asking(client)
 
 

@@ -28,7 +28,7 @@ from common.mongo import Database, connected, database
 from local_stack.system import Service, System
 from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.receiver import Receiver, receiving
-from tests.delivery.waiting import SOON, eventually
+from tests.delivery.waiting import SOON, eventually, until_connected
 from webhook_store.indexes import make_indexes
 from webhook_store.models import Registered, delivery_id
 from webhook_store.registrations import Registrations
@@ -192,7 +192,7 @@ async def pipeline(
             timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)
-        await link.until_ready(SOON)
+        await until_connected(link)
         system = System(
             folder,
             amqp_url,

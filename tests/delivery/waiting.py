@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from common.messaging.connection import SupervisedConnection
+
 T = TypeVar("T")
 
 #: Timeout of an awaited effect, in seconds. An idle machine takes a fraction of a second; several
@@ -22,3 +24,9 @@ async def eventually(
         while not condition(seen := await look()):  # noqa: ASYNC110 (nothing announces it)
             await asyncio.sleep(_POLL)
     return seen
+
+
+async def until_connected(*links: SupervisedConnection) -> None:
+    async with asyncio.timeout(SOON):
+        while not all(link.ready for link in links):  # noqa: ASYNC110 (nothing announces it)
+            await asyncio.sleep(_POLL)

@@ -22,7 +22,7 @@ from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 from common.runtime import tracing
-from tests.delivery.waiting import SOON
+from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
 
@@ -113,8 +113,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
             timeout=timedelta(seconds=SOON),
         )
         await publishing.add(publisher)
-        await publishing.until_ready(SOON)
-        await consuming_link.until_ready(SOON)
+        await until_connected(publishing, consuming_link)
         yield Broker(amqp_url, consuming_link, publisher)
 
 
@@ -212,7 +211,7 @@ async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker)
     )
     with structlog.testing.capture_logs() as logs:
         async with attached(own.link, consumer, drain_timeout=SOON):
-            await own.link.until_ready(SOON)
+            await until_connected(own.link)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
             for number in range(1, 25):
                 async with asyncio.timeout(SOON):

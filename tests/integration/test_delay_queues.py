@@ -31,7 +31,7 @@ from common.messaging.topology import Queue
 from dispatcher.adapters.batcher import running
 from dispatcher.adapters.delay_queues import DelayQueues
 from tests.builders.deliveries import a_task
-from tests.delivery.waiting import SOON, eventually
+from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = pytest.mark.integration
 
@@ -99,7 +99,7 @@ async def _own(amqp_url: str) -> AsyncIterator[Broker]:
         depths = QueueDepths(link, topology=topology)
         await link.add(publisher)
         await link.add(depths)
-        await link.until_ready(SOON)
+        await until_connected(link)
         delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
         await stack.enter_async_context(running(*delivery_queue.batchers))
         yield Broker(amqp_url, delivery_queue, publisher, depths, link, stack)

@@ -33,7 +33,7 @@ from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker
 from lookup.ingest.publisher import BATCH, EventBus, PublishOutbox
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
 from tests.builders.companies import an_outbox_row
-from tests.delivery.waiting import SOON
+from tests.delivery.waiting import SOON, until_connected
 from tests.fakes.lookup import FakeBus
 
 pytestmark = pytest.mark.integration
@@ -192,7 +192,7 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
             timeout=timedelta(seconds=SOON),
         )
         await link.add(publisher)
-        await link.until_ready(SOON)
+        await until_connected(link)
         publish = publishing(
             register_db, BrokerBus(publisher, QueueProbe(), Broadcaster(link, FEED_EXCHANGE))
         )

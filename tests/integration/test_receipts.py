@@ -25,7 +25,7 @@ from lookup.ingest.publisher import PublishOutbox
 from lookup.store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import SOON, eventually
+from tests.delivery.waiting import SOON, eventually, until_connected
 from tests.fakes.lookup import FakeBus
 from webhook_store.receipts import Receipts
 
@@ -223,7 +223,7 @@ async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url:
             timeout=timedelta(seconds=SOON),
         )
         await link.add(probe)
-        await link.until_ready(SOON)
+        await until_connected(link)
         queue = BrokerBus(publisher, probe, Broadcaster(link, FEED_EXCHANGE))
         without_queue = await queue.takes_repeats()
         await link.add(publisher)

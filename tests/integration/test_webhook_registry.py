@@ -36,7 +36,7 @@ from common.runtime.health import Health
 from tests.builders.deliveries import a_delivery_id, a_new_delivery
 from tests.builders.webhooks import a_draft, a_request, encoded_key
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import SOON, eventually
+from tests.delivery.waiting import SOON, eventually, until_connected
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_store.delivery_documents import new_document
@@ -106,8 +106,7 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
             for name in ("asking", "answers")
         ]
         client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
-        for link in links:
-            await link.until_ready(SOON)
+        await until_connected(*links)
         await until_ready(health)
         yield Registry(client, settings)
 

@@ -68,14 +68,6 @@ class SupervisedConnection:
     def ready(self) -> bool:
         return self._attached.is_set()
 
-    async def until_ready(self, timeout: float) -> None:
-        """Wait at most `timeout` seconds for the connection; raises BrokerUnavailable."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._attached.wait()
-        except TimeoutError:
-            raise BrokerUnavailable("the broker cannot be reached") from None
-
     async def health(self) -> str | None:
         """A health check: None, or a message."""
         if self.ready:

@@ -74,11 +74,6 @@ class RpcClient:
         self._replies = Replies(consuming, self._replied, self._lost)
         self._requests = Requests(publishing, queues, self._replies, self._returned, self._lost)
 
-    @property
-    def waiting_for_replies(self) -> int:
-        """Messages sent and not yet answered; each is dropped at its deadline."""
-        return len(self._sent)
-
     async def __aenter__(self) -> Self:
         await self._requests.link.add(self._requests)
         await self._replies.link.add(self._replies)
