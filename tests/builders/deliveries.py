@@ -77,8 +77,6 @@ def a_match(webhook_id: WebhookId = WEBHOOK, **fields: Any) -> Match:
     return Match(
         **{
             "webhook_id": webhook_id,
-            "owner": OWNER,
-            "host": "hooks.example.com",
             "generation": 1,
             "enabled": True,
             **fields,

@@ -18,7 +18,7 @@ from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import supervised
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
-from common.messaging.topology import Binding, Queue, Topology
+from common.messaging.topology import Queue, Topology
 from common.mongo import Database
 from common.runtime.tasks import beside
 from lookup.ingest.confirm import ConfirmEvents
@@ -44,7 +44,7 @@ TIMEOUT = timedelta(minutes=2)
 EXCHANGE = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
 EVERYTHING = Topology(
     topic_exchanges=(EVENTS_EXCHANGE,),
-    queues=(Queue("all", {"x-queue-type": "quorum"}, (Binding(EVENTS_EXCHANGE, "#"),)),),
+    queues=(Queue("all", {"x-queue-type": "quorum"}, EVENTS_EXCHANGE),),
 )
 
 
@@ -278,8 +278,7 @@ async def _declared(amqp_url: str, topology: Topology) -> None:
         channel = await connection.channel()
         [queue] = topology.queues
         declared = await channel.declare_queue(queue.name, durable=True, arguments=queue.arguments)
-        for binding in queue.bindings:
-            await declared.bind(binding.exchange, binding.routing_key)
+        await declared.bind(EVENTS_EXCHANGE, "#")
 
 
 async def _bodies(amqp_url: str, count: int) -> Sequence[bytes]:

@@ -73,7 +73,7 @@ class Dispatching:
 
     async def wake(self, *tasks: DeliveryTask) -> None:
         """Handles a message; returns when its deliveries are claimed or deferred."""
-        await self.deliver(DeliveryTasks(tasks=tasks))
+        await self.deliver(DeliveryTasks(tasks=tasks).model_dump_json().encode())
 
     async def wake_and_finish(self, *tasks: DeliveryTask) -> None:
         """Handles a message, and returns when every attempt is recorded."""

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from common.contracts.deliveries import DeliveryTask, DeliveryTasks
+from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey
 from dispatcher.domain.outcome import Answered, Cause, Unanswered
@@ -76,7 +76,8 @@ async def test_deliveries_without_messages_are_read_when_a_message_says_so() -> 
     dispatching = Dispatching()
     await dispatching.keep(*(a_new_delivery(number) for number in range(40)))
     async with dispatching.working():
-        await dispatching.deliver(DeliveryTasks(tasks=(a_task(1), a_task(2)), more=True))
+        [message] = encode_tasks([a_task(1), a_task(2)], more=True)
+        await dispatching.deliver(message)
         await until(lambda: done(dispatching) == 40)
 
 

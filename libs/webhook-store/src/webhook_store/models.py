@@ -18,8 +18,6 @@ class Match:
     """Webhook that matches an event."""
 
     webhook_id: WebhookId
-    owner: str
-    host: str
     generation: int
     #: If False, the delivery is stored as cancelled and can be recovered later.
     enabled: bool

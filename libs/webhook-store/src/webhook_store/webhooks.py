@@ -26,8 +26,8 @@ from webhook_store.models import Match, Sendable, SigningSecrets
 from webhook_store.notices import disabled_notice
 from webhook_store.secrets import CannotUnseal, SecretKeys
 
-_MATCH = {"owner": 1, "host": 1, "generation": 1, "status": 1}
-_SENDABLE = {**_MATCH, "url": 1, "secrets": 1, "sealed_headers": 1}
+_MATCH = {"generation": 1, "status": 1}
+_SENDABLE = {**_MATCH, "owner": 1, "host": 1, "url": 1, "secrets": 1, "sealed_headers": 1}
 #: The parts of a filter that are compared after the index; companies may be a thousand.
 _COMPARED = {f"filter.{part}": 1 for part in ("forms", "industries", "municipalities", "fields")}
 
@@ -229,8 +229,6 @@ class _Asked:
 def _match_of(document: Document) -> Match:
     return Match(
         webhook_id=document["_id"],
-        owner=document["owner"],
-        host=document["host"],
         generation=document["generation"],
         enabled=document["status"] == WebhookStatus.ENABLED,
     )

@@ -21,7 +21,7 @@ from common.runtime.files import raise_file_limit
 from common.runtime.health import Check, Health, Required
 from common.runtime.tasks import beside, repeat
 from dispatcher.adapters.batcher import running
-from dispatcher.adapters.consumers import Work, consumers
+from dispatcher.adapters.consumers import consumers
 from dispatcher.adapters.delay_queues import DelayQueues
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
 from dispatcher.adapters.owner_events import RpcOwnerEvents
@@ -82,14 +82,16 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             ca_file=settings.webhook_extra_ca_file,
         )
     )
-    work, throttled = _use_cases(settings, store, broker.delivery_queue, sender, now)
+    fan_out, deliver, throttled = _use_cases(settings, store, broker.delivery_queue, sender, now)
     THROTTLED.set_function(lambda: throttled.count)
     await stack.enter_async_context(throttled.running())
     await stack.enter_async_context(beside(*_chores(settings, store, broker, throttled, now)))
     await stack.enter_async_context(
         consumers(
             broker.consuming,
-            work,
+            fan_out=fan_out,
+            deliver=deliver,
+            drain=throttled.drain,
             topology=broker.topology,
             random=random,
             shutdown_grace=settings.shutdown_grace.total_seconds(),
@@ -184,7 +186,7 @@ def _use_cases(
     delivery_queue: DelayQueues,
     sender: Sender,
     now: DatabaseClock,
-) -> tuple[Work, ThrottledWebhooks]:
+) -> tuple[FanOut, Deliver, ThrottledWebhooks]:
     telemetry = LoggingTelemetry()
     slots = Slots(
         ConcurrencyLimits(
@@ -229,7 +231,7 @@ def _use_cases(
         rows=store.rows,
         delivery_queue=delivery_queue,
     )
-    return Work(fan_out, deliver, throttled.drain), throttled
+    return fan_out, deliver, throttled
 
 
 def _chores(

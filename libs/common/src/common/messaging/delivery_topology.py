@@ -1,8 +1,4 @@
-"""Topology of webhook deliveries, declared by both the registry and the dispatcher.
-
-The registry publishes test events and tasks, the dispatcher consumes; either may start first
-without losing a message.
-"""
+"""Topology of webhook deliveries, which the dispatcher declares."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -18,9 +14,7 @@ from common.contracts.topology import (
     delay_arguments,
     delay_queue,
 )
-from common.messaging.topology import Binding, Queue, Topology
-
-_EVERY_EVENT = Binding(EVENTS_EXCHANGE, "#")
+from common.messaging.topology import Queue, Topology
 
 
 def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
@@ -29,7 +23,7 @@ def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
         topic_exchanges=(EVENTS_EXCHANGE,),
         queues=(
             Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS),
-            Queue(EVENTS_QUEUE, WORK_ARGUMENTS, (_EVERY_EVENT,)),
+            Queue(EVENTS_QUEUE, WORK_ARGUMENTS, EVENTS_EXCHANGE),
             Queue(DELIVERIES_QUEUE, WORK_ARGUMENTS),
             Queue(RETRIES_QUEUE, WORK_ARGUMENTS),
             *(Queue(delay_queue(delay), delay_arguments(delay)) for delay in dict.fromkeys(delays)),

@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
@@ -86,7 +87,7 @@ class RouteQueue:
 
     def free_server(self) -> Server | None:
         """The server with the fewest messages in flight, if it may get another."""
-        best = min(self.servers.values(), key=_in_flight, default=None)
+        best = min(self.servers.values(), key=attrgetter("in_flight"), default=None)
         return None if best is None or best.in_flight >= self.route.in_flight else best
 
     def begin(self, server: Server) -> None:
@@ -110,10 +111,6 @@ class RouteQueue:
     def put_back(self, calls: Iterable[Call]) -> None:
         """Makes calls pending again, before all others."""
         self.pending.extendleft(reversed([call for call in calls if not call.answer.done()]))
-
-
-def _in_flight(server: Server) -> int:
-    return server.in_flight
 
 
 def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:

@@ -10,18 +10,13 @@ from common.messaging.connection import CONNECT_TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
-    exchange: str
-    routing_key: str
-
-
-@dataclass(frozen=True, slots=True)
 class Queue:
     """A durable queue. Its arguments can never change, so what varies is in its name."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
-    bindings: tuple[Binding, ...] = ()
+    #: The topic exchange whose messages it gets, all of them.
+    exchange: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +37,5 @@ async def declare(channel: AbstractChannel, topology: Topology) -> None:
         declared = await channel.declare_queue(
             queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_TIMEOUT
         )
-        for binding in queue.bindings:
-            await declared.bind(binding.exchange, binding.routing_key, timeout=CONNECT_TIMEOUT)
+        if queue.exchange is not None:
+            await declared.bind(queue.exchange, "#", timeout=CONNECT_TIMEOUT)

@@ -7,21 +7,17 @@ from http import HTTPStatus
 
 from common.contracts.webhooks import DisabledReason
 from dispatcher.domain.outcome import Answered, Outcome, cause_of
-from webhook_store.delivery_models import CancelReason, Claimed
+from webhook_store.delivery_models import Claimed
 from webhook_store.models import Sendable
 
 
-def refusal(webhook: Sendable | None, delivery: Claimed) -> CancelReason | None:
-    """The reason to cancel a claimed delivery; None when it may be attempted.
+def may_be_attempted(webhook: Sendable, delivery: Claimed) -> bool:
+    """True unless the webhook is disabled, or was since the event.
 
-    A disabled webhook receives nothing. Deliveries that waited when it was disabled belong to an
-    earlier generation: enabling does not resume them, but they can be recovered.
+    Deliveries that waited when it was disabled belong to an earlier generation: enabling does not
+    resume them, but they can be recovered.
     """
-    if webhook is None:
-        return CancelReason.WEBHOOK_DELETED
-    if not webhook.enabled or webhook.generation != delivery.generation:
-        return CancelReason.WEBHOOK_DISABLED
-    return None
+    return webhook.enabled and webhook.generation == delivery.generation
 
 
 @dataclass(frozen=True, slots=True)

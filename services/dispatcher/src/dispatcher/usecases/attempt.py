@@ -9,7 +9,7 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from dispatcher.domain.outcome import Cause, Outcome, cause_of, status_of
-from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide, refusal
+from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide, may_be_attempted
 from dispatcher.domain.signature import signature_headers
 from dispatcher.ports import (
     AttemptReport,
@@ -66,9 +66,11 @@ class Attempt:
 
         The caller must record a completed post.
         """
-        reason = refusal(webhook, delivery)
-        if webhook is None or reason is not None:
-            await self._cancel(delivery, reason or CancelReason.WEBHOOK_DELETED)
+        if webhook is None:
+            await self._cancel(delivery, CancelReason.WEBHOOK_DELETED)
+            return None
+        if not may_be_attempted(webhook, delivery):
+            await self._cancel(delivery, CancelReason.WEBHOOK_DISABLED)
             return None
         body = await self.events.body(delivery.event_id)
         if body is None:

@@ -28,8 +28,9 @@ class Deliver:
     throttled: ThrottledWebhooks
     telemetry: Telemetry
 
-    async def __call__(self, message: DeliveryTasks) -> None:
+    async def __call__(self, body: bytes) -> None:
         """Claims or defers every delivery; raises `Unavailable` when it must be retried."""
+        message = DeliveryTasks.model_validate_json(body)
         # Not a TaskGroup: one failure must not cancel the other claims.
         ended = await asyncio.gather(
             *(self._one(task, more=message.more) for task in message.tasks),
