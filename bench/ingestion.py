@@ -15,15 +15,14 @@ from aiohttp import web
 from yarl import URL
 
 from bench.figures import Figure, at_least, at_most
-from bench.http_server import serving
 from bench.processes import Usage, run_measured
 from bench.scale import Scale
 from bench.setup import empty_system, entities_file, import_entities
 from local_stack.system import System
 from register_samples import companies_no
 from register_samples.files import write_gzipped_array
-from register_samples.server import Registers
-from register_samples.server import serving as serving_registers
+from register_samples.server import Registers, serving
+from register_samples.server.serving import listening
 
 
 def measure_imports(scale: Scale) -> list[Figure]:
@@ -74,7 +73,7 @@ async def _sync(system: System, brreg: URL, **settings: str) -> Pass:
 async def _entries(system: System, entries: int) -> list[Figure]:
     """Each entry names another company, which is fetched, compared, stored and published."""
     registers = Registers(companies=int(entries * 1.2))  # some of which have ended
-    async with serving_registers(registers) as served:
+    async with serving(registers) as served:
         await _sync(system, served.brreg)
         active = [entity["organisasjonsnummer"] for entity in registers.no.entities.standing()]
         for number in islice(active, entries):
@@ -94,7 +93,8 @@ async def _whole_file(system: System, entities: int) -> list[Figure]:
     """The whole file twice: on an empty register, and when its comparison is due."""
     file = system.folder / "enheter.json.gz"
     active = (one for one in companies_no(entities) if "slettedato" not in one)
-    write_gzipped_array(file, active)
+    with file.open("wb") as opened:
+        write_gzipped_array(opened, active)
     async with _serving_file(file) as brreg:
         first = await _sync(system, brreg)
         again = await _sync(system, brreg, BRREG_RECONCILE_INTERVAL="PT0.001S")
@@ -122,5 +122,5 @@ async def _serving_file(file: Path) -> AsyncIterator[URL]:
     app = web.Application()
     app.router.add_get("/enheter/lastned", whole)
     app.router.add_get("/oppdateringer/enheter", feed)
-    async with serving(app) as url:
+    async with listening(app) as url:
         yield url

@@ -78,7 +78,8 @@ def empty_system(**settings: str) -> Iterator[System]:
 def entities_file(found: System, companies: int) -> Path:
     """A file of so many Norwegian companies."""
     file = found.folder / "no-enheter.json.gz"
-    write_gzipped_array(file, companies_no(companies))
+    with file.open("wb") as opened:
+        write_gzipped_array(opened, companies_no(companies))
     return file
 
 

@@ -12,7 +12,7 @@ import orjson
 import trustme
 from aiohttp import web
 
-from bench.http_server import serving
+from register_samples.server.serving import listening
 
 
 @dataclass
@@ -60,5 +60,5 @@ async def receiving(authority: trustme.CA, address: str, port: int) -> AsyncIter
     authority.issue_cert(address).configure_cert(tls)
     app = web.Application()
     app.router.add_post("/{path:.*}", receive)
-    async with serving(app, host=address, port=port, tls=tls):
+    async with listening(app, host=address, port=port, tls=tls):
         yield received

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 import orjson
 
@@ -19,26 +20,25 @@ def write_registers(out: Path, companies: int) -> dict[str, Path]:
     written = {}
     for source, (suffix, write, stream) in _FILES.items():
         written[source] = out / f"{source}{suffix}"
-        write(written[source], stream(companies))
+        with written[source].open("wb") as file:
+            write(file, stream(companies))
     return written
 
 
-def write_gzipped_array(path: Path, found: Iterable[Document]) -> None:
+def write_gzipped_array(file: IO[bytes], found: Iterable[Document]) -> None:
     """Write a gzipped JSON array, one document a line; equal documents give equal bytes."""
-    with path.open("wb") as plain, gzip.GzipFile("", "wb", 1, plain, mtime=0) as file:
-        file.writelines(_joined(b"[\n", found, b",\n", b"\n]\n"))
+    with gzip.GzipFile("", "wb", 1, file, mtime=0) as packed:
+        packed.writelines(_joined(b"[\n", found, b",\n", b"\n]\n"))
 
 
-def _write_lines(path: Path, found: Iterable[Document]) -> None:
+def _write_lines(file: IO[bytes], found: Iterable[Document]) -> None:
     """Write JSON lines."""
-    with path.open("wb") as file:
-        file.writelines(_joined(b"", found, b"\n", b"\n"))
+    file.writelines(_joined(b"", found, b"\n", b"\n"))
 
 
-def _write_cards(path: Path, cards: Iterable[Document]) -> None:
+def _write_cards(file: IO[bytes], cards: Iterable[Document]) -> None:
     """Write the Peppol Directory's JSON export."""
-    with path.open("wb") as file:
-        file.writelines(_joined(b'{"version":2,"bc":[\n', cards, b",\n", b"\n]}\n"))
+    file.writelines(_joined(b'{"version":2,"bc":[\n', cards, b",\n", b"\n]}\n"))
 
 
 def _joined(
@@ -50,7 +50,7 @@ def _joined(
     yield end
 
 
-_Writer = Callable[[Path, Iterable[Document]], None]
+_Writer = Callable[[IO[bytes], Iterable[Document]], None]
 _Stream = Callable[[int], Iterator[Document]]
 
 #: The suffix, the format and the documents of each source.

@@ -1,16 +1,17 @@
 """Answers that the registers have in common."""
 
-import gzip
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from io import BytesIO
 
 import orjson
 from aiohttp import web
 
 from register_samples.facts import Document
+from register_samples.files import write_gzipped_array
 
 
 def json_answer(content: object, *, status: int = 200) -> web.Response:
@@ -40,6 +41,6 @@ class Snapshot:
 
 def gzipped_array(documents: Iterable[Document], modified: datetime) -> Snapshot:
     """A JSON array, gzipped, as the Norwegian register offers its files."""
-    lines = b",\n".join(orjson.dumps(document) for document in documents)
-    body = gzip.compress(b"[\n" + lines + b"\n]\n", compresslevel=1, mtime=0)
-    return Snapshot(body, modified, "application/gzip")
+    body = BytesIO()
+    write_gzipped_array(body, documents)
+    return Snapshot(body.getvalue(), modified, "application/gzip")

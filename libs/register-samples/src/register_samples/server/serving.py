@@ -41,23 +41,32 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    registers: Registers,
-    *,
-    port: int = 0,
-    tls: ssl.SSLContext | None = None,
+    registers: Registers, *, port: int = 0, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Served]:
     """Serves the registers on this machine while the body runs."""
     served = Served(registers)
     searches = cvr.Searches(registers.dk, registers.now)
     app = web.Application(middlewares=[_watch(served), _refuse, _disturb(served.faults)])
     app.add_routes([*registers.no.routes(), *searches.routes(), *registers.directory.routes()])
+    async with listening(app, port=port, tls=tls) as served.url:
+        yield served
+
+
+@asynccontextmanager
+async def listening(
+    app: web.Application,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[URL]:
+    """The address of an application; any free port unless one is given."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
-        await web.TCPSite(runner, "127.0.0.1", port, ssl_context=tls).start()
-        host, port = runner.addresses[0][:2]
-        served.url = URL.build(scheme="https" if tls else "http", host=host, port=port)
-        yield served
+        await web.TCPSite(runner, host, port, ssl_context=tls).start()
+        scheme = "https" if tls else "http"
+        yield URL.build(scheme=scheme, host=host, port=runner.addresses[0][1])
     finally:
         await runner.cleanup()
 
