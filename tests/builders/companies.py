@@ -17,7 +17,7 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
-from common.contracts.events import EventType
+from common.contracts.events import EventType, RegistryEvent, encode_event
 from lookup.ingest.planning.states import Known, Plan
 from lookup.ingest.records import (
     CompanyRecord,
@@ -118,6 +118,20 @@ def an_outbox_row(event_id: str, **fields: Any) -> dict[str, Any]:
         "published_at": None,
         **fields,
     }
+
+
+def an_outbox_row_of(event: RegistryEvent) -> dict[str, Any]:
+    """The document of a company's event that waits for its publication."""
+    assert event.country is not None
+    return an_outbox_row(
+        event.id,
+        company=CompanyKey(event.country, event.vat or ""),
+        revision=event.revision,
+        type=event.type.value,
+        unit=None,
+        occurred_at=datetime.fromisoformat(event.occurred_at),
+        body=encode_event(event),
+    )
 
 
 def after(plan: Plan, before: Known | None = None) -> Known:

@@ -14,12 +14,11 @@ import orjson
 from pymongo.errors import BulkWriteError
 
 from bench.events import publishing, renamed, vat_of
-from common.contracts.company import CompanyKey, Country
-from common.contracts.events import encode_event
 from common.contracts.failures import Unavailable
 from common.mongo import Database, connected, database, translated_errors
 from lookup.store.documents import OUTBOX
 from lookup.store.indexes import make_indexes
+from tests.builders.companies import an_outbox_row_of
 
 #: The cursor before the oldest event.
 START = "000000000000"
@@ -37,7 +36,9 @@ class Producer:
 
     async def store(self, numbers: range) -> bool:
         """Stores the events of these numbers; False if the database is unavailable."""
-        documents = [_document(number) for number in numbers]
+        now = datetime.now(UTC)
+        events = [renamed(vat_of(number % _COMPANIES), number, now) for number in numbers]
+        documents = [an_outbox_row_of(event) for event in events]
         with suppress(Unavailable), translated_errors():
             try:
                 await self.register[OUTBOX].insert_many(documents, ordered=False)
@@ -48,21 +49,6 @@ class Producer:
             self.stored += [document["_id"] for document in documents]
             return True
         return False
-
-
-def _document(number: int) -> dict[str, Any]:
-    vat, now = vat_of(number % _COMPANIES), datetime.now(UTC)
-    event = renamed(vat, number, now)
-    return {
-        "_id": event.id,
-        "company": CompanyKey(Country.NO, vat),
-        "revision": event.revision,
-        "type": event.type.value,
-        "unit": None,
-        "occurred_at": now,
-        "body": encode_event(event),
-        "published_at": None,
-    }
 
 
 @asynccontextmanager

@@ -2,17 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from common.contracts.company import CompanyKey, Country
-from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.events import RegistryEvent
 from common.contracts.topology import EVENTS_QUEUE
 from common.mongo import Database
 from local_stack.management import Management
 from lookup.store.documents import OUTBOX
+from tests.builders.companies import an_outbox_row_of
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
 from tests.delivery.waiting import eventually
@@ -51,7 +50,7 @@ class Outbox:
         self._events = register[OUTBOX]
 
     async def add(self, events: Sequence[RegistryEvent]) -> None:
-        await self._events.insert_many([document(event) for event in events])
+        await self._events.insert_many([an_outbox_row_of(event) for event in events])
 
     async def publish(self, events: Sequence[RegistryEvent]) -> None:
         """Returns when the broker has them."""
@@ -65,19 +64,6 @@ class Outbox:
             return await self._events.count_documents(condition)
 
         await eventually(count, lambda left: left == 0)
-
-
-def document(event: RegistryEvent) -> dict[str, object]:
-    return {
-        "_id": event.id,
-        "company": CompanyKey(Country.DK, event.vat or ""),
-        "revision": event.revision,
-        "type": event.type.value,
-        "unit": None,
-        "occurred_at": datetime.fromisoformat(event.occurred_at),
-        "body": encode_event(event),
-        "published_at": None,
-    }
 
 
 async def test_events_lost_before_the_first_dispatcher_arrive_once(
