@@ -13,16 +13,8 @@ from common.mongo import Database, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.app import build
-from lookup.import_commands import (
-    MISUSED,
-    SOUND,
-    UNAVAILABLE,
-    add_import,
-    moment,
-    run_import,
-    say,
-)
-from lookup.ingest.outbox import StoredUnconfirmedEvents
+from lookup.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
+from lookup.ingest.outbox import republish
 from lookup.ingest.remove import remove_company
 from lookup.ingest.restored import removed, skip_ahead
 from lookup.ingest.stores import Stores, utc_now
@@ -133,9 +125,7 @@ async def _remove(register: Database, chosen: argparse.Namespace) -> int:
 
 
 async def _republish(register: Database, since: datetime) -> int:
-    # The command does not use the timeout.
-    events = StoredUnconfirmedEvents(register, receipt_timeout=timedelta(0))
-    count = await events.republish(since=since, at=utc_now())
+    count = await republish(register, since=since, at=utc_now())
     say(f"{count:,} events; those without a receipt of the dispatcher are published again")
     return SOUND
 

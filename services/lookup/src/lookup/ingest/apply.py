@@ -82,7 +82,25 @@ class ApplyRecords:
             if context.publish_events:
                 known = await self._with_identifiers(movers(units, known), known)
             return plan_units(units, known, context)
-        return await self._plan_participants(participants, context)
+        known = await self.writer.known_participants(
+            [r.key for r in participants], [r.holder for r in participants if r.holder]
+        )
+        return await self.with_lists(
+            known, lambda known: plan_participants(participants, known, context), context
+        )
+
+    async def with_lists(
+        self, known: Known, make: Callable[[Known], Plan], context: ApplyContext
+    ) -> Plan:
+        """The plan for identifiers.
+
+        An event carries the company's whole list; only then is all of it read.
+        """
+        plan = make(known)
+        if plan.bumps and context.publish_events:
+            changed = [bump.key for bump in plan.bumps]
+            plan = make(await self.writer.with_all_participants(known, changed))
+        return plan
 
     async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
         """`known`, with all identifiers of the companies that a moving unit affects."""
@@ -98,19 +116,6 @@ class ApplyRecords:
         concerned: set[CompanyKey | UnitKey] = {unit.key for unit in taking}
         concerned |= {company for company in companies if company is not None}
         return await self.writer.with_all_participants(known, concerned)
-
-    async def _plan_participants(
-        self, records: Sequence[ParticipantRecord], context: ApplyContext
-    ) -> Plan:
-        known = await self.writer.known_participants(
-            [r.key for r in records], [r.holder for r in records if r.holder]
-        )
-        plan = plan_participants(records, known, context)
-        if plan.bumps and context.publish_events:
-            # An event carries the company's whole list; only then is all of it read.
-            known = await self.writer.with_all_participants(known, [b.key for b in plan.bumps])
-            plan = plan_participants(records, known, context)
-        return plan
 
 
 def touched(record: Stored) -> Iterator[str]:

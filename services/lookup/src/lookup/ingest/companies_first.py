@@ -1,14 +1,15 @@
 """Synchronises companies before the records that belong to them, which need them for events."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from lookup.ingest.pass_telemetry import PassTelemetry
+from lookup.ingest.passes import Sync
 from lookup.ingest.planning.states import Conflict
 from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
 from lookup.ingest.stores import Stores
-
-Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
+from lookup.ingest.tally import Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +19,14 @@ class CompaniesFirst:
     A company and its units are registered together but appear in separate feeds.
     """
 
-    #: One pass over the companies, with its own report.
-    companies: Callable[[], Awaitable[None]]
     #: The name of the companies' source.
     source: str
+    #: One pass over the companies.
+    sync: Sync
+    telemetry: PassTelemetry
     stores: Stores
 
-    async def __call__(self, records: Records) -> None:
+    async def __call__(self, records: Sequence[CompanyRecord | OwnersRecord | UnitRecord]) -> None:
         units = [record for record in records if isinstance(record, UnitRecord)]
         owned = [record.key for record in records if isinstance(record, OwnersRecord)]
         known = await self.stores.writer.known(
@@ -37,8 +39,9 @@ class CompaniesFirst:
         if missing and await self.stores.cursors.read(self.source) is not None:
             # Another process that moved the cursor has read the feed on as well.
             with suppress(Conflict):
-                await self.companies()
+                await self._read_on()
 
-
-async def no_preparation(_records: Records) -> None:
-    """No preparation, for the source of companies itself."""
+    async def _read_on(self) -> None:
+        tally, begun_at = Tally(), self.stores.now()
+        cursor = await self.sync(tally)
+        self.telemetry.done(tally, cursor, self.stores.now() - begun_at, moved=True)

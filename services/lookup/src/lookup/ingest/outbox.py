@@ -236,15 +236,6 @@ class StoredUnconfirmedEvents:
                 {"$set": {"again_at": again_at}, "$inc": {"publications": 1}},
             )
 
-    async def republish(self, *, since: datetime, at: datetime) -> int:
-        """Makes all published events since `since` due again; returns their number."""
-        published = {"occurred_at": {"$gte": since}, "published_at": {"$lte": at}}
-        with translated_errors():
-            result = await self._outbox.update_many(
-                published, {"$set": {"again_at": at, "publications": 1}}
-            )
-        return result.matched_count
-
     async def depth(self, *, at: datetime) -> Depth:
         """Number of events whose receipt is overdue, and the publication time of the oldest."""
         overdue = self._overdue(at)
@@ -261,6 +252,19 @@ class StoredUnconfirmedEvents:
             "published_at": {"$lte": at - self._receipt_timeout},
             "again_at": {"$exists": True},
         }
+
+
+async def republish(register: Database, *, since: datetime, at: datetime) -> int:
+    """Makes all published events since `since` due again; returns their number.
+
+    Raises `Unavailable`.
+    """
+    published = {"occurred_at": {"$gte": since}, "published_at": {"$lte": at}}
+    with translated_errors():
+        result = await register[OUTBOX].update_many(
+            published, {"$set": {"again_at": at, "publications": 1}}
+        )
+    return result.matched_count
 
 
 class StoredReceipts:

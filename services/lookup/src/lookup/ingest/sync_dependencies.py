@@ -1,6 +1,6 @@
 """Dependencies of passes: one database and one set of connections for all sources."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar, cast
 
@@ -9,7 +9,7 @@ from pydantic import AnyHttpUrl
 from yarl import URL
 
 from common.mongo import Database
-from lookup.ingest.companies_first import CompaniesFirst, Records, no_preparation
+from lookup.ingest.companies_first import CompaniesFirst
 from lookup.ingest.downloads import DownloadedFile
 from lookup.ingest.http_client import RegisterClient, RetryPolicy
 from lookup.ingest.leases import StoredLeases
@@ -21,7 +21,6 @@ from lookup.ingest.read import ReadDocuments, Reader
 from lookup.ingest.register_settings import RegisterSettings
 from lookup.ingest.register_source import RegisterSource
 from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
 from lookup.settings import SyncSettings
 
 S = TypeVar("S", bound=RegisterSettings)
@@ -48,19 +47,13 @@ class SyncDependencies:
 
     def companies_first(
         self, source: RegisterSource, companies: RegisterSource
-    ) -> Callable[[Records], Awaitable[None]]:
-        """Ensures that the companies of a source's new records are stored first."""
+    ) -> CompaniesFirst | None:
+        """Stores the companies of a source's new records first; None for the companies' own."""
         if source is companies:
-            return no_preparation
+            return None
         telemetry = PassTelemetry(companies.name, self.stores.now)
         sync = companies.follow(companies, self, telemetry)
-
-        async def read_on() -> None:
-            tally, begun_at = Tally(), self.stores.now()
-            cursor = await sync(tally)
-            telemetry.done(tally, cursor, self.stores.now() - begun_at, moved=True)
-
-        return CompaniesFirst(read_on, companies.name, self.stores)
+        return CompaniesFirst(companies.name, sync, telemetry, self.stores)
 
     def settings_of(self, kind: type[S]) -> S:
         """The settings of a register."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from lookup.ingest.companies_first import Records
+from lookup.ingest.companies_first import CompaniesFirst
 from lookup.ingest.digests import Part
 from lookup.ingest.ended import Ended, ended_record
 from lookup.ingest.planning.states import Known
@@ -36,8 +36,8 @@ class RefreshEntities:
     source: RegisterSource
     entities: BrregEntities
     stores: Stores
-    #: Ensures that the companies of new records are stored first.
-    prepare: Callable[[Records], Awaitable[None]]
+    #: Stores the companies of new records first.
+    prepare: CompaniesFirst | None
     #: Purges the record of a number; returns whether it was stored.
     purge: Callable[[str], Awaitable[bool]]
 
@@ -72,7 +72,7 @@ class RefreshEntities:
             for number, record in await self._records(numbers, asked.answers, tally)
         ]
         if records:
-            if publish_events:
+            if publish_events and self.prepare is not None:
                 await self.prepare(records)
             version = SourceVersion(asked.at)
             tally.judged(await self.stores.apply(records, version, publish_events=publish_events))

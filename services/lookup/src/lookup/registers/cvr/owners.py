@@ -9,15 +9,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
-from common.contracts.company import (
-    Country,
-    HolderType,
-    Owner,
-    OwnerRole,
-    Role,
-    RoleCode,
-    Share,
-)
+from common.contracts.company import Country, HolderType, Owner, OwnerRole, Role, RoleCode, Share
 from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
 from lookup.ingest.document_fields import Document, Lines, Many, Text, Word
@@ -91,25 +83,24 @@ class Relation(Document):
 
 def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
     """The current owners by share, largest first; in an order independent of the document's."""
-    owners = dict.fromkeys(
-        owner
-        for relation in relations
-        if relation.deltager is not None
-        for organisation in relation.organisationer
-        for owner in _owners_in(organisation, relation.deltager)
-    )
-    return tuple(sorted(owners, key=_order))
+    owners = dict.fromkeys(_owner(*one) for one in _memberships(relations))
+    return tuple(sorted((owner for owner in owners if owner is not None), key=_order))
 
 
 def roles_of(relations: Sequence[Relation]) -> tuple[Role, ...]:
     """The current directors, board members and auditors."""
-    return in_order(
-        role
-        for relation in relations
-        if relation.deltager is not None
-        for organisation in relation.organisationer
-        for role in _roles_in(organisation, relation.deltager)
-    )
+    roles = (_role(*one) for one in _memberships(relations))
+    return in_order(role for role in roles if role is not None)
+
+
+def _memberships(relations: Sequence[Relation]) -> Iterator[tuple[Organisation, Member, Holder]]:
+    """Each membership of a participant that the register names."""
+    for relation in relations:
+        holder = None if relation.deltager is None else _holder(relation.deltager)
+        if holder is not None:
+            for organisation in relation.organisationer:
+                for member in organisation.medlems_data:
+                    yield organisation, member, holder
 
 
 def _order(owner: Owner) -> tuple[Decimal, str, str, str]:
@@ -117,16 +108,12 @@ def _order(owner: Owner) -> tuple[Decimal, str, str, str]:
     return -share, owner.name, owner.vat or "", owner.since or ""
 
 
-def _roles_in(organisation: Organisation, participant: Participant) -> Iterator[Role]:
-    holder = _holder(participant)
-    if holder is None:
-        return
-    for member in organisation.medlems_data:
-        function = _current(member, "FUNKTION")
-        code = None if function is None else _role_code(organisation, function.vaerdi or "")
-        if function is not None and code is not None:
-            given = holder._asdict()
-            yield Role(role=code, role_text=function.vaerdi, since=function.since, **given)
+def _role(organisation: Organisation, member: Member, holder: Holder) -> Role | None:
+    function = _current(member, "FUNKTION")
+    code = None if function is None else _role_code(organisation, function.vaerdi or "")
+    if function is None or code is None:
+        return None
+    return Role(role=code, role_text=function.vaerdi, since=function.since, **holder._asdict())
 
 
 def _role_code(organisation: Organisation, function: str) -> RoleCode | None:
@@ -149,44 +136,41 @@ def _names_of(organisation: Organisation) -> set[str]:
     return {fold_word(name.navn) for name in organisation.organisations_navn if name.navn}
 
 
-def _owners_in(organisation: Organisation, participant: Participant) -> Iterator[Owner]:
-    holder = _holder(participant)
-    if holder is None:
-        return
-    is_register = _REGISTER_OF_OWNERS in _names_of(organisation)
-    are_partners = fold_word(organisation.hovedtype or "") in _PARTNERS
-    for member in organisation.medlems_data:
-        if is_register:
-            yield from _legal_owner(member, holder)
-        elif are_partners:
-            yield from _partner(member, holder)
+def _owner(organisation: Organisation, member: Member, holder: Holder) -> Owner | None:
+    if _REGISTER_OF_OWNERS in _names_of(organisation):
+        return _legal_owner(member, holder)
+    if fold_word(organisation.hovedtype or "") in _PARTNERS:
+        return _partner(member, holder)
+    return None
 
 
-def _legal_owner(member: Member, holder: Holder) -> Iterator[Owner]:
+def _legal_owner(member: Member, holder: Holder) -> Owner | None:
     held = _current(member, "EJERANDEL_PROCENT")
     votes = _current(member, "EJERANDEL_STEMMERET_PROCENT")
-    if held is not None:
-        yield Owner(
-            role=OwnerRole.OWNER,
-            role_text=_REGISTER_OF_OWNERS,
-            share=_class_of(held),
-            votes=None if votes is None else _class_of(votes),
-            since=held.since,
-            **holder._asdict(),
-        )
+    if held is None:
+        return None
+    return Owner(
+        role=OwnerRole.OWNER,
+        role_text=_REGISTER_OF_OWNERS,
+        share=_class_of(held),
+        votes=None if votes is None else _class_of(votes),
+        since=held.since,
+        **holder._asdict(),
+    )
 
 
-def _partner(member: Member, holder: Holder) -> Iterator[Owner]:
+def _partner(member: Member, holder: Holder) -> Owner | None:
     function = _current(member, "FUNKTION")
-    if function is not None:
-        word = fold_word(function.vaerdi or "")
-        found = (code for beginning, code in _PARTNER_ROLES.items() if word.startswith(beginning))
-        yield Owner(
-            role=next(found, OwnerRole.PARTNER),
-            role_text=function.vaerdi,
-            since=function.since,
-            **holder._asdict(),
-        )
+    if function is None:
+        return None
+    word = fold_word(function.vaerdi or "")
+    found = (code for beginning, code in _PARTNER_ROLES.items() if word.startswith(beginning))
+    return Owner(
+        role=next(found, OwnerRole.PARTNER),
+        role_text=function.vaerdi,
+        since=function.since,
+        **holder._asdict(),
+    )
 
 
 def _holder(participant: Participant) -> Holder | None:

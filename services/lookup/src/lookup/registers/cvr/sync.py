@@ -1,12 +1,12 @@
 """Synchronises the Danish register: its documents in the order of their changes."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.ingest.batches import Item
-from lookup.ingest.companies_first import Records
+from lookup.ingest.companies_first import CompaniesFirst
 from lookup.ingest.ended import Ended, ended_record
 from lookup.ingest.failures import RegisterFault
 from lookup.ingest.feeds import BEGINNING, Cursor, Position
@@ -34,8 +34,8 @@ class SyncDenmark:
     source: RegisterSource
     documents: CvrDocuments
     stores: Stores
-    #: Ensures that the companies of new records are stored first.
-    prepare: Callable[[Records], Awaitable[None]]
+    #: Stores the companies of new records first.
+    prepare: CompaniesFirst | None
     #: Time after its own time stamp at which a change may still appear.
     overlap: timedelta
 
@@ -56,7 +56,7 @@ class SyncDenmark:
             found = list(_sound(items, tally))
             records = await self._records(found, version, tally)
             if records:
-                if publish_events:
+                if publish_events and self.prepare is not None:
                     await self.prepare(records)
                 tally.judged(
                     await self.stores.apply(records, version, publish_events=publish_events)

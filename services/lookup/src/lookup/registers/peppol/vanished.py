@@ -63,9 +63,6 @@ class DropVanished:
 
     async def _plan(self, identifiers: Sequence[str], context: ApplyContext) -> Plan:
         known = await self.stores.writer.known_participants(identifiers, ())
-        plan = plan_vanished(identifiers, known, context)
-        if plan.bumps and context.publish_events:
-            changed = [bump.key for bump in plan.bumps]
-            known = await self.stores.writer.with_all_participants(known, changed)
-            plan = plan_vanished(identifiers, known, context)
-        return plan
+        return await self.stores.apply.with_lists(
+            known, lambda known: plan_vanished(identifiers, known, context), context
+        )
