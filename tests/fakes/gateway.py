@@ -210,18 +210,40 @@ class PublicServer(TestServer):
 
 
 @dataclass
-class Gateway:
+class Fakes:
+    """Stands for everything outside of the application."""
+
+    lookups: FakeLookups = field(default_factory=FakeLookups)
+    suggestions: FakeSuggestions = field(default_factory=FakeSuggestions)
+    webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
+    events: FakeEvents = field(default_factory=FakeEvents)
+    notices: FeedNotices = field(default_factory=FeedNotices)
+    keys: FakeApiKeys = field(default_factory=FakeApiKeys)
+    clock: ManualClock = field(default_factory=ManualClock)
+    registry: CollectorRegistry = field(default_factory=CollectorRegistry)
+
+    def dependencies(self, *, webhooks: Webhooks | None = None) -> Dependencies:
+        ids, calls = count(1), count(1)
+        return Dependencies(
+            lookups=self.lookups,
+            suggestions=self.suggestions,
+            webhooks=webhooks or self.webhooks,
+            events=self.events,
+            signals=self.notices,
+            keys=self.keys,
+            renderer=XmlRenderer(Workers(1), inline=1_000_000),
+            clock=self.clock,
+            new_id=lambda: f"id-{next(ids)}",
+            new_call_id=lambda: UUID(int=next(calls)),
+            registry=self.registry,
+        )
+
+
+@dataclass
+class Gateway(Fakes):
     """The real application on fakes, and a client that talks HTTP to it."""
 
-    client: TestClient[web.Request, web.Application]
-    lookups: FakeLookups
-    suggestions: FakeSuggestions
-    webhooks: FakeWebhooks
-    events: FakeEvents
-    notices: FeedNotices
-    keys: FakeApiKeys
-    clock: ManualClock
-    registry: CollectorRegistry
+    client: TestClient[web.Request, web.Application] = field(init=False)
 
     async def get(self, path: str, **options: Any) -> ClientResponse:
         """The answer as it came: redirects are not followed."""
@@ -235,25 +257,6 @@ class Gateway:
         return {"X-API-Key": write_key(presented)}
 
 
-def over_fakes(**given: Any) -> Dependencies:
-    """Dependencies that are fakes, except for the given ones."""
-    ids, calls = count(1), count(1)
-    fakes = {
-        "lookups": FakeLookups(),
-        "suggestions": FakeSuggestions(),
-        "webhooks": FakeWebhooks(),
-        "events": FakeEvents(),
-        "signals": FeedNotices(),
-        "keys": FakeApiKeys(),
-        "renderer": XmlRenderer(Workers(1), inline=1_000_000),
-        "clock": ManualClock(),
-        "new_id": lambda: f"id-{next(ids)}",
-        "new_call_id": lambda: UUID(int=next(calls)),
-        "registry": CollectorRegistry(),
-    }
-    return Dependencies(**{**fakes, **given})
-
-
 @asynccontextmanager
 async def gateway(
     *, lookups: FakeLookups | None = None, registrar: Webhooks | None = None, **policy: Any
@@ -262,26 +265,13 @@ async def gateway(
 
     `registrar` stands in place of the fake `webhooks`.
     """
-    lookups, suggestions, webhooks = lookups or FakeLookups(), FakeSuggestions(), FakeWebhooks()
-    events, notices, keys, clock = FakeEvents(), FeedNotices(), FakeApiKeys(), ManualClock()
-    registry = CollectorRegistry()
+    running = Gateway(lookups or FakeLookups())
     app = application(
-        over_fakes(
-            lookups=lookups,
-            suggestions=suggestions,
-            webhooks=registrar or webhooks,
-            events=events,
-            signals=notices,
-            keys=keys,
-            clock=clock,
-            registry=registry,
-        ),
+        running.dependencies(webhooks=registrar),
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
     )
-    async with TestClient(PublicServer(app)) as client:
-        yield Gateway(
-            client, lookups, suggestions, webhooks, events, notices, keys, clock, registry
-        )
+    async with TestClient(PublicServer(app)) as running.client:
+        yield running
 
 
 async def problem_of(answer: ClientResponse) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gateway.domain.keys import Scope, write_key
 from gateway.domain.rates import Rate
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.delivery.waiting import SOON
-from tests.fakes.gateway import FakeApiKeys, FakeLookups, over_fakes
+from tests.fakes.gateway import FakeApiKeys, FakeLookups, Fakes
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +43,7 @@ KEY = f"\r\nX-API-Key: {write_key(PRESENTED)}\r\n".encode()
 
 def an_application(lookups: FakeLookups, keys: FakeApiKeys, *, rate: int = 100) -> web.Application:
     policy = Policy(anonymous_rate=Rate(rate, 60), key_rate=Rate(rate, 60))
-    return application(over_fakes(lookups=lookups, keys=keys), policy)
+    return application(Fakes(lookups, keys=keys).dependencies(), policy)
 
 
 async def test_a_shutdown_completes_requests_in_progress() -> None:
