@@ -118,12 +118,13 @@ async def test_a_webhook_is_managed_and_its_deliveries_verify(
         lambda delivery: delivery.status != "pending",
     )
     await registry.retry_delivery(created.id, accepted.delivery_id)
-    await receiver.next("/client", number=2)
+    again = await receiver.next("/client", number=2)
     rotated = await registry.rotate_secret(created.id)
     disabled = await registry.update_webhook(created.id, status="disabled", description=None)
 
     assert [attempt.status for attempt in attempts.deliveries] == ["succeeded"]
     assert sent.body == delivery.body.decode()
+    assert (again.delivery_id, again.body) == (accepted.delivery_id, delivery.body)
     assert rotated.secret not in (None, created.secret)
     assert (disabled.status, disabled.description) == ("disabled", None)
     assert [each.id for each in await registry.list_webhooks()] == [created.id]
