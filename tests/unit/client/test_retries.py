@@ -7,7 +7,7 @@ import pytest
 from company_registry import NoResponse, RateLimited, Retries, ServiceUnavailable
 from company_registry.http import Outcome, Request, Unanswered
 from company_registry.operations import event_types, perform
-from company_registry.retries import exchange
+from company_registry.retries import exchange, retry_after
 from company_registry.webhook_operations import (
     create_webhook,
     recover,
@@ -74,14 +74,16 @@ def test_a_refusal_is_not_repeated(status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "retry_after, slept", [("37", 37), ("Mon, 02 Mar 2026 12:00:00 GMT", 0)], ids=["37", "past"]
+    "value, seconds",
+    [
+        ("37", 37),
+        ("Mon, 02 Mar 2026 12:00:00 GMT", 0),
+        ("Mon, 02 Mar 99999999999999 12:00:00 GMT", None),
+        ("soon", None),
+    ],
 )
-def test_retry_after_is_respected(retry_after: str, slept: float) -> None:
-    transport = FakeTransport([problem("rate_limited", 429, retry_after=retry_after), OK])
-
-    transport.run(exchange(READ, Retries()))
-
-    assert transport.slept == [slept]
+def test_retry_after_is_in_seconds_or_a_date(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
 
 
 def test_a_longer_retry_after_than_allowed_is_an_error_with_its_seconds() -> None:

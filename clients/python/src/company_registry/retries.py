@@ -76,7 +76,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return float(value)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter for a year of many digits
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)

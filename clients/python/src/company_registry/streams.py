@@ -28,8 +28,8 @@ MAX_LOOKUPS: Final = 100
 #: A lookup that failed by one of these is worth repeating.
 _TRANSIENT: Final = ("service_unavailable", "lookup_timeout")
 
-_QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]+);w=(?P<window>[0-9]+)')
-_LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]+);t=(?P<reset>[0-9]+)')
+_QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]{1,9});w=')
+_LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]{1,9});t=(?P<reset>[0-9]{1,9})')
 
 
 @dataclass(frozen=True, slots=True)
