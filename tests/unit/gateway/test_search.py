@@ -45,6 +45,7 @@ def test_a_term_is_normalised_to_the_registers_form(
         (SearchType.PHONE, NO, "+4512345678"),
         (SearchType.PHONE, DK, "4512345678"),
         (SearchType.PHONE, DK, "1234567"),
+        (SearchType.PHONE, DK, "١٢٣٤٥٦٧٨"),
         (SearchType.EAN, DK, "5790000000006"),
         (SearchType.EAN, DK, "12345674"),
         (SearchType.EAN, DK, "0192:310345679"),

@@ -49,9 +49,6 @@ def show_key(context: typer.Context) -> None:
     session: Session = context.obj
     with session.client() as client:
         key = client.me()
-    if session.as_json:
-        session.print_json(key)
-        return
     rate = key.rate
     rows = [
         ("Owner", key.owner),
@@ -60,7 +57,7 @@ def show_key(context: typer.Context) -> None:
         ("Rate", f"{rate.count} in {rate.window_seconds} s, {rate.remaining} left"),
         ("Expires", key.expires_at or "never"),
     ]
-    session.table("Field", "Value", rows=rows)
+    session.show(key, lambda: session.table("Field", "Value", rows=rows))
 
 
 app.command("lookup")(companies.lookup)

@@ -43,7 +43,7 @@ def lookup(
             by=by,
             include=[each.value for each in include],
         )
-    show(session, company)
+    session.show(company, lambda: _show(session, company))
 
 
 def search(
@@ -60,7 +60,7 @@ def search(
             " ".join(text),
             include=[each.value for each in include],
         )
-    show(session, company)
+    session.show(company, lambda: _show(session, company))
 
 
 def suggest(
@@ -73,17 +73,10 @@ def suggest(
     session: Session = context.obj
     with session.client() as client:
         found = client.suggest(country, " ".join(text), limit=limit)
-    if session.as_json:
-        session.print_json(found)
-    else:
-        show_summaries(session, found)
+    session.show(found, lambda: _show_summaries(session, found))
 
 
-def show(session: Session, company: Company) -> None:
-    """A company as JSON or as a page."""
-    if session.as_json:
-        session.print_json(company)
-        return
+def _show(session: Session, company: Company) -> None:
     session.table("Field", "Value", rows=_facts(company))
     _show_people(session, company)
     if company.production_units is not None:
@@ -96,10 +89,10 @@ def show(session: Session, company: Company) -> None:
         entries = [(each.identifier, len(each.document_types)) for each in company.einvoicing]
         session.table("Identifier", "Document types", rows=entries, title="\nE-invoicing")
     if company.alternatives:
-        show_summaries(session, company.alternatives, title="\nOther companies that match")
+        _show_summaries(session, company.alternatives, title="\nOther companies that match")
 
 
-def show_summaries(
+def _show_summaries(
     session: Session, companies: tuple[CompanySummary, ...], *, title: str = ""
 ) -> None:
     rows = [(each.vat, each.name, each.city, each.status, each.score) for each in companies]
@@ -109,7 +102,7 @@ def show_summaries(
 def _show_people(session: Session, company: Company) -> None:
     if company.owners is not None:
         owners = [
-            (each.name, each.vat, each.role_text, percent(each.share), percent(each.votes))
+            (each.name, each.vat, each.role_text, _percent(each.share), _percent(each.votes))
             for each in company.owners
         ]
         session.table("Name", "Number", "Role", "Share", "Votes", rows=owners, title="\nOwners")
@@ -118,7 +111,7 @@ def _show_people(session: Session, company: Company) -> None:
         session.table("Name", "Role", "Since", rows=roles, title="\nRoles")
 
 
-def percent(share: Share | None) -> str | None:
+def _percent(share: Share | None) -> str | None:
     if share is None:
         return None
     return f"{share.min} %" if share.min == share.max else f"{share.min}–{share.max} %"

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -71,10 +72,7 @@ def follow(  # noqa: PLR0913 (the command's options)
             cursor=None if cursor is None else FileCursor(cursor),
         )
         for event in _counted(events, count):
-            if session.as_json:
-                session.print_json(event)
-            else:
-                _print_event(session, event)
+            session.show(event, partial(_print_event, session, event))
 
 
 @app.command()

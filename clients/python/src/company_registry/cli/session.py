@@ -1,7 +1,7 @@
 """Shared by all commands: the service to call, and the output of answers and errors."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
@@ -80,6 +80,13 @@ class Session:
     def print_json(self, document: Any) -> None:
         """Prints one JSON document per line, for programs."""
         typer.echo(json.dumps(plain(document), ensure_ascii=False))
+
+    def show(self, document: Any, for_people: Callable[[], None]) -> None:
+        """Prints the document for programs, or in the other way for people."""
+        if self.as_json:
+            self.print_json(document)
+        else:
+            for_people()
 
     def note(self, text: str) -> None:
         """A word for people, which programs do not get; `text` is markup."""

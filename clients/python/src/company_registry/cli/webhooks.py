@@ -28,11 +28,8 @@ def list_webhooks(context: typer.Context) -> None:
     session: Session = context.obj
     with session.client() as client:
         found = client.list_webhooks()
-    if session.as_json:
-        session.print_json(found)
-        return
     rows = [(each.id, each.status, each.url, " ".join(each.events)) for each in found]
-    session.table("Id", "Status", "URL", "Events", rows=rows)
+    session.show(found, lambda: session.table("Id", "Status", "URL", "Events", rows=rows))
 
 
 @app.command()
@@ -134,10 +131,7 @@ def deliveries(
             session.print_json(client.get_delivery(webhook, delivery))
             return
         attempts = client.list_attempts(webhook, status=status).deliveries
-    if session.as_json:
-        session.print_json(attempts)
-    else:
-        _show_attempts(session, attempts)
+    session.show(attempts, lambda: _show_attempts(session, attempts))
 
 
 @app.command("test")
@@ -178,10 +172,8 @@ def recover(
     session: Session = context.obj
     with session.client() as client:
         recovered = client.recover(webhook, since, until)
-    if session.as_json:
-        session.print_json(recovered)
-    else:
-        session.note(f"{recovered.count} deliveries are sent again.")
+    text = f"{recovered.count} deliveries are sent again."
+    session.show(recovered, lambda: session.note(text))
 
 
 @app.command()
@@ -224,17 +216,12 @@ def delete(
 def _set_status(session: Session, webhook_id: str, status: str) -> None:
     with session.client() as client:
         changed = client.update_webhook(webhook_id, status=status)
-    if session.as_json:
-        session.print_json(changed)
-    else:
-        _show(session, changed)
+    session.show(changed, lambda: _show(session, changed))
 
 
 def _accepted(session: Session, delivery_id: str) -> None:
-    if session.as_json:
-        session.print_json({"delivery_id": delivery_id})
-    else:
-        session.note(f"Accepted as delivery {delivery_id}.")
+    text = f"Accepted as delivery {delivery_id}."
+    session.show({"delivery_id": delivery_id}, lambda: session.note(text))
 
 
 def _show_new(session: Session, webhook: NewWebhook) -> None:
