@@ -13,6 +13,7 @@ from aiohttp import ClientResponse
 
 from common.contracts.webhooks import Attempt, AttemptStatus, Delivery
 from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
+from gateway.domain.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT, assert_response, example
 from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway
@@ -73,23 +74,16 @@ def of_operation(name: str) -> Endpoint:
 Story = Callable[[Service], Awaitable[ClientResponse]]
 
 
-async def _repeat(service: Service) -> ClientResponse:
-    headers = {"Idempotency-Key": "k"}
-    for _ in range(2):
-        answer = await service.send(
-            "POST", "/api/webhooks", data=orjson.dumps(NEW_WEBHOOK), headers=headers
-        )
-    assert answer.headers["Idempotency-Replayed"] == "true"
-    return answer
+def _under_one_key(*descriptions: str) -> Story:
+    """Creations with the same idempotency key; the answer is the last one's."""
 
+    async def story(service: Service) -> ClientResponse:
+        for description in descriptions:
+            body = orjson.dumps({**NEW_WEBHOOK, "description": description})
+            answer = await service.send("POST", HOOKS, data=body, headers={"Idempotency-Key": "k"})
+        return answer
 
-async def _conflict(service: Service) -> ClientResponse:
-    for description in ("one", "another"):
-        body = orjson.dumps({**NEW_WEBHOOK, "description": description})
-        answer = await service.send(
-            "POST", "/api/webhooks", data=body, headers={"Idempotency-Key": "k"}
-        )
-    return answer
+    return story
 
 
 async def _full(service: Service) -> ClientResponse:
@@ -98,10 +92,13 @@ async def _full(service: Service) -> ClientResponse:
     return answer
 
 
-def _ask(method: str, path: str, *, disabled: bool = False, **options: Any) -> Story:
-    """A request; `{id}` in its path is a new webhook."""
+def _ask(
+    method: str, path: str, *, disabled: bool = False, deliveries: Any = None, **options: Any
+) -> Story:
+    """A request; `{id}` in its path is a new webhook, with these answers of its deliveries."""
 
     async def story(service: Service) -> ClientResponse:
+        vars(service.registrar.world.deliveries).update(deliveries or {})
         webhook_id = ""
         if "{id}" in path:
             webhook_id = await (service.disabled() if disabled else service.created())
@@ -117,41 +114,22 @@ async def _enable_what_the_operator_disabled(service: Service) -> ClientResponse
     return await service.send("PATCH", f"{HOOKS}/{webhook_id}", data=b'{"status": "enabled"}')
 
 
-async def _list_attempts(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.page = Listed(
-        [
-            Attempt.model_validate(ATTEMPT),
-            Attempt.model_validate(
-                {
-                    **ATTEMPT,
-                    "attempt": 0,
-                    "status": AttemptStatus.CANCELLED,
-                    "response_code": None,
-                    "error": "webhook_disabled",
-                    "duration_ms": None,
-                    "attempted_at": None,
-                    "next_attempt_at": None,
-                }
-            ),
-        ]
-    )
-    return await _ask("GET", "/api/webhooks/{id}/deliveries")(service)
-
-
-async def _show_delivery(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.found = Delivery.model_validate(example("Delivery"))
-    return await _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")(service)
-
-
-async def _retry_pending(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.not_repeated = NotRepeated.PENDING
-    return await _ask("POST", RETRY)(service)
-
-
-async def _retry_unknown(service: Service) -> ClientResponse:
-    service.registrar.world.deliveries.not_repeated = NotRepeated.NOT_FOUND
-    return await _ask("POST", RETRY)(service)
-
+#: An attempt, and a delivery that was cancelled before its first one.
+ATTEMPTS = [
+    ATTEMPT,
+    {
+        **ATTEMPT,
+        "attempt": 0,
+        "status": AttemptStatus.CANCELLED,
+        "response_code": None,
+        "error": "webhook_disabled",
+        "duration_ms": None,
+        "attempted_at": None,
+        "next_attempt_at": None,
+    },
+]
+LISTED = {"page": Listed([Attempt.model_validate(each) for each in ATTEMPTS])}
+FOUND = {"found": Delivery.model_validate(example("Delivery"))}
 
 HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
@@ -160,74 +138,87 @@ LARGE = b" " * (64 * 1024 + 1)
 COMPRESSED: dict[str, Any] = {"headers": {"Content-Encoding": "gzip"}, "data": b"{}"}
 TEXT: dict[str, Any] = {"headers": {"Content-Type": "text/plain"}, "data": b"text"}
 
-#: A request for each described response: operation, status, story.
-STORIES: list[tuple[str, int, Story]] = [
+#: A request for each described response: operation, status or code of the problem, story.
+STORIES: list[tuple[str, int | str, Story]] = [
     ("create", 201, _ask("POST", HOOKS, data=orjson.dumps(NEW_WEBHOOK))),
-    ("create", 201, _repeat),
-    ("create", 400, _ask("POST", HOOKS, data=b"{}")),
-    ("create", 409, _conflict),
-    ("create", 409, _full),
-    ("create", 413, _ask("POST", HOOKS, data=LARGE)),
-    ("create", 415, _ask("POST", HOOKS, **TEXT)),
+    ("create", 201, _under_one_key("one", "one")),
+    ("create", "invalid_body", _ask("POST", HOOKS, data=b"{}")),
+    ("create", "idempotency_conflict", _under_one_key("one", "another")),
+    ("create", "webhook_limit_reached", _full),
+    ("create", "body_too_large", _ask("POST", HOOKS, data=LARGE)),
+    ("create", "unsupported_media_type", _ask("POST", HOOKS, **TEXT)),
     ("list", 200, _ask("GET", HOOKS)),
     ("get", 200, _ask("GET", ONE)),
-    ("get", 404, _ask("GET", NONE)),
+    ("get", "webhook_not_found", _ask("GET", NONE)),
     ("change", 200, _ask("PATCH", ONE, data=b'{"status": "disabled"}')),
-    ("change", 400, _ask("PATCH", ONE, data=b'{"url": "http://a.example"}')),
-    ("change", 404, _ask("PATCH", NONE, data=b"{}")),
-    ("change", 409, _enable_what_the_operator_disabled),
-    ("change", 413, _ask("PATCH", ONE, data=LARGE)),
-    ("change", 415, _ask("PATCH", ONE, **TEXT)),
+    ("change", "invalid_body", _ask("PATCH", ONE, data=b'{"url": "http://a.example"}')),
+    ("change", "webhook_not_found", _ask("PATCH", NONE, data=b"{}")),
+    ("change", "webhook_disabled", _enable_what_the_operator_disabled),
+    ("change", "body_too_large", _ask("PATCH", ONE, data=LARGE)),
+    ("change", "unsupported_media_type", _ask("PATCH", ONE, **TEXT)),
     ("delete", 204, _ask("DELETE", ONE)),
-    ("delete", 404, _ask("DELETE", NONE)),
+    ("delete", "webhook_not_found", _ask("DELETE", NONE)),
     ("rotate_secret", 200, _ask("POST", f"{ONE}/rotate-secret")),
-    ("rotate_secret", 404, _ask("POST", f"{NONE}/rotate-secret")),
+    ("rotate_secret", "webhook_not_found", _ask("POST", f"{NONE}/rotate-secret")),
     ("test", 202, _ask("POST", f"{ONE}/test")),
-    ("test", 400, _ask("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),
+    ("test", "invalid_parameter", _ask("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),
     ("test", 202, _ask("POST", f"{ONE}/test", data=b'{"type": "owners.changed"}')),
-    ("test", 400, _ask("POST", f"{ONE}/test", data=b'{"type": "owners"}')),
-    ("test", 415, _ask("POST", f"{ONE}/test", **TEXT)),
-    ("test", 404, _ask("POST", f"{NONE}/test")),
-    ("test", 409, _ask("POST", f"{ONE}/test", disabled=True)),
-    ("test", 413, _ask("POST", f"{ONE}/test", data=LARGE)),
-    ("test", 415, _ask("POST", f"{ONE}/test", **COMPRESSED)),
-    ("deliveries", 200, _list_attempts),
-    ("deliveries", 400, _ask("GET", f"{ONE}/deliveries?status=lost")),
-    ("deliveries", 404, _ask("GET", f"{NONE}/deliveries")),
-    ("delivery", 200, _show_delivery),
-    ("delivery", 404, _ask("GET", f"{NONE}/deliveries/{DELIVERY_ID}")),
-    ("delivery", 404, _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")),
+    ("test", "invalid_body", _ask("POST", f"{ONE}/test", data=b'{"type": "owners"}')),
+    ("test", "unsupported_media_type", _ask("POST", f"{ONE}/test", **TEXT)),
+    ("test", "webhook_not_found", _ask("POST", f"{NONE}/test")),
+    ("test", "webhook_disabled", _ask("POST", f"{ONE}/test", disabled=True)),
+    ("test", "body_too_large", _ask("POST", f"{ONE}/test", data=LARGE)),
+    ("test", "unsupported_media_type", _ask("POST", f"{ONE}/test", **COMPRESSED)),
+    ("deliveries", 200, _ask("GET", f"{ONE}/deliveries", deliveries=LISTED)),
+    ("deliveries", "invalid_parameter", _ask("GET", f"{ONE}/deliveries?status=lost")),
+    ("deliveries", "webhook_not_found", _ask("GET", f"{NONE}/deliveries")),
+    ("delivery", 200, _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}", deliveries=FOUND)),
+    ("delivery", "webhook_not_found", _ask("GET", f"{NONE}/deliveries/{DELIVERY_ID}")),
+    ("delivery", "delivery_not_found", _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")),
     ("retry", 202, _ask("POST", RETRY)),
-    ("retry", 404, _retry_unknown),
-    ("retry", 409, _retry_pending),
-    ("retry", 409, _ask("POST", RETRY, disabled=True)),
+    (
+        "retry",
+        "delivery_not_found",
+        _ask("POST", RETRY, deliveries={"not_repeated": NotRepeated.NOT_FOUND}),
+    ),
+    (
+        "retry",
+        "delivery_pending",
+        _ask("POST", RETRY, deliveries={"not_repeated": NotRepeated.PENDING}),
+    ),
+    ("retry", "webhook_disabled", _ask("POST", RETRY, disabled=True)),
     ("recover", 202, _ask("POST", f"{ONE}/recover", data=WINDOW)),
-    ("recover", 400, _ask("POST", f"{ONE}/recover", data=b"{}")),
-    ("recover", 404, _ask("POST", f"{NONE}/recover", data=WINDOW)),
-    ("recover", 409, _ask("POST", f"{ONE}/recover", disabled=True, data=WINDOW)),
-    ("recover", 413, _ask("POST", f"{ONE}/recover", data=LARGE)),
-    ("recover", 415, _ask("POST", f"{ONE}/recover", **TEXT)),
+    ("recover", "invalid_body", _ask("POST", f"{ONE}/recover", data=b"{}")),
+    ("recover", "webhook_not_found", _ask("POST", f"{NONE}/recover", data=WINDOW)),
+    ("recover", "webhook_disabled", _ask("POST", f"{ONE}/recover", disabled=True, data=WINDOW)),
+    ("recover", "body_too_large", _ask("POST", f"{ONE}/recover", data=LARGE)),
+    ("recover", "unsupported_media_type", _ask("POST", f"{ONE}/recover", **TEXT)),
     ("event_types", 200, _ask("GET", "/api/event-types")),
 ]
 #: Statuses with the same cause in every operation: see test_responses.py.
 COMMON = {401, 403, 429, 500, 503}
 
 
+def status_of(outcome: int | str) -> int:
+    return outcome if isinstance(outcome, int) else PROBLEMS[outcome].status
+
+
 @pytest.mark.parametrize(
-    "name, status, story", STORIES, ids=[f"{name}-{status}" for name, status, _ in STORIES]
+    "name, outcome, story", STORIES, ids=[f"{name}-{outcome}" for name, outcome, _ in STORIES]
 )
 async def test_an_operation_responds_as_described(
-    service: Service, name: str, status: int, story: Story
+    service: Service, name: str, outcome: int | str, story: Story
 ) -> None:
     answer = await story(service)
 
-    await assert_response(answer, of_operation(name).path, status)
+    await assert_response(answer, of_operation(name).path, status_of(outcome))
+    assert isinstance(outcome, int) or (await answer.json(content_type=None))["code"] == outcome
 
 
 def test_every_described_status_has_a_story() -> None:
     for endpoint in ENDPOINTS:
         responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
-        told = {status for name, status, _ in STORIES if name == endpoint.operation}
+        told = {status_of(outcome) for name, outcome, _ in STORIES if name == endpoint.operation}
         assert {int(status) for status in responses} - COMMON == told
 
 

@@ -28,7 +28,7 @@ from tests.builders.webhooks import (
 from tests.fakes.webhook_registry import World
 from webhook_registry.domain.event_types import event_types
 from webhook_registry.usecases.manage import MAX_LISTED_AGE
-from webhook_store.delivery_models import Listed, ListPosition, NotRepeated
+from webhook_store.delivery_models import Listed, ListPosition
 from webhook_store.models import delivery_id
 
 DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
@@ -288,16 +288,6 @@ async def test_the_stored_answer_outlives_the_webhook(world: World) -> None:
     assert world.registrations.stored == {}
 
 
-async def test_another_body_under_a_used_key_is_a_conflict(world: World) -> None:
-    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
-
-    failure = await world.refused(
-        Operation.CREATE, body=a_draft(description="other"), idempotency_key="k"
-    )
-
-    assert failure.code is FailureCode.IDEMPOTENCY_CONFLICT
-
-
 @pytest.mark.parametrize(
     "fields", [{"owner": OTHER_OWNER}, {"idempotency_key": "other"}, {"idempotency_key": None}]
 )
@@ -501,12 +491,6 @@ async def test_an_invented_cursor_is_refused(world: World, webhook_id: str, curs
     assert [error.parameter for error in failure.errors] == ["after"]
 
 
-async def test_an_unknown_delivery_is_not_shown(world: World, webhook_id: str) -> None:
-    failure = await world.refused(Operation.DELIVERY, webhook_id=webhook_id, delivery_id=DELIVERY)
-
-    assert failure.code is FailureCode.DELIVERY_NOT_FOUND
-
-
 @pytest.mark.parametrize("kind", EventType)
 async def test_a_test_of_a_type_is_an_example_of_it_that_is_marked(
     world: World, webhook_id: str, kind: EventType
@@ -528,23 +512,6 @@ async def test_an_invalid_test_is_refused(world: World, webhook_id: str, body: b
 
     assert failure.code is FailureCode.INVALID_BODY
     assert world.events.published == []
-
-
-@pytest.mark.parametrize(
-    "reason, code",
-    [
-        (NotRepeated.NOT_FOUND, FailureCode.DELIVERY_NOT_FOUND),
-        (NotRepeated.PENDING, FailureCode.DELIVERY_PENDING),
-    ],
-)
-async def test_a_refused_retry_gives_the_reason(
-    world: World, webhook_id: str, reason: NotRepeated, code: FailureCode
-) -> None:
-    world.deliveries.not_repeated = reason
-
-    failure = await world.refused(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
-
-    assert failure.code is code
 
 
 async def test_a_retry_is_enqueued_under_the_deliverys_id(world: World, webhook_id: str) -> None:
