@@ -9,15 +9,9 @@ from pymongo.monitoring import (
     ConnectionCheckedInEvent,
     ConnectionCheckedOutEvent,
     ConnectionCheckOutFailedEvent,
-    ConnectionCheckOutStartedEvent,
     ConnectionClosedEvent,
     ConnectionCreatedEvent,
     ConnectionPoolListener,
-    ConnectionReadyEvent,
-    PoolClearedEvent,
-    PoolClosedEvent,
-    PoolCreatedEvent,
-    PoolReadyEvent,
 )
 
 _COMMANDS = Histogram(
@@ -94,20 +88,8 @@ class PoolMetrics(ConnectionPoolListener):
     def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
         self._failed[_REASONS.get(event.reason, _TIMEOUT)].inc()
 
-    def connection_check_out_started(self, event: ConnectionCheckOutStartedEvent) -> None:
-        """Its duration is in the event of its end."""
+    def pool_created(self, event: object) -> None:
+        """Other events say nothing that these do not."""
 
-    def connection_ready(self, event: ConnectionReadyEvent) -> None:
-        """Counted when it is created."""
-
-    def pool_created(self, event: PoolCreatedEvent) -> None:
-        """The events of pools say nothing that those of their connections do not."""
-
-    def pool_ready(self, event: PoolReadyEvent) -> None:
-        """See `pool_created`."""
-
-    def pool_cleared(self, event: PoolClearedEvent) -> None:
-        """See `pool_created`."""
-
-    def pool_closed(self, event: PoolClosedEvent) -> None:
-        """See `pool_created`."""
+    pool_ready = pool_cleared = pool_closed = pool_created
+    connection_ready = connection_check_out_started = pool_created

@@ -72,8 +72,8 @@ log = structlog.get_logger()
 class LoggingTelemetry:
     """`Telemetry` over structlog and Prometheus."""
 
-    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
-        self._receivers = RecentReceivers(steady)
+    def __init__(self) -> None:
+        self._receivers = RecentReceivers(time.monotonic)
         for succeeded, outcome in ((True, "succeeded"), (False, "failed")):
             RECEIVERS.labels(outcome).set_function(partial(self._receivers.count, succeeded))
         # Prometheus sees no increase in a counter's first sample.
