@@ -18,8 +18,8 @@ from common.contracts.events import (
     event_id,
 )
 from common.messaging.connection import supervised
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
+from dispatcher.adapters.delay_queues import delivery_topology
 from lookup.ingest.reading import parse
 from lookup.ingest.records import CompanyRecord
 from lookup.registers.brreg.sources import NO_ENTITIES

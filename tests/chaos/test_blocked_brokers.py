@@ -15,7 +15,6 @@ from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.errors import BrokerUnavailable
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
@@ -23,6 +22,7 @@ from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
+from dispatcher.adapters.delay_queues import delivery_topology
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.system import System
 from tests.conftest import DatabaseNames

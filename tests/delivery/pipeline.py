@@ -22,9 +22,9 @@ from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhooks import Webhook, encode_for
 from common.messaging.connection import supervised
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
+from dispatcher.adapters.delay_queues import delivery_topology
 from local_stack.system import Service, System
 from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.receiver import Receiver, receiving

@@ -16,12 +16,12 @@ from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
 from common.contracts.traces import TraceContext
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.errors import BrokerUnavailable
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 from common.runtime import tracing
+from dispatcher.adapters.delay_queues import delivery_topology
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration

@@ -23,13 +23,12 @@ from common.contracts.topology import (
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.consumer import Consumer
 from common.messaging.dead_letters import dead_letters
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Queue
 from dispatcher.adapters.batcher import running
-from dispatcher.adapters.delay_queues import DelayQueues
+from dispatcher.adapters.delay_queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task
 from tests.delivery.waiting import SOON, eventually, until_connected
 

@@ -13,10 +13,10 @@ import pytest
 from common.contracts.topology import EVENTS_QUEUE, FEED_EXCHANGE
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import supervised
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.mongo import Database
+from dispatcher.adapters.delay_queues import delivery_topology
 from lookup.commands import main
 from lookup.ingest.confirm import Confirmed, ConfirmEvents
 from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents

@@ -11,7 +11,6 @@ from uuid import uuid4
 
 from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.delivery_topology import delivery_topology
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_client import RpcClient
@@ -22,7 +21,7 @@ from common.runtime.health import Check, Health, Required
 from common.runtime.tasks import beside, repeat
 from dispatcher.adapters.batcher import running
 from dispatcher.adapters.consumers import consumers
-from dispatcher.adapters.delay_queues import DelayQueues
+from dispatcher.adapters.delay_queues import DelayQueues, delivery_topology
 from dispatcher.adapters.http_sender import SenderLimits, http_sender
 from dispatcher.adapters.owner_events import RpcOwnerEvents
 from dispatcher.adapters.requeue_job import RequeueJob, Survey

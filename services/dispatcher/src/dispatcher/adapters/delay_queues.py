@@ -6,13 +6,38 @@ from datetime import timedelta
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.failures import Unavailable
-from common.contracts.topology import DELIVERIES_QUEUE, RETRIES_QUEUE, delay_queue
+from common.contracts.topology import (
+    DEAD_LETTERS_ARGUMENTS,
+    DEAD_LETTERS_QUEUE,
+    DELIVERIES_QUEUE,
+    EVENTS_EXCHANGE,
+    EVENTS_QUEUE,
+    RETRIES_QUEUE,
+    WORK_ARGUMENTS,
+    delay_arguments,
+    delay_queue,
+)
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
+from common.messaging.topology import Queue, Topology
 from dispatcher.adapters.batcher import Batcher
 
 #: Maximum number of concurrent calls that are published as one batch.
 _MAX_BATCH_SIZE = 64
+
+
+def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
+    """The queues from event to dead letter, and a delay queue for each of `delays`."""
+    return Topology(
+        topic_exchanges=(EVENTS_EXCHANGE,),
+        queues=(
+            Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS),
+            Queue(EVENTS_QUEUE, WORK_ARGUMENTS, EVENTS_EXCHANGE),
+            Queue(DELIVERIES_QUEUE, WORK_ARGUMENTS),
+            Queue(RETRIES_QUEUE, WORK_ARGUMENTS),
+            *(Queue(delay_queue(delay), delay_arguments(delay)) for delay in dict.fromkeys(delays)),
+        ),
+    )
 
 
 class DelayQueues:
