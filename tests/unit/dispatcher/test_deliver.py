@@ -50,6 +50,21 @@ async def test_a_due_delivery_is_posted_signed_and_recorded() -> None:
     assert attempted(dispatching).response_code == 204
 
 
+async def test_the_duration_of_an_attempt_is_never_negative() -> None:
+    dispatching = await a_dispatching()
+    dispatching.sender.gate.clear()
+
+    async with dispatching.working():
+        await dispatching.wake(a_task())
+        await until(lambda: dispatching.sender.in_flight == 1)
+        # As a more precise reading of the database's clock does.
+        dispatching.time.pass_by(timedelta(milliseconds=-3))
+        dispatching.sender.gate.set()
+        await dispatching.throttled.drain(2)
+
+    assert attempted(dispatching).duration == timedelta()
+
+
 async def test_a_failed_attempt_is_recorded_and_its_retry_waits_for_its_delay() -> None:
     dispatching = await a_dispatching()
     dispatching.sender.outcomes.append(Unanswered(Cause.TIMEOUT))

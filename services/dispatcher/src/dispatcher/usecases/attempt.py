@@ -112,7 +112,8 @@ class Attempt:
         attempted = Attempted(
             delivery=delivery,
             at=posted.at,
-            duration=posted.ended_at - posted.at,
+            # The database's clock may step back when it is read again during a short post.
+            duration=max(posted.ended_at - posted.at, timedelta()),
             response_code=status_of(posted.outcome),
             error=cause_of(posted.outcome),
             next_attempt_at=_next_attempt_at(decision, posted.ended_at),
