@@ -6,7 +6,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from lookup.ingest.cursors import StoredCursors
+from lookup.ingest.feeds import Cursor
 from lookup.ingest.passes import Outcome
+from lookup.ingest.planning.states import Conflict
 from lookup.ingest.register_source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.peppol.sources import PEPPOL
@@ -63,6 +66,37 @@ async def test_a_new_company_is_published_with_its_units_and_owners(world: World
     told = {kind for kind, company in await world.events() if company == f"no:{number}"}
     units = {"production_unit.created"} if world.registers.no.units_of(number) else set()
     assert told == {"company.created", "owners.changed"} | units
+
+
+class OvertakenCursors(StoredCursors):
+    """Another process moves the cursor of the companies first, once."""
+
+    was_overtaken = False
+
+    async def move(self, source: str, cursor: Cursor) -> Cursor:
+        moved = await super().move(source, cursor)
+        if source == NO_ENTITIES.name and not self.was_overtaken:
+            self.was_overtaken = True
+            raise Conflict
+        return moved
+
+
+async def test_companies_are_read_on_for_a_unit_if_another_process_has_read_only_a_page(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    for turn in range(15):
+        world.registers.no.entities.change(COMPANY, {"epostadresse": f"post{turn}@example.com"})
+    number, _ = world.registers.add_companies()
+    unit = {**world.registers.no.units.documents[UNIT], "overordnetEnhet": number}
+    world.registers.no.units.add(unit)
+    stores = replace(world.wiring.stores, cursors=OvertakenCursors(world.database))
+
+    await replace(world.wiring, stores=stores).passes(NO_UNITS).once()
+
+    told = [kind for kind, company in await world.events() if company == f"no:{number}"]
+    assert told[0] == "company.created"
+    assert set(told[1:]) == {"production_unit.created"}
 
 
 async def test_a_deleted_company_has_ended_and_keeps_its_fields(world: World) -> None:

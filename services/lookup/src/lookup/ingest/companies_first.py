@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
+from lookup.ingest.apply import TRIES
 from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.passes import Sync
 from lookup.ingest.planning.states import Conflict
 from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
 from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
+
+Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,17 @@ class CompaniesFirst:
     telemetry: PassTelemetry
     stores: Stores
 
-    async def __call__(self, records: Sequence[CompanyRecord | OwnersRecord | UnitRecord]) -> None:
+    async def __call__(self, records: Records) -> None:
+        for _ in range(TRIES):
+            if not await self._are_missing(records):
+                return
+            # Another process may move the cursor first; it need not have come to the companies.
+            with suppress(Conflict):
+                await self._read_on()
+                return
+
+    async def _are_missing(self, records: Records) -> bool:
+        """True if companies of new records are unknown, and their source is followed."""
         units = [record for record in records if isinstance(record, UnitRecord)]
         owned = [record.key for record in records if isinstance(record, OwnersRecord)]
         known = await self.stores.writer.known(
@@ -36,10 +49,7 @@ class CompaniesFirst:
         wanted = {*owned, *(unit.company for unit in units if unit.key not in known.units)}
         missing = wanted - {None, *known.companies, *known.tombstones}
         # A source of companies that is not followed is not started here.
-        if missing and await self.stores.cursors.read(self.source) is not None:
-            # Another process that moved the cursor has read the feed on as well.
-            with suppress(Conflict):
-                await self._read_on()
+        return bool(missing) and await self.stores.cursors.read(self.source) is not None
 
     async def _read_on(self) -> None:
         tally, begun_at = Tally(), self.stores.now()
