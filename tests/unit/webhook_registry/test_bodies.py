@@ -42,7 +42,7 @@ def test_a_draft_may_have_every_field() -> None:
 
     draft = read_draft(body)
 
-    assert draft.destination.url == URL
+    assert draft.fields["url"] == URL
     assert draft.events == ("company.updated", "owners.*")
     assert draft.filter == WebhookFilter(
         countries=(Country.DK,), companies=(CompanyKey.parse("dk:01234567"),)

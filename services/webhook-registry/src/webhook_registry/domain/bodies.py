@@ -1,6 +1,6 @@
 """Validation of request bodies; every error is reported with a hint."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -25,27 +25,30 @@ RECOVERABLE = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """Webhook to create."""
+class Changes:
+    """A webhook to create, or changes of one: fields that are not `given` stay unchanged."""
 
-    destination: Destination
+    given: Collection[str]
+    destination: Destination | None
     events: tuple[str, ...]
     filter: WebhookFilter | None
     description: str | None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(repr=False)
+    status: WebhookStatus | None
 
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Requested changes; fields that are not in `given` stay unchanged."""
-
-    given: frozenset[str]
-    destination: Destination | None = None
-    events: tuple[str, ...] = ()
-    filter: WebhookFilter | None = None
-    description: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    status: WebhookStatus | None = None
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The given fields of a `Webhook`, except its status."""
+        fields: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("events", "filter", "description")
+            if name in self.given
+        }
+        if "headers" in self.given:
+            fields |= {"headers": tuple(self.headers), "new_headers": dict(self.headers)}
+        if self.destination is not None:
+            fields |= {"url": self.destination.url, "host": self.destination.host}
+        return fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,30 +59,24 @@ class Window:
     until: datetime
 
 
-def read_draft(body: bytes) -> Draft:
-    """Reads the webhook to create; raises Rejected with every error."""
-    fields = _fields(
-        body, required=("url", "events"), optional=("filter", "description", "headers")
-    )
-    read = _Reader(fields)
-    url, events = read("url", read_destination), read("events", read_events)
-    limits, description = read("filter", read_filter), read("description", _description)
-    headers = read("headers", read_headers) or {}
-    if url is None or events is None or read.faults:
-        raise _faulty(read.faults)
-    return Draft(url, events, limits, description, headers)
+def read_draft(body: bytes) -> Changes:
+    """Reads the webhook to create, with all its fields; raises Rejected with every error."""
+    optional = ("filter", "description", "headers")
+    fields = _fields(body, required=("url", "events"), optional=optional)
+    return _changes(fields, given=("url", "events", *optional))
 
 
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
-    fields = _fields(
-        body,
-        required=(),
-        optional=("url", "events", "filter", "description", "headers", "status"),
-    )
+    optional = ("url", "events", "filter", "description", "headers", "status")
+    fields = _fields(body, required=(), optional=optional)
+    return _changes(fields, given=frozenset(fields))
+
+
+def _changes(fields: Fields, *, given: Collection[str]) -> Changes:
     read = _Reader(fields)
     changes = Changes(
-        given=frozenset(fields),
+        given=given,
         destination=read("url", read_destination),
         events=read("events", read_events) or (),
         filter=read("filter", read_filter),

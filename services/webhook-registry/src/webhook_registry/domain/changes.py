@@ -1,7 +1,6 @@
 """Changes of a webhook."""
 
 from datetime import datetime
-from typing import Any
 
 from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
 from webhook_registry.domain.bodies import Changes
@@ -13,7 +12,7 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
 
     Raises Rejected for enabling a webhook that an operator disabled.
     """
-    after = webhook.model_copy(update=_fields(changes))
+    after = webhook.model_copy(update=changes.fields)
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
@@ -60,17 +59,3 @@ def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
     """Disables a webhook so that its owner cannot enable it, even if already disabled."""
     stopped = disabled(webhook, DisabledReason.OPERATOR, at=at)
     return stopped.model_copy(update={"disabled_reason": DisabledReason.OPERATOR})
-
-
-def _fields(changes: Changes) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "events": changes.events,
-        "filter": changes.filter,
-        "description": changes.description,
-    }
-    fields = {name: value for name, value in values.items() if name in changes.given}
-    if "headers" in changes.given:
-        fields |= {"headers": tuple(changes.headers), "new_headers": dict(changes.headers)}
-    if changes.destination is not None:
-        fields |= {"url": changes.destination.url, "host": changes.destination.host}
-    return fields

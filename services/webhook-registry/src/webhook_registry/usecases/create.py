@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from common.contracts.webhooks import Webhook, WebhookId, WebhookReply, WebhookRequest
 from webhook_registry.domain.answers import CREATED, location, rendered, reply, with_secret
-from webhook_registry.domain.bodies import Draft, read_draft
+from webhook_registry.domain.bodies import Changes, read_draft
 from webhook_registry.domain.refusals import webhook_limit_reached
 from webhook_registry.ports import Registrations
 from webhook_registry.usecases.destinations import Destinations
@@ -45,20 +45,14 @@ class CreateWebhook:
         answer, without = _answer(made, request.call_id)
         return await self.idempotency.end(once, answer, body=without)
 
-    def _webhook(self, owner: str, call_id: UUID, draft: Draft) -> Webhook:
+    def _webhook(self, owner: str, call_id: UUID, draft: Changes) -> Webhook:
         now = self.now()
         return Webhook(
             id=WebhookId(f"wh_{call_id.hex}"),
             owner=owner,
-            url=draft.destination.url,
-            host=draft.destination.host,
-            events=draft.events,
-            filter=draft.filter,
-            description=draft.description,
-            headers=tuple(draft.headers),
-            new_headers=dict(draft.headers),
             created_at=now,
             updated_at=now,
+            **draft.fields,
         )
 
 

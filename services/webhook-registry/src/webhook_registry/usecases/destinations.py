@@ -16,12 +16,14 @@ class Destinations:
     #: Private networks that may be called.
     allowed: Sequence[Network]
 
-    async def check(self, destination: Destination) -> None:
-        """Raises Rejected when the host is local or private.
+    async def check(self, destination: Destination | None) -> None:
+        """Raises Rejected when the host is local or private; None is unchanged.
 
         A name that does not resolve is accepted: receivers are often registered before they are
         deployed, and each connection is checked again.
         """
+        if destination is None:
+            return
         resolved = (
             await self.resolver.addresses(destination.host, destination.port)
             if destination.address is None

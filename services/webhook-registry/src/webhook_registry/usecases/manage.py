@@ -71,8 +71,7 @@ class ChangeWebhook:
         """Returns 200 with the changed webhook; absent fields stay unchanged."""
         await owned(self.registrations, request)
         changes = read_changes(request.body)
-        if changes.destination is not None:
-            await self.destinations.check(changes.destination)
+        await self.destinations.check(changes.destination)
         now = self.now()
         webhook = await self.registrations.change(
             request.owner,
