@@ -31,14 +31,6 @@ def test_bulk_records_have_empty_links_in_two_places() -> None:
     assert "_links" not in entity
 
 
-def test_phone_numbers_are_written_in_several_ways() -> None:
-    phones = [each["telefon"] for each in companies() if "telefon" in each]
-
-    shapes = {"".join("9" if c.isdigit() else c for c in phone) for phone in phones}
-
-    assert {"99999999", "99 99 99 99", "999 99 999", "+99 99999999"} <= shapes
-
-
 def test_a_foreign_address_has_neither_postcode_nor_municipality() -> None:
     addresses = [each.get("forretningsadresse", {}) for each in companies()]
     abroad = [at for at in addresses if at.get("landkode", "NO") != "NO"]
@@ -81,18 +73,3 @@ def test_the_owners_of_a_form_are_a_group_of_roles(form: str, group: str) -> Non
     }
 
     assert found == wanted
-
-
-def test_some_roles_are_given_up() -> None:
-    states = {
-        (role["fratraadt"], role["avregistrert"])
-        for each in roles()
-        for held in each["rollegrupper"]
-        for role in held["roller"]
-    }
-
-    assert states >= {
-        (False, False),
-        (True, False),
-        (False, True),
-    }

@@ -41,17 +41,3 @@ def test_unit_identifiers_are_numbers_of_units(cards: list[dict[str, Any]]) -> N
 
     assert len(values) > 5
     assert set(values) <= numbers
-
-
-def test_some_cards_are_of_other_countries_and_some_tell_no_holder(
-    cards: list[dict[str, Any]],
-) -> None:
-    countries = {each["entities"][0]["countryCode"] for each in cards}
-    anonymous = [
-        each
-        for each in cards
-        if "::0088:" in each["pid"] and not each["entities"][0]["identifiers"]
-    ]
-
-    assert countries > {"DK", "NO"}
-    assert anonymous

@@ -21,7 +21,6 @@ class Topic(IntEnum):
     OFFICERS = 6
     EINVOICING = 8
     UNIT = 9
-    CARD = 10
 
 
 class Draw:

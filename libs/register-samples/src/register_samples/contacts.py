@@ -47,17 +47,9 @@ def domain(name: str) -> str:
     return f"{letters or 'firma'}.example"
 
 
-def phone_number(draw: Draw, register: Register, *, firsts: str) -> str:
-    """Eight digits beginning with one of these, perhaps with spaces or the country's prefix."""
-    digits = f"{draw.pick(firsts)}{draw.below(10_000_000):07d}"
-    if not draw.happens(register.contacts.spaced):
-        return digits
-    kind = draw.below(3)
-    if kind == 0:
-        return f"{digits[:2]} {digits[2:4]} {digits[4:6]} {digits[6:]}"
-    if kind == 1:
-        return f"{digits[:3]} {digits[3:5]} {digits[5:]}"
-    return f"{register.contacts.phone_prefix} {digits}"
+def _phone_number(draw: Draw, *, firsts: str) -> str:
+    """Eight digits beginning with one of these."""
+    return f"{draw.pick(firsts)}{draw.below(10_000_000):07d}"
 
 
 def contacts(draw: Draw, register: Register, name: str) -> Contacts:
@@ -69,11 +61,11 @@ def contacts(draw: Draw, register: Register, name: str) -> Contacts:
 
     phone = mobile = fax = email = website = None
     if draw.happens(habits.phone):
-        phone = contact(phone_number(draw, register, firsts="23567"))
+        phone = contact(_phone_number(draw, firsts="23567"))
     if draw.happens(habits.mobile):
-        mobile = contact(phone_number(draw, register, firsts="49"))
+        mobile = contact(_phone_number(draw, firsts="49"))
     if draw.happens(habits.fax):
-        fax = contact(phone_number(draw, register, firsts="3567"))
+        fax = contact(_phone_number(draw, firsts="3567"))
     if draw.happens(habits.email):
         email = contact(f"{draw.pick(_MAILBOXES)}@{domain(name)}")
     if draw.happens(habits.website):

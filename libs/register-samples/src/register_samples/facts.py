@@ -237,5 +237,3 @@ class Identifier(NamedTuple):
     scheme: str
     value: str
     registered: date
-    #: True if its card names its holder.
-    tells_holder: bool = True

@@ -30,7 +30,7 @@ _SPLITS: tuple[tuple[str, ...], ...] = (
 
 
 def owners(register: Register, company: Company) -> tuple[Owner, ...]:
-    """The owners in the register, past ones included."""
+    """The owners in the register; only the showcase has past ones."""
     shown = exhibit(register.code, company.index)
     if shown is not None:
         return shown.owners
@@ -63,7 +63,7 @@ def earlier_company(register: Register, company: Company, draw: Draw) -> Corpora
 
 def _shareholders(register: Register, company: Company, draw: Draw) -> tuple[Owner, ...]:
     latest = company.ended or AS_OF
-    current = tuple(
+    return tuple(
         Owner(
             _holder(register, company, draw, firms=0.4),
             since=draw.day(company.founded, latest) if draw.happens(0.4) else company.founded,
@@ -73,16 +73,6 @@ def _shareholders(register: Register, company: Company, draw: Draw) -> tuple[Own
         )
         for share in draw.pick(_SPLITS)
     )
-    if not draw.happens(0.2):
-        return current
-    former = Owner(
-        _holder(register, company, draw, firms=0.3),
-        since=company.founded,
-        share="0.25",
-        votes="0.25",
-        until=draw.day(company.founded, latest),
-    )
-    return (former, *current)
 
 
 def _holder(

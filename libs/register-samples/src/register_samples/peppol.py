@@ -1,34 +1,23 @@
 """Business cards of the Peppol Directory: who receives electronic documents, at which address."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 
 from register_samples.chance import Draw, Topic
 from register_samples.companies import company
 from register_samples.facts import AS_OF, Company, Document, Identifier, Naming
-from register_samples.names import foreign_name
 from register_samples.numbers import gln
 from register_samples.registers import Register
 from register_samples.showcase import exhibit
 from register_samples.units import units
 
-_PARTICIPANT = "iso6523-actorid-upis"
-_DOCUMENT = "busdox-docid-qns"
 _BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1"
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd"
-_INVOICE = f"{_UBL}:Invoice-2::Invoice##{_BILLING}"
-_CREDIT_NOTE = f"{_UBL}:CreditNote-2::CreditNote##{_BILLING}"
-_ORDER = (
-    f"{_UBL}:Order-2::Order##urn:fdc:peppol.eu:poacc:trns:order:3"
-    ":extended:urn:fdc:anonymous-order::2.1"
+#: Who receives invoices receives credit notes, too.
+_DOCUMENT_TYPES = (
+    f"{_UBL}:Invoice-2::Invoice##{_BILLING}",
+    f"{_UBL}:CreditNote-2::CreditNote##{_BILLING}",
 )
-
-#: A participant of another country for about as many cards of ours.
-_ELSEWHERE = 12
-_FOREIGN_SCHEMES = {"SE": "0007", "FI": "0216", "NL": "0106", "DE": "9930", "PL": "9945"}
-
-#: Names on cards for the scheme of a holder's number, the most frequent first.
-_HOLDER_SCHEMES = {"dk": ("0184", "0184", "DK:DIGST"), "no": ("0192", "0192", "NO:ORG")}
 
 #: Companies can have this many GLNs; it keeps theirs apart.
 _GLNS = 4
@@ -36,53 +25,25 @@ _OPENED = date(2012, 1, 1)
 
 
 def cards(register: Register, index: int) -> Iterator[Document]:
-    """The cards of the company at a position, and now and then one of a foreign company."""
+    """The cards of the company at a position."""
     holder = company(register, index)
-    draw = Draw(register.ordinal, Topic.CARD, index)
     for identifier in identifiers(register, holder):
-        scheme = draw.pick(_HOLDER_SCHEMES[register.code])
-        named = {"scheme": scheme, "value": holder.number}
-        yield card(
-            identifier,
-            register.code.upper(),
-            holder.name,
-            [named] if identifier.tells_holder else [],
-            orders=draw.happens(0.2),
-        )
-    if index % _ELSEWHERE == _ELSEWHERE - 1:
-        yield _foreign_card(register, index, draw)
+        yield card(register, identifier, holder.number, holder.name)
 
 
-def card(
-    identifier: Identifier,
-    country: str,
-    name: str,
-    holders: Sequence[Document] = (),
-    *,
-    orders: bool = False,
-) -> Document:
-    """The card of an identifier that receives invoices, and orders or not."""
-    values = [_INVOICE, _CREDIT_NOTE, *([_ORDER] if orders else [])]
+def card(register: Register, identifier: Identifier, holder: str, name: str) -> Document:
+    """The card of an identifier; its holder is a company of the register."""
     entity = {
         "names": [{"name": name}],
-        "countryCode": country,
-        "identifiers": list(holders),
+        "countryCode": register.code.upper(),
+        "identifiers": [{"scheme": register.company_scheme, "value": holder}],
         "regdate": identifier.registered.isoformat(),
     }
     return {
-        "pid": f"{_PARTICIPANT}::{identifier.scheme}:{identifier.value}",
+        "pid": f"iso6523-actorid-upis::{identifier.scheme}:{identifier.value}",
         "entities": [entity],
-        "docTypes": [{"scheme": _DOCUMENT, "value": value} for value in values],
+        "docTypes": [{"scheme": "busdox-docid-qns", "value": value} for value in _DOCUMENT_TYPES],
     }
-
-
-def _foreign_card(register: Register, index: int, draw: Draw) -> Document:
-    country = draw.pick(tuple(_FOREIGN_SCHEMES))
-    # Ten digits that no other card has: the register, the position.
-    value = f"{register.ordinal}{index:09d}"
-    registered = draw.day(date(2015, 1, 1), AS_OF)
-    identifier = Identifier(_FOREIGN_SCHEMES[country], value, registered)
-    return card(identifier, country, foreign_name(draw, country))
 
 
 def identifiers(register: Register, company: Company) -> tuple[Identifier, ...]:
@@ -110,7 +71,7 @@ def identifiers(register: Register, company: Company) -> tuple[Identifier, ...]:
 
 def _gln(register: Register, company: Company, draw: Draw, place: int) -> Identifier:
     number = gln(register.gln_prefix, company.index * _GLNS + place)
-    return Identifier("0088", number, _registered(draw), tells_holder=draw.happens(0.9))
+    return Identifier("0088", number, _registered(draw))
 
 
 def _company_number(register: Register, company: Company, draw: Draw) -> Identifier:

@@ -16,14 +16,12 @@ from register_samples.numbers import CVR, ORGNR, P_NUMBER
 class ContactHabits:
     """Contact data of a register's companies."""
 
-    phone_prefix: str
     phone: float
     mobile: float
     fax: float
     email: float
     website: float
     secret: float
-    spaced: float
 
 
 @dataclass(frozen=True, slots=True)

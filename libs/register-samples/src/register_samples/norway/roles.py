@@ -1,11 +1,9 @@
 """`roller`: who is what in a company, as in the file `totalbestand`."""
 
-from collections.abc import Iterable
-from datetime import date
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
 from register_samples.chance import Draw, Topic
-from register_samples.facts import AS_OF, Company, Corporate, Document, Naming, Person
+from register_samples.facts import Company, Corporate, Document, Naming, Person
 from register_samples.names import person
 from register_samples.norway import parts
 from register_samples.owners import earlier_company, owners
@@ -38,16 +36,8 @@ _GROUPS = _ROLES | {
 _OWNERS = {"ENK": "INNH", "ANS": "DTSO", "DA": "DTPR", "KS": "KOMP", "SAM": "SAM", "IKS": "EIKM"}
 _BOARDS = (Naming.TRADING, Naming.ASSOCIATION, Naming.PROPERTY)
 
-#: Of persons born later none is dead.
-_LONG_AGO = date(1950, 1, 1)
-
-
-class _Seat(NamedTuple):
-    """The code of a role and who holds it, or held it."""
-
-    code: str
-    holder: Person | Corporate
-    resigned: bool = False
+#: The code of a role and who holds it.
+Seat = tuple[str, Person | Corporate]
 
 
 def roles(company: Company) -> Document | None:
@@ -55,63 +45,48 @@ def roles(company: Company) -> Document | None:
     if company.ended or company.form.code == "UTLA":
         return None
     draw = Draw(NORWAY.ordinal, Topic.OFFICERS, company.index)
-    groups = [_group(code, seats, company, draw) for code, seats in _seats(company, draw)]
+    groups = [group(code, seats) for code, seats in _seats(company, draw)]
     if not groups:
         return None
     return {"organisasjonsnummer": company.number, "rollegrupper": groups}
 
 
-def _seats(company: Company, draw: Draw) -> Iterable[tuple[str, list[_Seat]]]:
+def group(code: str, seats: Sequence[Seat]) -> Document:
+    """The roles of one group, such as a board."""
+    return {
+        "type": _type(code, _GROUPS[code]),
+        "roller": [
+            {
+                "type": _type(role, _ROLES[role]),
+                **_holder(holder),
+                "fratraadt": False,
+                "avregistrert": False,
+            }
+            for role, holder in seats
+        ],
+    }
+
+
+def _seats(company: Company, draw: Draw) -> Iterator[tuple[str, list[Seat]]]:
     """The groups of roles in a company, each with who sits in it."""
     naming = company.form.naming
     known = owners(NORWAY, company)
     if known:
         code = _OWNERS[company.form.short]
-        yield code, [_Seat(code, owner.holder) for owner in known]
+        yield code, [(code, owner.holder) for owner in known]
     if naming is Naming.ESTATE:
-        yield "BOBE", [_Seat("BOBE", _person(draw))]
+        yield "BOBE", [("BOBE", person(draw, NORWAY))]
     if naming in (Naming.TRADING, Naming.FOREIGN, Naming.PUBLIC) and draw.happens(0.8):
-        yield "DAGL", [_Seat("DAGL", _person(draw))]
+        yield "DAGL", [("DAGL", person(draw, NORWAY))]
     if naming in _BOARDS:
-        yield "STYR", _board(draw)
-    if naming is Naming.TRADING and draw.happens(0.4):
-        yield "REVI", [_Seat("REVI", earlier_company(NORWAY, company, draw))]
-    if naming is Naming.TRADING and draw.happens(0.4):
-        yield "REGN", [_Seat("REGN", earlier_company(NORWAY, company, draw))]
+        members = ["LEDE", *["MEDL"] * draw.below(4), *(["VARA"] if draw.happens(0.2) else [])]
+        yield "STYR", [(code, person(draw, NORWAY)) for code in members]
+    for code in ("REVI", "REGN"):
+        if naming is Naming.TRADING and draw.happens(0.4):
+            yield code, [(code, earlier_company(NORWAY, company, draw))]
 
 
-def _board(draw: Draw) -> list[_Seat]:
-    members = ["LEDE", *["MEDL"] * draw.below(4)]
-    if draw.happens(0.2):
-        members.append("VARA")
-    return [_Seat(code, _person(draw), code != "LEDE" and draw.happens(0.05)) for code in members]
-
-
-def _person(draw: Draw) -> Person:
-    return person(draw, NORWAY)
-
-
-def _group(code: str, seats: list[_Seat], company: Company, draw: Draw) -> Document:
-    changed = draw.day(company.registered, AS_OF)
-    return {
-        "type": _type(code, _GROUPS[code]),
-        "sistEndret": changed.isoformat(),
-        "roller": [_role(seat, place, draw) for place, seat in enumerate(seats)],
-    }
-
-
-def _role(seat: _Seat, place: int, draw: Draw) -> Document:
-    code, holder, resigned = seat
-    return {
-        "type": _type(code, _ROLES[code]),
-        **_holder(holder, draw),
-        "fratraadt": resigned,
-        "avregistrert": draw.happens(0.01),
-        "rekkefolge": place,
-    }
-
-
-def _holder(holder: Person | Corporate, draw: Draw) -> Document:
+def _holder(holder: Person | Corporate) -> Document:
     if isinstance(holder, Corporate):
         return {
             "enhet": {
@@ -122,12 +97,11 @@ def _holder(holder: Person | Corporate, draw: Draw) -> Document:
             }
         }
     middle = {"mellomnavn": holder.middle} if holder.middle else {}
-    dead = holder.born < _LONG_AGO and draw.happens(0.02)
     return {
         "person": {
             "fodselsdato": holder.born.isoformat(),
             "navn": {"fornavn": holder.given, **middle, "etternavn": holder.family},
-            "erDoed": dead,
+            "erDoed": False,
         }
     }
 

@@ -8,8 +8,9 @@ from typing import Any
 from aiohttp import web
 
 from register_samples import documents
-from register_samples.facts import Document
+from register_samples.facts import Document, Person
 from register_samples.norway.parts import API
+from register_samples.norway.roles import group
 from register_samples.server.answers import Snapshot, gzipped_array, json_answer
 from register_samples.server.requests import (
     BadRequest,
@@ -278,11 +279,4 @@ class NorwegianRegister:
 
 def innehaver(given: str, family: str, born: str) -> list[Document]:
     """The roles of a sole trader: the owner alone."""
-    kind = {"kode": "INNH", "beskrivelse": "Innehaver"}
-    person = {
-        "fodselsdato": born,
-        "navn": {"fornavn": given, "etternavn": family},
-        "erDoed": False,
-    }
-    role = {"type": kind, "person": person, "fratraadt": False, "avregistrert": False}
-    return [{"type": kind, "sistEndret": "2026-06-30", "roller": [{**role, "rekkefolge": 0}]}]
+    return [group("INNH", [("INNH", Person(given, None, family, date.fromisoformat(born)))])]

@@ -8,9 +8,9 @@ from itertools import count, cycle
 from register_samples.chance import Draw, Topic
 from register_samples.facts import Document
 from register_samples.names import coin, person
+from register_samples.norway.roles import group
 from register_samples.numbers import gln
 from register_samples.registers import DENMARK, NORWAY, Register
-from register_samples.server.brreg import innehaver
 from register_samples.server.cvr import Index
 from register_samples.server.registers import Registers
 from register_samples.showcase import SHOWCASE
@@ -120,8 +120,8 @@ class Changes:
 
     def _norwegian_owner(self, draw: Draw) -> str:
         number = self._norwegian(draw, "ENK")
-        given, _, family, born = person(draw, NORWAY)
-        self._no.set_roles(number, innehaver(given, family, born.isoformat()))
+        owner = person(draw, NORWAY)
+        self._no.set_roles(number, [group("INNH", [("INNH", owner)])])
         return f"no {number} has another owner"
 
     def _move_norwegian_unit(self, draw: Draw) -> str:

@@ -7,6 +7,7 @@ from aiohttp import web
 
 from register_samples import documents, peppol
 from register_samples.facts import Document, Identifier
+from register_samples.registers import REGISTERS
 from register_samples.server.answers import Snapshot
 from register_samples.server.requests import read
 from register_samples.server.stamps import Stamps, iso
@@ -31,9 +32,8 @@ class Directory:
 
     def register(self, scheme: str, value: str, *, holder: str, country: str, on: date) -> str:
         """Registers an identifier: documents can be sent to it from now on."""
-        scheme_of_holder = {"dk": "0184", "no": "0192"}[country]
-        named = {"scheme": scheme_of_holder, "value": holder}
-        card = peppol.card(Identifier(scheme, value, on), country.upper(), holder, [named])
+        identifier = Identifier(scheme, value, on)
+        card = peppol.card(REGISTERS[country], identifier, holder, holder)
         pid: str = card["pid"]
         self.cards[pid] = card
         return pid
