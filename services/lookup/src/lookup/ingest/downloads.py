@@ -27,26 +27,18 @@ class Download:
     documents: Callable[[], Iterator[Piece]]
 
 
+@dataclass(frozen=True, slots=True)
 class DownloadedFile:
     """A register's file of all records, which exists in `folder` only while it is read.
 
     It has no name there, so the kernel frees its space even if the process is killed.
     """
 
-    def __init__(
-        self,
-        client: RegisterClient,
-        source: RegisterSource,
-        path: str,
-        *,
-        folder: Path | None,
-        now: Callable[[], datetime],
-    ) -> None:
-        self._client = client
-        self._source = source
-        self._path = path
-        self._folder = folder
-        self._now = now
+    client: RegisterClient
+    source: RegisterSource
+    path: str
+    folder: Path | None
+    now: Callable[[], datetime]
 
     @asynccontextmanager
     async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
@@ -54,20 +46,20 @@ class DownloadedFile:
 
         Raises RegisterUnavailable and RegisterFault.
         """
-        requested_at = self._now()
-        with TemporaryFile(dir=self._folder) as nameless:
+        requested_at = self.now()
+        with TemporaryFile(dir=self.folder) as nameless:
             file = Path(f"/proc/self/fd/{nameless.fileno()}")
             condition = {} if known is None else {"If-None-Match": known}
-            url = self._client.url(self._path)
+            url = self.client.url(self.path)
             call = Call("GET", url, headers=condition, accepted=(200, 304))
-            answer = await self._client.download(call, file)
+            answer = await self.client.download(call, file)
             if answer.status == 304:
                 yield None
                 return
             yield Download(
                 SourceVersion(_modified(answer, requested_at)),
                 answer.headers.get("ETag"),
-                partial(documents, file, self._source),
+                partial(documents, file, self.source),
             )
 
 

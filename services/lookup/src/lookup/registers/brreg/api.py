@@ -1,6 +1,7 @@
 """The interface of the Norwegian register (data.brreg.no): answers about numbers, and files."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from lookup.ingest.bodies import PAGE
@@ -16,8 +17,12 @@ from lookup.ingest.register_source import RegisterSource
 from lookup.registers.brreg import answers
 from lookup.registers.brreg.documents import OrganisationNumber
 
-#: The name of each part in URLs, and its whole file.
-RESOURCES: Final = {Part.COMPANY: "enheter", Part.UNIT: "underenheter"}
+#: The name of each part in URLs, and its whole file. Roles are below their entities.
+RESOURCES: Final = {
+    Part.COMPANY: "enheter",
+    Part.UNIT: "underenheter",
+    Part.OWNERS: "enheter",
+}
 FILES: Final = {
     Part.COMPANY: "enheter/lastned",
     Part.UNIT: "underenheter/lastned",
@@ -39,19 +44,18 @@ class Subject(Document):
     organisasjonsnummer: OrganisationNumber
 
 
+@dataclass(frozen=True, slots=True)
 class BrregEntities:
     """Entities, units or roles. Raises RegisterUnavailable and RegisterFault."""
 
-    def __init__(self, client: RegisterClient, source: RegisterSource) -> None:
-        self._client = client
-        self._source = source
-        self._are_roles = source.part is Part.OWNERS
+    client: RegisterClient
+    source: RegisterSource
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
         """The register's current answer for each number: from a list, or else one by one."""
-        documents = {} if self._are_roles else await self._list(numbers)
+        documents = {} if self.source.part is Part.OWNERS else await self._list(numbers)
         return {
-            number: _meaning(self._source, documents[number])
+            number: _meaning(self.source, documents[number])
             if number in documents
             else await self._one(number)
             for number in numbers
@@ -59,9 +63,9 @@ class BrregEntities:
 
     async def _list(self, numbers: Sequence[str]) -> Mapping[str, Raw]:
         """The documents of the numbers from one response; none if the register rejects the list."""
-        resource = RESOURCES[self._source.part]
-        url = self._client.url(resource, {_NUMBER: ",".join(numbers), "size": str(len(numbers))})
-        answer = await self._client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
+        resource = RESOURCES[self.source.part]
+        url = self.client.url(resource, {_NUMBER: ",".join(numbers), "size": str(len(numbers))})
+        answer = await self.client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
         if answer.status == 400:
             # The response does not name the rejected number, and the others are still needed.
             return {}
@@ -69,24 +73,20 @@ class BrregEntities:
 
     async def _one(self, number: str) -> answers.Answer:
         """The answer about one number; lists contain neither ended nor removed entities."""
-        path = (
-            f"enheter/{number}/roller"
-            if self._are_roles
-            else f"{RESOURCES[self._source.part]}/{number}"
-        )
-        answer = await self._client.ask(
-            Call("GET", self._client.url(path), accepted=(200, 400, 404, 410))
-        )
+        are_roles = self.source.part is Part.OWNERS
+        path = f"{RESOURCES[self.source.part]}/{number}{'/roller' if are_roles else ''}"
+        url = self.client.url(path)
+        answer = await self.client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
         if answer.status == 400:
             return _REFUSED
         is_document = isinstance(answer.content, dict)
         # The feed of companies reports whether a company with roles was removed.
-        if answer.status == 404 or (self._are_roles and not (answer.status == 200 and is_document)):
+        if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
             return answers.Unknown()
         raw = {**(answer.content if is_document else {}), _NUMBER: number}
         if answer.status == 200:
-            return _meaning(self._source, raw)
-        return _end(self._source, raw) if raw.get("slettedato") else answers.Gone()
+            return _meaning(self.source, raw)
+        return _end(self.source, raw) if raw.get("slettedato") else answers.Gone()
 
 
 def _meaning(source: RegisterSource, raw: Raw) -> answers.Answer:

@@ -61,16 +61,16 @@ class _Unreadable:
     number: str | None
 
 
+@dataclass(frozen=True, slots=True)
 class UpdateFeed:
     """`Feed` of the entities or of the units."""
 
-    def __init__(self, client: RegisterClient, part: Part, *, page_size: int) -> None:
-        self._client = client
-        self._resource = RESOURCES[part]
-        self._size = page_size
+    client: RegisterClient
+    part: Part
+    page_size: int
 
     async def page(self, after: Position) -> FeedPage:
-        size = self._size
+        size = self.page_size
         entries = await self._entries(after, size)
         if len(entries) >= size and not _readable(entries):
             size = _MAX_ENTRIES
@@ -93,26 +93,25 @@ class UpdateFeed:
             if after.sequence
             else {"dato": _rfc3339(after.at)}
         )
-        url = self._client.url(f"oppdateringer/{self._resource}", {**start, "size": str(size)})
-        answer = await self._client.ask(Call("GET", url, limit=PAGE))
-        entries = embedded(answer, f"oppdaterte{self._resource.capitalize()}")
+        resource = RESOURCES[self.part]
+        url = self.client.url(f"oppdateringer/{resource}", {**start, "size": str(size)})
+        answer = await self.client.ask(Call("GET", url, limit=PAGE))
+        entries = embedded(answer, f"oppdaterte{resource.capitalize()}")
         return _credible([_read(Update, entry) for entry in entries], after)
 
 
+@dataclass(frozen=True, slots=True)
 class RoleFeed:
     """`Feed` of the roles, which can only be requested by time."""
 
-    def __init__(
-        self, client: RegisterClient, *, page_size: int, now: Callable[[], datetime]
-    ) -> None:
-        self._client = client
-        self._size = page_size
-        self._now = now
+    client: RegisterClient
+    page_size: int
+    now: Callable[[], datetime]
 
     async def page(self, after: Position) -> FeedPage:
-        requested_at = self._now()
+        requested_at = self.now()
         # Events of the same time may be on two pages, so that time is requested again.
-        size = self._size
+        size = self.page_size
         entries = await self._entries(after, size)
         if len(entries) >= size and not _fresh(entries, after):
             # More events of the same time, or more unreadable events, than fit on a page.
@@ -129,8 +128,8 @@ class RoleFeed:
 
     async def _entries(self, after: Position, size: int) -> list[RoleEvent | _Unreadable]:
         asked = {"afterTime": _rfc3339(after.at - _JUST_BEFORE), "size": str(size)}
-        url = self._client.url("oppdateringer/roller", asked)
-        entries = listed((await self._client.ask(Call("GET", url, limit=PAGE))).content)
+        url = self.client.url("oppdateringer/roller", asked)
+        entries = listed((await self.client.ask(Call("GET", url, limit=PAGE))).content)
         return [_read(RoleEvent, entry) for entry in entries]
 
 

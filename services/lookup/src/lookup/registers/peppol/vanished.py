@@ -24,7 +24,7 @@ class SeenIdentifiers:
     """Records the identifiers in a file while it is read, those of all countries."""
 
     present: SeenKeys = field(default_factory=SeenKeys)
-    #: True if every document had a readable identifier.
+    #: True if every document of the file could be read.
     is_complete: bool = True
 
     def recorded(self, documents: Iterator[Piece]) -> Iterator[Piece]:
