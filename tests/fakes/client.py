@@ -49,5 +49,5 @@ class FakeTransport:
         if isinstance(step, Sleep):
             self.slept.append(step.seconds)
             return None
-        self.requests.append(step.request)
+        self.requests.append(step)
         return self.answers.pop(0)

@@ -10,10 +10,10 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from company_registry import operations, streams, webhook_operations
-from company_registry.http import Item, Outcome, Send, Sleep, Stream, stream_of
+from company_registry.http import Item, Outcome, Request, Response, Sleep, Stream, stream_of
 from company_registry.operations import Operation, perform
 from company_registry.retries import Retries
-from company_registry.sender import Sender, response_of
+from company_registry.sender import Sender
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -136,12 +136,13 @@ class Client(Sender[httpx.Client], _Methods):
                 else:
                     outcome = self._take(step)
 
-    def _take(self, step: Send | Sleep) -> Outcome | None:
+    def _take(self, step: Request | Sleep) -> Outcome | None:
         if isinstance(step, Sleep):
             time.sleep(step.seconds)
             return None
         try:
-            return response_of(self.http.request(**self.arguments(step.request)))
+            answer = self.http.request(**self.arguments(step))
+            return Response(answer.status_code, answer.headers, answer.content)
         except httpx.RequestError as error:
             return self.unanswered(error)
 
@@ -200,11 +201,12 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
                 else:
                     outcome = await self._take(step)
 
-    async def _take(self, step: Send | Sleep) -> Outcome | None:
+    async def _take(self, step: Request | Sleep) -> Outcome | None:
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
         try:
-            return response_of(await self.http.request(**self.arguments(step.request)))
+            answer = await self.http.request(**self.arguments(step))
+            return Response(answer.status_code, answer.headers, answer.content)
         except httpx.RequestError as error:
             return self.unanswered(error)

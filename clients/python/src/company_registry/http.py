@@ -24,7 +24,7 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Response:
     status: int
-    #: Names in lower case.
+    #: Read by names in lower case.
     headers: Mapping[str, str]
     content: bytes
 
@@ -36,11 +36,6 @@ class Unanswered:
     reason: str
     #: True if the server may have received it.
     sent: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Send:
-    request: Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +53,10 @@ class Item(Generic[T]):
 Outcome: TypeAlias = Response | Unanswered
 
 #: A computation that yields requests and delays to its driver, and returns a T.
-Steps: TypeAlias = Generator[Send | Sleep, Outcome | None, T]
+Steps: TypeAlias = Generator[Request | Sleep, Outcome | None, T]
 
 #: The same, giving the caller one T after the other.
-Stream: TypeAlias = Generator[Send | Sleep | Item[T], Outcome | None, None]
+Stream: TypeAlias = Generator[Request | Sleep | Item[T], Outcome | None, None]
 
 
 def stream_of(steps: Steps[T]) -> Stream[T]:

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from random import SystemRandom
 
 from company_registry.errors import NoResponse
-from company_registry.http import Outcome, Request, Response, Send, Sleep, Steps, Unanswered
+from company_registry.http import Outcome, Request, Response, Sleep, Steps, Unanswered
 
 _RANDOM = SystemRandom()
 
@@ -50,8 +50,8 @@ def exchange(request: Request, retries: Retries) -> Steps[Response]:
     attempt = 0
     while True:
         attempt += 1
-        outcome = yield Send(request)
-        assert outcome is not None, "the driver answers a Send"  # noqa: S101 (not an input)
+        outcome = yield request
+        assert outcome is not None, "the driver answers a request"  # noqa: S101 (not an input)
         delay = retries.delay(request, outcome, attempt)
         if delay is not None:
             yield Sleep(delay)

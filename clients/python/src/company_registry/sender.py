@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import httpx
 
-from company_registry.http import Request, Response, Unanswered
+from company_registry.http import Request, Unanswered
 from company_registry.retries import Retries
 
 Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
@@ -83,8 +83,3 @@ def is_http_url(text: str) -> bool:
         return url.scheme in ("http", "https") and url.host != ""
     except (httpx.InvalidURL, ValueError):  # the latter for a host that IDNA does not allow
         return False
-
-
-def response_of(answer: httpx.Response) -> Response:
-    headers = {name.lower(): value for name, value in answer.headers.items()}
-    return Response(answer.status_code, headers, answer.content)
