@@ -1,6 +1,9 @@
-"""Translation of the database driver's errors."""
+"""Translation of the database driver's errors, and the end of a client."""
+
+import asyncio
 
 import pytest
+from pymongo import AsyncMongoClient
 from pymongo.errors import (
     AutoReconnect,
     BulkWriteError,
@@ -11,7 +14,7 @@ from pymongo.errors import (
 )
 
 from common.contracts.failures import Unavailable
-from common.mongo import translated_errors
+from common.mongo import connected, translated_errors
 
 UNKNOWN_MODE = 79
 
@@ -49,3 +52,16 @@ def test_retryable_errors_are_unavailable(error: PyMongoError) -> None:
 def test_permanent_errors_are_raised_unchanged(error: PyMongoError) -> None:
     with pytest.raises(type(error)), translated_errors():
         raise error
+
+
+async def test_a_database_that_does_not_answer_delays_no_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def close(_client: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(AsyncMongoClient, "close", close)
+    monkeypatch.setattr("common.mongo.CLOSE_TIMEOUT", 0.01)
+
+    async with asyncio.timeout(5), connected("mongodb://127.0.0.1:1/", name="test"):
+        pass

@@ -31,6 +31,9 @@ OPERATION_TIMEOUT = timedelta(milliseconds=1200)
 #: timeout waits no longer than that for a connection.
 _CONNECT_TIMEOUT = timedelta(seconds=5)
 
+#: Seconds to close a client.
+CLOSE_TIMEOUT = 2.0
+
 #: Exceptions of the driver when the database is unreachable or cannot answer now.
 _AWAY = (
     pymongo.errors.ConnectionFailure,
@@ -81,7 +84,10 @@ async def connected(
     try:
         yield client
     finally:
-        await client.close()
+        # The driver ends its sessions first, and waits 15 s for a server that does not answer.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await client.close()
 
 
 def database(client: Client, name: str) -> Database:
