@@ -13,6 +13,7 @@ CLOSED = "http://127.0.0.1:1"
     [
         (("--url", "http://localhost:port", "lookup", "dk", "12345674"), "", "must be a URL"),
         (("listen", "--forward", "http://localhost:port"), "", "--forward must be a URL"),
+        (("--json", "events", "follow", "--cursor", "/"), "", "/: Is a directory"),
         (("batch", "-"), "country,number\ndk,1\n", "exactly one of the columns vat"),
         # Excel writes a byte order mark.
         (("batch", "-"), "\ufeffvat,country\n1,se\n", "row 1: country must be dk or no"),

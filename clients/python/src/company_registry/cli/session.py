@@ -65,6 +65,10 @@ class Session:
                 yield client
         except ValueError as error:
             self.fail(str(error), Exit.USAGE)
+        except OSError as error:
+            if error.filename is None:  # such as a closed pipe
+                raise
+            self.fail(f"{error.filename}: {error.strerror}", Exit.USAGE)
         except errors.ApiError as error:
             self.fail(_explained(error), _STATUS.get(error.status, Exit.FAILED))
         except errors.NoResponse as error:
