@@ -15,6 +15,8 @@ pytestmark = pytest.mark.integration
 
 #: An unused port.
 CLOSED = "127.0.0.1:1"
+#: Required to issue a key.
+OPTIONS = ("--owner", "acme", "--name", "nightly sync", "--scope", "lookup")
 
 
 @pytest.fixture
@@ -23,34 +25,26 @@ def system(tmp_path: Path, mongo_url: str, database_names: DatabaseNames) -> Sys
     return System(tmp_path, f"amqp://{CLOSED}/", mongo_url, database_names.environment)
 
 
-def issue(system: System, *scopes: str) -> str:
-    options = [part for scope in scopes for part in ("--scope", scope)]
-    status, output, error = run_here(
-        system, "gateway", "keys", "issue", "--owner", "acme", "--name", "nightly sync", *options
-    )
+def issue(system: System, *options: str) -> str:
+    status, output, error = run_here(system, "gateway", "keys", "issue", *OPTIONS, *options)
     assert status == 0, error
     return output.removesuffix("\n")
 
 
-def test_a_key_is_printed_alone_when_it_is_issued(system: System) -> None:
-    key = issue(system, "lookup", "webhooks")
-
-    assert parse_key(key) is not None
-
-
-def test_only_a_hash_of_an_issued_secret_is_stored(
+def test_a_key_is_printed_alone_and_stored_as_a_hash(
     system: System, mongo_url: str, database_names: DatabaseNames
 ) -> None:
-    _, _, secret = issue(system, "lookup").partition(".")
+    key = parse_key(issue(system))
 
+    assert key is not None
     with pymongo.MongoClient[dict[str, Any]](mongo_url) as mongo:
         (stored,) = mongo[database_names.access]["api_keys"].find()
-    assert stored["secret_hash"] == hash_of(secret)
-    assert secret not in str(stored)
+    assert stored["secret_hash"] == hash_of(key.secret)
+    assert key.secret not in str(stored)
 
 
 def test_keys_are_listed_without_their_secrets(system: System) -> None:
-    key_id, _, secret = issue(system, "webhooks", "lookup").partition(".")
+    key_id, _, secret = issue(system, "--scope", "webhooks").partition(".")
 
     _, output, _ = run_here(system, "gateway", "keys", "list")
 
@@ -62,19 +56,14 @@ def test_keys_are_listed_without_their_secrets(system: System) -> None:
 
 @pytest.mark.parametrize("owner", ["", "  ", "acme\tbeta", "acme\nbeta"])
 def test_an_owner_that_would_break_the_list_is_wrong_usage(system: System, owner: str) -> None:
-    options = ("--owner", owner, "--name", "nightly sync", "--scope", "lookup")
-
-    status, output, error = run_here(system, "gateway", "keys", "issue", *options)
+    status, output, error = run_here(system, "gateway", "keys", "issue", *OPTIONS, "--owner", owner)
 
     assert (status, output) == (2, "")
     assert "argument --owner: must be one line and not empty" in error
 
 
 def test_a_key_is_listed_with_its_rate_and_its_end(system: System) -> None:
-    options = ("--owner", "acme", "--name", "sync", "--scope", "lookup")
-    run_here(
-        system, "gateway", "keys", "issue", *options, "--rate", "7/hour", "--expires", "2999-01-01"
-    )
+    issue(system, "--rate", "7/hour", "--expires", "2999-01-01")
 
     _, output, _ = run_here(system, "gateway", "keys", "list")
 
@@ -91,16 +80,14 @@ def test_a_key_is_listed_with_its_rate_and_its_end(system: System) -> None:
     ],
 )
 def test_an_invalid_rate_or_end_is_wrong_usage(system: System, option: str, value: str) -> None:
-    options = ("--owner", "acme", "--name", "sync", "--scope", "lookup")
-
-    status, output, error = run_here(system, "gateway", "keys", "issue", *options, option, value)
+    status, output, error = run_here(system, "gateway", "keys", "issue", *OPTIONS, option, value)
 
     assert (status, output) == (2, "")
     assert f"argument {option}:" in error
 
 
 def test_a_revoked_key_is_listed_as_revoked(system: System) -> None:
-    key_id, _, _ = issue(system, "lookup").partition(".")
+    key_id, _, _ = issue(system).partition(".")
 
     revoked = run_here(system, "gateway", "keys", "revoke", key_id)
     _, output, _ = run_here(system, "gateway", "keys", "list")
