@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 
+import orjson
+
 from bench.scale import SEED
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import (
@@ -57,8 +59,10 @@ def _company() -> EventCompany:
     """An invented company with an address."""
     for document in companies_no(100):
         record = parse(NO_ENTITIES.parse, document)
-        if isinstance(record, CompanyRecord) and record.company.address is not None:
-            return EventCompany(**record.company.model_dump(), revision=1)
+        assert isinstance(record, CompanyRecord)
+        company = EventCompany.model_validate({**orjson.loads(record.core), "revision": 1})
+        if company.address is not None:
+            return company
     raise AssertionError("the sample register has companies")
 
 

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from common.contracts.company import (
     Address,
     Company,
@@ -104,6 +106,22 @@ def a_participant_record(
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
     return ParticipantRecord.of(entry, holder, version=version)
+
+
+def company_in(record: CompanyRecord) -> Company:
+    return Company.model_validate_json(record.core)
+
+
+def unit_in(record: UnitRecord) -> ProductionUnit:
+    return ProductionUnit.model_validate_json(record.core)
+
+
+def owners_in(record: CompanyRecord | OwnersRecord) -> tuple[Owner, ...] | None:
+    return TypeAdapter(tuple[Owner, ...] | None).validate_json(record.owner_list or b"null")
+
+
+def roles_in(record: OwnersRecord) -> tuple[Role, ...]:
+    return TypeAdapter(tuple[Role, ...]).validate_json(record.role_list)
 
 
 def an_outbox_row(event_id: str, **fields: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lookup.ingest.records import CompanyRecord, ParticipantRecord, RecordReject
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
+from tests.builders.companies import company_in, unit_in
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -69,7 +70,7 @@ def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, 
         return
 
     assert isinstance(record, CompanyRecord)
-    assert normalise(SearchType.VAT, record.company.vat, DK) == record.company.vat
+    assert normalise(SearchType.VAT, company_in(record).vat, DK) == company_in(record).vat
     assert [normalise(SearchType.PHONE, phone, DK) for phone in record.phones] == [*record.phones]
 
 
@@ -81,7 +82,7 @@ def test_a_stored_norwegian_company_is_looked_up_by_its_numbers(number: str, pho
         return
 
     assert isinstance(record, CompanyRecord)
-    assert normalise(SearchType.VAT, record.company.vat, NO) == record.company.vat
+    assert normalise(SearchType.VAT, company_in(record).vat, NO) == company_in(record).vat
     assert [normalise(SearchType.PHONE, phone, NO) for phone in record.phones] == [*record.phones]
 
 
@@ -100,6 +101,6 @@ def test_a_stored_unit_is_looked_up_by_its_numbers(
         return
 
     assert isinstance(record, UnitRecord)
-    assert normalise(SearchType.PRODU, record.unit.number, country) == record.unit.number
+    assert normalise(SearchType.PRODU, unit_in(record).number, country) == unit_in(record).number
     phones = [normalise(SearchType.PHONE, phone, country) for phone in record.phones]
     assert phones == [*record.phones]

@@ -30,6 +30,7 @@ from lookup.ingest.records import (
 )
 from lookup.ingest.register_source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from tests.builders.companies import company_in, owners_in, unit_in
 from tests.builders.registers import (
     a_contact,
     a_cvr_address,
@@ -53,7 +54,7 @@ def company_record(**fields: Any) -> CompanyRecord:
 
 
 def company(**fields: Any) -> Company:
-    return company_record(**fields).company
+    return company_in(company_record(**fields))
 
 
 def address(**fields: Any) -> Address:
@@ -63,7 +64,7 @@ def address(**fields: Any) -> Address:
 
 
 def owners(*relations: Any) -> tuple[Owner, ...] | None:
-    return company_record(deltagerRelation=list(relations)).owners
+    return owners_in(company_record(deltagerRelation=list(relations)))
 
 
 def roles_in(record: CompanyRecord) -> list[Role]:
@@ -84,11 +85,12 @@ def refusal(kind: RegisterSource, raw: Any) -> str:
 
 def test_a_company_has_its_number_name_status_and_version() -> None:
     record = company_record()
+    company = company_in(record)
 
     assert record.key == "dk:12345674"
-    assert record.company.name == "Prøvefabrikken ApS"
-    assert (record.company.status, record.company.status_text) == (Status.ACTIVE, "NORMAL")
-    assert (record.company.founded, record.company.ended) == ("1999-11-15", None)
+    assert company.name == "Prøvefabrikken ApS"
+    assert (company.status, company.status_text) == (Status.ACTIVE, "NORMAL")
+    assert (company.founded, company.ended) == ("1999-11-15", None)
     assert record.version == SourceVersion(datetime(2017, 2, 5, tzinfo=UTC))
 
 
@@ -233,8 +235,9 @@ def test_an_active_company_has_no_ended_contacts() -> None:
         bibranche1=[held("1999-11-15", "2005-01-01", branchekode="620100")],
     )
 
-    assert (record.company.phone, record.company.email, record.phones) == (None, None, ())
-    assert (record.company.postal_address, record.company.secondary_industries) == (None, ())
+    company = company_in(record)
+    assert (company.phone, company.email, record.phones) == (None, None, ())
+    assert (company.postal_address, company.secondary_industries) == (None, ())
 
 
 def test_a_resumed_company_is_active() -> None:
@@ -396,7 +399,7 @@ def test_contacts_are_shown_and_all_phones_are_found() -> None:
         reklamebeskyttet=True,
     )
 
-    read = record.company
+    read = company_in(record)
     assert (read.phone, read.fax) == ("33333333", "55555555")
     assert (read.email, read.website) == ("post@proeven.example", "www.proeven.example")
     assert read.advertising_protected
@@ -412,7 +415,7 @@ def test_a_secret_contact_is_dropped_and_no_older_one_takes_its_place() -> None:
         elektroniskPost=[a_contact("hemmelig@proeven.example", hemmelig=True)],
     )
 
-    assert (record.company.phone, record.company.email, record.phones) == (None, None, ())
+    assert (company_in(record).phone, company_in(record).email, record.phones) == (None, None, ())
 
 
 def test_the_mandatory_email_is_for_authorities_only() -> None:
@@ -634,7 +637,7 @@ def test_home_addresses_and_personal_keys_are_not_stored() -> None:
     record = company_record(deltagerRelation=[officer, owner])
 
     assert roles_in(record)
-    assert record.owners
+    assert owners_in(record)
     assert "Hjemmevej" not in repr(record)
     assert "4000123456" not in repr(record)
 
@@ -698,7 +701,7 @@ def test_the_order_of_owners_does_not_depend_on_the_document() -> None:
 
 
 def test_owners_that_were_not_requested_are_unknown() -> None:
-    assert company_record(deltagerRelation=None).owners is None
+    assert owners_in(company_record(deltagerRelation=None)) is None
     assert owners() == ()
 
 
@@ -719,7 +722,7 @@ def test_a_unit_belongs_to_the_company_it_has_now() -> None:
     assert (record.key, record.company) == ("dk:1012345670", "dk:12345674")
     assert record.phones == ("33333333",)
     assert record.version == SourceVersion(datetime(2017, 2, 5, tzinfo=UTC))
-    assert record.unit == ProductionUnit(
+    assert unit_in(record) == ProductionUnit(
         number="1012345670",
         name="Prøvefabrikken Nord",
         status=Status.ACTIVE,
@@ -741,7 +744,7 @@ def test_an_ended_unit_keeps_its_last_company_and_name() -> None:
     )
 
     assert record.company == "dk:12345674"
-    assert (record.unit.status, record.unit.ended) == (Status.ENDED, "2012-06-30")
+    assert (unit_in(record).status, unit_in(record).ended) == (Status.ENDED, "2012-06-30")
 
 
 def test_an_empty_history_of_a_unit_is_replaced_by_cvrs_summary() -> None:
@@ -757,14 +760,14 @@ def test_an_empty_history_of_a_unit_is_replaced_by_cvrs_summary() -> None:
     )
 
     assert record.company == "dk:12345674"
-    assert record.unit.name == "Prøvefabrikken Nord"
-    assert record.unit.employees == Employees(min=1, max=1)
+    assert unit_in(record).name == "Prøvefabrikken Nord"
+    assert unit_in(record).employees == Employees(min=1, max=1)
 
 
 def test_a_unit_may_have_neither_company_nor_summary() -> None:
     record = unit_record(virksomhedsrelation=[], produktionsEnhedMetadata=None)
 
-    assert (record.company, record.unit.status) == (None, Status.ACTIVE)
+    assert (record.company, unit_in(record).status) == (None, Status.ACTIVE)
 
 
 def test_of_a_unit_registered_in_error_only_key_and_version_are_read() -> None:

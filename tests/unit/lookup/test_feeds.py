@@ -15,7 +15,14 @@ from lookup.ingest.records import CompanyRecord, UnitRecord
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
-from tests.builders.companies import MONDAY, a_company, a_company_record, a_unit
+from tests.builders.companies import (
+    MONDAY,
+    a_company,
+    a_company_record,
+    a_unit,
+    company_in,
+    unit_in,
+)
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -62,7 +69,7 @@ def test_an_ended_company_keeps_its_stored_fields() -> None:
 
     assert isinstance(record, CompanyRecord)
     before = a_company(country=Country.NO, vat="987654321")
-    assert orjson.loads(dump(record.company)) == {
+    assert orjson.loads(dump(company_in(record))) == {
         **before.model_dump(mode="json"),
         "status": "ended",
         "status_text": "Slettet",
@@ -80,8 +87,8 @@ def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> Non
     assert isinstance(open_until_then, UnitRecord)
     assert isinstance(closed_before, UnitRecord)
     assert open_until_then.company == COMPANY
-    assert open_until_then.unit.ended == "2026-11-01"
-    assert closed_before.unit.ended == "2020-01-01"
+    assert unit_in(open_until_then).ended == "2026-11-01"
+    assert unit_in(closed_before).ended == "2020-01-01"
 
 
 def test_an_unknown_ended_company_has_the_fields_of_the_answer() -> None:

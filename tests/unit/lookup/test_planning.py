@@ -32,6 +32,7 @@ from tests.builders.companies import (
     after,
     an_owner,
     an_owners_record,
+    unit_in,
 )
 
 KEY = CompanyKey.parse("dk:12345674")
@@ -332,7 +333,7 @@ def test_a_unit_that_moves_changes_both_companies() -> None:
             KEY: CompanyState(revision=4, core=b"{}"),
             other: CompanyState(revision=7, core=b"{}"),
         },
-        units={UnitKey.parse(unit.key): UnitState(1, dump(unit.unit), other, (), MONDAY)},
+        units={UnitKey.parse(unit.key): UnitState(1, dump(unit_in(unit)), other, (), MONDAY)},
     )
 
     plan = plan_units([dataclasses.replace(unit, version=TUESDAY)], known, as_of(MONDAY))

@@ -17,6 +17,7 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
+from tests.builders.companies import company_in
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -128,8 +129,8 @@ def test_a_name_contains_only_xml_characters(name: str) -> None:
         return
 
     assert isinstance(record, CompanyRecord)
-    assert record.company.name == record.company.name.strip() != ""
-    for letter in record.company.name:
+    assert company_in(record).name == company_in(record).name.strip() != ""
+    for letter in company_in(record).name:
         assert letter >= " "
         assert not "\ud800" <= letter <= "\udfff"
         assert letter not in "\ufffe\uffff"

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Self
 
-import orjson
-
 from common.contracts.company import (
     Company,
     CompanyKey,
@@ -110,14 +108,6 @@ class CompanyRecord:
             role_list=None if roles is None else dump_all(roles),
         )
 
-    @property
-    def company(self) -> Company:
-        return Company.model_validate_json(self.core)
-
-    @property
-    def owners(self) -> tuple[Owner, ...] | None:
-        return None if self.owner_list is None else _read_owners(self.owner_list)
-
 
 @dataclass(frozen=True, slots=True)
 class OwnersRecord:
@@ -142,14 +132,6 @@ class OwnersRecord:
     ) -> Self:
         owner_list = b"null" if owners is None else dump_all(owners)
         return cls(key, owner_list, dump_all(roles), version)
-
-    @property
-    def owners(self) -> tuple[Owner, ...] | None:
-        return _read_owners(self.owner_list)
-
-    @property
-    def roles(self) -> tuple[Role, ...]:
-        return tuple(Role.model_validate(role) for role in orjson.loads(self.role_list))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,10 +158,6 @@ class UnitRecord:
         parent = None if company is None else CompanyKey(country, company)
         return cls(UnitKey(country, unit.number), parent, dump(unit), phones, version)
 
-    @property
-    def unit(self) -> ProductionUnit:
-        return ProductionUnit.model_validate_json(self.core)
-
 
 @dataclass(frozen=True, slots=True)
 class ParticipantRecord:
@@ -203,10 +181,6 @@ class ParticipantRecord:
     ) -> Self:
         return cls(entry.identifier, holder, dump(entry), version)
 
-    @property
-    def entry(self) -> EinvoicingEntry:
-        return EinvoicingEntry.model_validate_json(self.core)
-
 
 @dataclass(frozen=True, slots=True)
 class RegisteredInError:
@@ -226,11 +200,6 @@ class OutOfScope:
 Record = (
     CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RegisteredInError | OutOfScope
 )
-
-
-def _read_owners(owner_list: bytes) -> tuple[Owner, ...] | None:
-    owners = orjson.loads(owner_list)
-    return None if owners is None else tuple(Owner.model_validate(owner) for owner in owners)
 
 
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
