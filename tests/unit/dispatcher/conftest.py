@@ -62,14 +62,7 @@ class Dispatching:
             slots=slots,
             telemetry=self.telemetry,
         )
-        self.deliver = Deliver(
-            webhooks=self.webhooks,
-            rows=self.rows,
-            attempt=self.attempt,
-            slots=slots,
-            throttled=self.throttled,
-            telemetry=self.telemetry,
-        )
+        self.deliver = Deliver(self.throttled)
 
     async def wake(self, *tasks: DeliveryTask) -> None:
         """Handles a message; returns when its deliveries are claimed or deferred."""

@@ -215,14 +215,6 @@ def _use_cases(
         slots=slots,
         telemetry=telemetry,
     )
-    deliver = Deliver(
-        webhooks=store.webhooks,
-        rows=store.rows,
-        attempt=attempt,
-        slots=slots,
-        throttled=throttled,
-        telemetry=telemetry,
-    )
     fan_out = FanOut(
         webhooks=store.webhooks,
         events=store.events,
@@ -230,7 +222,7 @@ def _use_cases(
         rows=store.rows,
         delivery_queue=delivery_queue,
     )
-    return fan_out, deliver, throttled
+    return fan_out, Deliver(throttled), throttled
 
 
 def _chores(

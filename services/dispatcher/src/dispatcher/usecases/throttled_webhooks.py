@@ -81,6 +81,36 @@ class ThrottledWebhooks:
         """Number of webhooks with due deliveries that wait for a slot."""
         return len(self._backlogs)
 
+    async def deliver(self, task: DeliveryTask, *, more: bool) -> None:
+        """Claims and starts a due delivery, or adds it to a backlog if no slot is free.
+
+        `more` says that its webhook has others without a message. May raise `Unavailable`.
+        """
+        webhook = await self._webhooks.sendable(task.webhook_id)
+        if webhook is None:
+            await self._cancel(task)
+            return
+        limit_key = LimitKey(webhook.webhook_id, webhook.host, webhook.owner)
+        if more:
+            self.scan(limit_key)
+        if not self._slots.acquire(limit_key):
+            self._telemetry.deferred(task.delivery_id, DeferReason.THROTTLED)
+            self.add(limit_key, task)
+            return
+        delivery = None
+        try:
+            delivery = await self._rows.claim(task)
+        finally:
+            if delivery is None:
+                self._slots.release(limit_key)
+        if delivery is not None:
+            self._run(self._attempt_in_slot(limit_key, webhook, delivery))
+
+    async def _cancel(self, task: DeliveryTask) -> None:
+        delivery = await self._rows.claim(task)
+        if delivery is not None:
+            await self._attempt.post(None, delivery)
+
     def rescan(self, webhook_id: WebhookId) -> bool:
         """Makes the webhook's backlog read the store again; False when it has none."""
         backlog = self._backlogs.get(webhook_id)
@@ -160,10 +190,6 @@ class ThrottledWebhooks:
         for task in due:
             backlog.buffer(task)
         backlog.rest = len(due) == MAX_BUFFERED
-
-    def start(self, limit_key: LimitKey, webhook: Sendable, delivery: Claimed) -> None:
-        """Attempts a claimed delivery in its acquired slot, then releases the slot."""
-        self._run(self._attempt_in_slot(limit_key, webhook, delivery))
 
     def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
         if self._group is None:  # stopping; the requeue job requeues the row when its lease expires
