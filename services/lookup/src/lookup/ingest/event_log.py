@@ -6,7 +6,7 @@ its events has its position; readers read up to the last complete batch (ADR 002
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -88,15 +88,8 @@ class EventLog:
 
 
 def _document(batch: Batch) -> dict[str, Any]:
-    return {
-        "_id": batch.number,
-        "first": batch.first,
-        "count": batch.count,
-        "at": batch.at,
-        "again_at": batch.again_at,
-        "ids": list(batch.ids),
-        "complete": False,
-    }
+    fields = asdict(batch)
+    return {"_id": fields.pop("number"), **fields, "complete": False}
 
 
 def _batch(document: Mapping[str, Any]) -> Batch:

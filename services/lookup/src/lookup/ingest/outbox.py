@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import structlog
 from prometheus_client import Counter
 from pymongo import UpdateOne
+from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.read_concern import ReadConcern
 
 from common.contracts.company import CompanyKey, Country
@@ -20,7 +21,7 @@ from common.contracts.events import RECEIPTS, EventType, routing_key
 from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.mongo import Database, translated_errors
 from lookup.ingest.event_log import Batch, EventLog, Superseded
-from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
+from lookup.store.documents import EXPIRY_MARGIN, OUTBOX, Document
 
 #: Events counted; a longer outbox counts as this long.
 _MAX_COUNTED = 100_000
@@ -181,12 +182,7 @@ class StoredOutbox:
 
     async def depth(self) -> Depth:
         """Number of unpublished events, and the time at which the oldest occurred."""
-        with translated_errors():
-            waiting = await self._outbox.count_documents({"published_at": None}, limit=_MAX_COUNTED)
-            oldest = await self._outbox.find_one(
-                {"published_at": None}, {"occurred_at": 1}, sort=[("occurred_at", 1)]
-            )
-        return Depth(waiting, None if oldest is None else oldest["occurred_at"])
+        return await _depth(self._outbox, {"published_at": None}, "occurred_at")
 
     async def drop_expired(self, *, at: datetime) -> int:
         """Deletes events that could not be published within the retention; returns their number."""
@@ -238,13 +234,7 @@ class StoredUnconfirmedEvents:
 
     async def depth(self, *, at: datetime) -> Depth:
         """Number of events whose receipt is overdue, and the publication time of the oldest."""
-        overdue = self._overdue(at)
-        with translated_errors():
-            count = await self._outbox.count_documents(overdue, limit=_MAX_COUNTED)
-            oldest = await self._outbox.find_one(
-                overdue, {"published_at": 1}, sort=[("published_at", 1)]
-            )
-        return Depth(count, None if oldest is None else oldest["published_at"])
+        return await _depth(self._outbox, self._overdue(at), "published_at")
 
     def _overdue(self, at: datetime) -> dict[str, Any]:
         # In the terms of the index `unconfirmed`, whose newest entries are not due yet.
@@ -279,6 +269,13 @@ class StoredReceipts:
         with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}
+
+
+async def _depth(outbox: AsyncCollection[Document], query: Document, time: str) -> Depth:
+    with translated_errors():
+        count = await outbox.count_documents(query, limit=_MAX_COUNTED)
+        oldest = await outbox.find_one(query, {time: 1}, sort=[(time, 1)])
+    return Depth(count, None if oldest is None else oldest[time])
 
 
 def _event(document: Mapping[str, Any]) -> WaitingEvent:

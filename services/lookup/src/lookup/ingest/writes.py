@@ -27,7 +27,6 @@ from lookup.ingest.stored_documents import (
 )
 from lookup.store.documents import (
     COMPANIES,
-    HELD_NAMES,
     OUTBOX,
     PARTICIPANTS,
     REVISIONS,
@@ -35,20 +34,6 @@ from lookup.store.documents import (
     UNITS,
     Document,
 )
-
-_COMPANY_STATE = {
-    "revision": 1,
-    "core": 1,
-    "owners": 1,
-    "roles": 1,
-    "phones": 1,
-    "units": 1,
-    "version": 1,
-    "owners_version": 1,
-    "digest": 1,
-    "owners_digest": 1,
-    HELD_NAMES: 1,
-}
 
 
 class StoredRegisterWriter:
@@ -72,8 +57,8 @@ class StoredRegisterWriter:
             owners = (u["company"] for u in found_units if u["company"] is not None)
             keys = {*companies, *map(CompanyKey.parse, owners)}
             found_companies, tombstones, revisions = await asyncio.gather(
-                _by_id(self._companies, keys, _COMPANY_STATE),
-                _by_id(self._tombstones, {*keys, *units}, {"_id": 1}),
+                _by_id(self._companies, keys),
+                _by_id(self._tombstones, {*keys, *units}),
                 self._revisions.find_one("companies"),
             )
         return Known(
@@ -237,14 +222,12 @@ def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
 
 
 async def _by_id(
-    collection: AsyncCollection[Document],
-    keys: Collection[str],
-    fields: dict[str, int] | None = None,
+    collection: AsyncCollection[Document], keys: Collection[str]
 ) -> Sequence[Document]:
     if not keys:
         return ()
     # In one batch; the default first batch has 101 documents.
-    found = collection.find({"_id": {"$in": list(keys)}}, fields, batch_size=len(keys) + 1)
+    found = collection.find({"_id": {"$in": list(keys)}}, batch_size=len(keys) + 1)
     documents: list[Document] = await found.to_list(None)
     return documents
 
