@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import Final
 
 from common.contracts.failures import Unavailable
 from lookup.ingest.failures import RegisterFault, RegisterUnavailable
@@ -43,6 +44,13 @@ class Outcome(Enum):
     CRASHED = "crashed"
 
 
+_FAILED: Final[Mapping[type[Exception], Outcome]] = {
+    RegisterUnavailable: Outcome.REGISTER_UNAVAILABLE,
+    RegisterFault: Outcome.REGISTER_FAULT,
+    Unavailable: Outcome.DATABASE_UNAVAILABLE,
+    Conflict: Outcome.SUPERSEDED,
+    LeaseLost: Outcome.SUPERSEDED,
+}
 FAILURES = frozenset(Outcome) - {Outcome.DONE, Outcome.REFUSED, Outcome.BUSY}
 
 
@@ -94,16 +102,8 @@ class Passes:
                 self.telemetry.left_to_another()
                 return Result(Outcome.BUSY)
             reached = await self._under_lease(tally)
-        except RegisterUnavailable as unavailable:
-            return self._failed(
-                Outcome.REGISTER_UNAVAILABLE, unavailable, tally, begun_at, unavailable.retry_after
-            )
-        except RegisterFault as fault:
-            return self._failed(Outcome.REGISTER_FAULT, fault, tally, begun_at)
-        except Unavailable as outage:
-            return self._failed(Outcome.DATABASE_UNAVAILABLE, outage, tally, begun_at)
-        except (Conflict, LeaseLost) as lost:
-            return self._failed(Outcome.SUPERSEDED, lost, tally, begun_at)
+        except tuple(_FAILED) as failure:
+            return self._failed(failure, tally, begun_at)
         except Exception:  # noqa: BLE001 (the other sources go on; the telemetry keeps the traceback)
             self.telemetry.crashed(tally, self.stores.now() - begun_at)
             return Result(Outcome.CRASHED)
@@ -129,16 +129,11 @@ class Passes:
             if not await self.leases.take(self._job, span=_LEASE):
                 raise LeaseLost("another process has taken the lease")
 
-    def _failed(
-        self,
-        outcome: Outcome,
-        reason: Exception,
-        tally: Tally,
-        begun_at: datetime,
-        wait: timedelta | None = None,
-    ) -> Result:
+    def _failed(self, failure: Exception, tally: Tally, begun_at: datetime) -> Result:
+        outcome = next(outcome for kind, outcome in _FAILED.items() if isinstance(failure, kind))
+        wait = failure.retry_after if isinstance(failure, RegisterUnavailable) else None
         took = self.stores.now() - begun_at
-        self.telemetry.failed(tally, took, cause=outcome.value, reason=str(reason), wait=wait)
+        self.telemetry.failed(tally, took, cause=outcome.value, reason=str(failure), wait=wait)
         return Result(outcome, wait or timedelta())
 
     @property

@@ -84,18 +84,22 @@ class BrregEntities:
         if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
             return answers.Unknown()
         raw = {**(answer.content if is_document else {}), _NUMBER: number}
-        if answer.status == 200:
-            return _meaning(self.source, raw)
-        return _end(self.source, raw) if raw.get("slettedato") else answers.Gone()
+        if answer.status == 410 and not raw.get("slettedato"):
+            return answers.Gone()
+        return _meaning(self.source, raw, is_gone=answer.status == 410)
 
 
-def _meaning(source: RegisterSource, raw: Raw) -> answers.Answer:
-    """The answer of a document, whose subject may have ended."""
+def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> answers.Answer:
+    """The answer of a document, whose subject may have ended.
+
+    That of a subject that is gone may contain little more than its last day.
+    """
+    end: str | None = None
     try:
         end = read_document(End, raw).slettedato
         record = parse(source.parse, raw)
     except RecordRejected as refusal:
-        return answers.Unusable(str(refusal))
+        return Ended(end) if is_gone and end else answers.Unusable(str(refusal))
     match record:
         case CompanyRecord() | UnitRecord():
             return answers.Present(record) if end is None else Ended(end, record)
@@ -103,18 +107,6 @@ def _meaning(source: RegisterSource, raw: Raw) -> answers.Answer:
             return answers.Present(record)
         case _:
             return answers.Unusable(f"not a record of {source.name}")
-
-
-def _end(source: RegisterSource, raw: Raw) -> answers.Answer:
-    """The answer about an ended subject: its last day, and perhaps no more."""
-    answer = _meaning(source, raw)
-    if not isinstance(answer, answers.Unusable):
-        return answer
-    try:
-        end = read_document(End, raw).slettedato
-    except RecordRejected:
-        return answer
-    return answer if end is None else Ended(end)
 
 
 def embedded(answer: Answer, name: str) -> Sequence[Raw]:
