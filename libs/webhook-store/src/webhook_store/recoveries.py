@@ -6,9 +6,11 @@ run, partially or twice: a row carries the mark of the recovery that rescheduled
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from pydantic import TypeAdapter
 from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
@@ -33,6 +35,7 @@ MAX_COUNTED = 100_000
 _KEPT = timedelta(days=1)
 
 _ENDED = (DeliveryState.FAILED.value, DeliveryState.CANCELLED.value)
+_RECOVERY = TypeAdapter(Recovery)
 _TASK = {"webhook_id": 1, "attempts": 1, "retries": 1, "occurred_at": 1}
 
 
@@ -72,7 +75,9 @@ class Recoveries:
     async def unfinished(self) -> list[Recovery]:
         with translated_errors():
             found = self._recoveries.find({"expires_at": None})
-            return [_recovery(document) async for document in found]
+            return [
+                _RECOVERY.validate_python({**one, "call_id": one["_id"]}) async for one in found
+            ]
 
     async def begin_anew(
         self, recovery: Recovery, *, now: Callable[[], datetime]
@@ -165,21 +170,5 @@ def _states(recovery: Recovery) -> tuple[Document, ...]:
 
 
 def _document(recovery: Recovery, count: int) -> Document:
-    return {
-        "_id": str(recovery.call_id),
-        "webhook_id": recovery.webhook_id,
-        "generation": recovery.generation,
-        "since": recovery.since,
-        "until": recovery.until,
-        "count": count,
-    }
-
-
-def _recovery(document: Document) -> Recovery:
-    return Recovery(
-        call_id=UUID(document["_id"]),
-        webhook_id=document["webhook_id"],
-        generation=document["generation"],
-        since=document["since"],
-        until=document["until"],
-    )
+    document = asdict(recovery)
+    return {"_id": str(document.pop("call_id")), **document, "count": count}

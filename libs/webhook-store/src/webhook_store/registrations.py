@@ -82,7 +82,7 @@ class Registrations:
         return None if found is None else webhook_of(found)
 
     async def owner_of(self, webhook_id: str) -> str | None:
-        """Returns any owner's webhook, for operators."""
+        """Returns the owner of any webhook, for operators."""
         with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, {"owner": 1})
         return None if found is None else str(found["owner"])
