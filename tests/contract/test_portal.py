@@ -39,6 +39,15 @@ async def signed_in(portal: Portal) -> Portal:
     return portal
 
 
+def a_session(*, age: int) -> dict[str, str]:
+    """The cookie of a user whose last request that renewed it is so many seconds ago."""
+    at = int(time.time()) - age
+    session = {"key": KEY, "name": "acme", "csrf": "token", "seen": at}
+    content = json.dumps({"created": at, "session": session}).encode()
+    key = base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY))
+    return {"Cookie": f"portal={Fernet(key).encrypt_at_time(content, at).decode()}"}
+
+
 @pytest.mark.parametrize("path", ["/", "/sign-in", "/nothing", "/static/portal.css", "/webhooks"])
 async def test_every_answer_has_the_headers_that_protect_it(portal: Portal, path: str) -> None:
     response = await portal.get(path)
@@ -123,12 +132,9 @@ async def test_a_session_ends_with_its_lifetime() -> None:
 
 async def test_an_older_session_key_still_reads_and_the_newest_writes() -> None:
     newest = base64.b64encode(b"n" * 32).decode()
-    content = {"created": int(time.time()), "session": {"key": KEY, "name": "acme", "seen": 0}}
-    old = Fernet(base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY)))
-    cookie = old.encrypt(json.dumps(content).encode()).decode()
 
     async with a_portal(session_keys=f"{newest},{SESSION_KEY}") as portal:
-        response = await portal.get("/", headers={"Cookie": f"portal={cookie}"})
+        response = await portal.get("/", headers=a_session(age=61))
 
     assert response.status == 200
     renewed = response.cookies["portal"].value
@@ -155,14 +161,19 @@ async def test_events_begin_with_the_most_recent(signed_in: Portal) -> None:
 
 
 async def test_an_idle_session_ends(portal: Portal) -> None:
-    content = {"created": int(time.time()), "session": {"key": KEY, "name": "acme", "seen": 0}}
-    fernet = Fernet(base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY)))
-    old = int(time.time() - timedelta(minutes=31).total_seconds())
-    cookie = fernet.encrypt_at_time(json.dumps(content).encode(), old).decode()
-
-    response = await portal.get("/", headers={"Cookie": f"portal={cookie}"})
+    response = await portal.get("/", headers=a_session(age=31 * 60))
 
     assert response.headers["Location"] == "/sign-in"
+
+
+@pytest.mark.parametrize("age, renewed", [(61, True), (0, False)])
+async def test_a_request_renews_the_idle_timeout_once_a_minute(
+    portal: Portal, age: int, *, renewed: bool
+) -> None:
+    response = await portal.get("/key", headers=a_session(age=age))
+
+    assert response.status == 200
+    assert ("portal" in response.cookies) is renewed
 
 
 @pytest.mark.parametrize(
