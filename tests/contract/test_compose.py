@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.contract.manifests.reading import ROOT
+from tests.contract.manifests.reading import KUBERNETES, ROOT
 from tests.contract.manifests.services import SERVICES, SYNC, Service, service_of
 from tests.contract.test_images import TARGETS
 
@@ -40,8 +40,9 @@ ALL_OURS = {
 #: Of ours, other programs than a service.
 APART = ("receiver", "certificate")
 #: Targets of Prometheus by job.
+#: The only targets of each job.
 SCRAPED = {
-    job["job_name"]: job["static_configs"][0]["targets"]
+    job["job_name"]: job["static_configs"][0]
     for job in yaml.safe_load((FILE.parent / "prometheus.yml").read_text())["scrape_configs"]
 }
 
@@ -136,12 +137,19 @@ def test_volumes_are_declared() -> None:
 
 
 def test_prometheus_watches_every_service(service: Service) -> None:
-    assert SCRAPED[service.name] == [f"{service.name}:{service.ports['admin']}"]
+    assert SCRAPED[service.name]["targets"] == [f"{service.name}:{service.ports['admin']}"]
 
 
 def test_prometheus_watches_the_sync_and_the_broker() -> None:
-    assert SCRAPED["lookup-sync"] == [f"registers:{SYNC.ports['admin']}"]
-    assert SCRAPED["rabbitmq"] == ["rabbitmq:15692"]
+    assert SCRAPED["lookup-sync"]["targets"] == [f"registers:{SYNC.ports['admin']}"]
+    assert SCRAPED["rabbitmq"]["targets"] == ["rabbitmq:15692"]
+
+
+def test_the_alerts_apply_to_every_target() -> None:
+    base = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())
+
+    labels = [targets["labels"] for targets in SCRAPED.values()]
+    assert labels == [{"namespace": base["namespace"]}] * len(SCRAPED)
 
 
 def test_files_that_containers_are_given_exist() -> None:
