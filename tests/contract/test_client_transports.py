@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -153,3 +154,20 @@ def test_a_key_of_another_form_is_refused_and_not_repeated(key: str) -> None:
         Client("https://registry.example.com", key)
 
     assert not key or key not in str(raised.value)
+
+
+async def test_a_client_closes_its_own_connections_and_no_others() -> None:
+    url = "https://registry.example.com"
+    with httpx.Client() as given, Client(url, http=given) as client:
+        client.close()
+        assert not given.is_closed
+    async with httpx.AsyncClient() as shared, AsyncClient(url, http=shared) as async_client:
+        await async_client.close()
+        assert not shared.is_closed
+    with Client(url) as own:
+        pass
+    async with AsyncClient(url) as async_own:
+        pass
+
+    assert own.http.is_closed
+    assert async_own.http.is_closed

@@ -5,9 +5,11 @@ import base64
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 
 import pytest
+from aiohttp import ClientPayloadError
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
@@ -321,6 +323,19 @@ async def test_a_live_page_is_told_that_it_has_ended(
         sent = await stream.content.read()
 
     assert sent == b"retry: 2000\n\nevent: end\ndata:\n\n"
+
+
+async def test_live_pages_end_at_shutdown(signed_in: Portal) -> None:
+    page = {"events": [], "cursor": "c2", "has_more": False}
+    signed_in.api.answers["/api/events"] = (200, page)
+
+    async with signed_in.client.get("/events/live") as stream:
+        await stream.content.readuntil(b"\n\n")
+        await signed_in.client.app.shutdown()
+
+        async with asyncio.timeout(SOON):
+            with suppress(ClientPayloadError):
+                await stream.content.read()
 
 
 async def test_live_pages_beyond_the_limit_are_refused() -> None:

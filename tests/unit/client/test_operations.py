@@ -4,6 +4,7 @@ import pytest
 
 from company_registry import (
     ApiError,
+    Client,
     CompanyNotFound,
     InvalidParameter,
     InvalidResponse,
@@ -57,7 +58,10 @@ def test_a_change_sends_only_its_fields() -> None:
 
 
 def test_a_held_request_has_that_much_longer() -> None:
-    assert event_page("c1", wait=20).request.held == 20
+    with Client("https://registry.example.com", timeout=5) as client:
+        timeout = client.arguments(event_page("c1", wait=20).request)["timeout"]
+
+    assert (timeout.connect, timeout.read) == (5, 25)
 
 
 def test_a_problem_is_raised_as_the_type_of_its_code() -> None:
