@@ -1,15 +1,15 @@
 """Deliveries in the database: disabling, listing and expiry."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID, uuid4
 
-import pymongo
 import pytest
 from pymongo.write_concern import WriteConcern
 
@@ -28,7 +28,8 @@ from common.contracts.webhooks import (
     WebhookId,
     WebhookStatus,
 )
-from common.mongo import Database
+from common.mongo import Database, connected, database
+from local_stack import servers
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -131,6 +132,10 @@ def the_webhook(**fields: Any) -> Webhook:
 
 @pytest.fixture(name="store")
 def _store(webhooks_db: Database) -> Store:
+    return a_store(webhooks_db)
+
+
+def a_store(webhooks_db: Database) -> Store:
     times = DeliveryTimes(lease=LEASE, retention=RETENTION)
     keys = secret_keys()
     webhooks = Webhooks(webhooks_db, keys)
@@ -731,32 +736,40 @@ async def retry(
     return await store.owned.retry(webhook, delivery_id, call_id=a_call(call), at=at)
 
 
-@pytest.fixture
-def frequent_expiry(mongo_admin: "pymongo.MongoClient[dict[str, Any]]") -> Iterator[None]:
-    """The database deletes expired documents, every second if it is a server of ours."""
-    before = mongo_admin.admin.command("setParameter", 1, ttlMonitorEnabled=True)
-    yield
-    mongo_admin.admin.command("setParameter", 1, ttlMonitorEnabled=before["was"])
+@pytest.fixture(name="expiring")
+async def _expiring(server_folder: Path) -> AsyncIterator[Store]:
+    """On a server that deletes expired documents every second: those of other tests are, too."""
+    own = servers.own_replica_set(server_folder / "expiring")
+    try:
+        await asyncio.to_thread(own.start)
+        async with connected(own.url, name="test", operation_timeout=None) as client:
+            await client.admin.command("setParameter", 1, ttlMonitorEnabled=True)
+            webhooks = database(client, "webhooks")
+            await make_indexes(webhooks)
+            yield a_store(webhooks)
+    finally:
+        await asyncio.to_thread(own.kill)
 
 
 class TestExpiry:
     """With a shortened retention: ended deliveries are deleted, waiting ones are kept."""
 
-    @pytest.mark.usefixtures("frequent_expiry")
-    async def test_ended_rows_and_attempts_expire_and_waiting_ones_stay(self, store: Store) -> None:
+    async def test_ended_rows_and_attempts_expire_and_waiting_ones_stay(
+        self, expiring: Store
+    ) -> None:
         now = datetime.now(UTC)
         long_ago = now - 2 * SHORT
-        old, recovered, young = await store.claimed(
+        old, recovered, young = await expiring.claimed(
             *(a_new_delivery(number) for number in (1, 2, 3)), at=long_ago
         )
-        await store.deliveries.insert([a_new_delivery(4)], at=long_ago)  # it waits since then
+        await expiring.deliveries.insert([a_new_delivery(4)], at=long_ago)  # it waits since then
         failed = an_attempted(recovered, at=now, error="dns", next_attempt_at=now)
-        await store.forgetful.record([an_attempted(old, at=long_ago)], at=long_ago)
-        await store.forgetful.record([an_attempted(young, at=now), failed], at=now)
+        await expiring.forgetful.record([an_attempted(old, at=long_ago)], at=long_ago)
+        await expiring.forgetful.record([an_attempted(young, at=now), failed], at=now)
 
-        rows, attempts = store.database["deliveries"], store.database["attempts"]
-        await eventually(lambda: _ids(rows), lambda ids: old.id not in ids, seconds=80)
-        await eventually(lambda: _ids(attempts), lambda ids: f"{old.id}:1" not in ids, seconds=80)
+        rows, attempts = expiring.database["deliveries"], expiring.database["attempts"]
+        await eventually(lambda: _ids(rows), lambda ids: old.id not in ids)
+        await eventually(lambda: _ids(attempts), lambda ids: f"{old.id}:1" not in ids)
 
         assert await _ids(rows) == {a_delivery_id(number) for number in (2, 3, 4)}
         assert await _ids(attempts) == {f"{recovered.id}:1", f"{young.id}:1"}
