@@ -87,7 +87,11 @@ class RequeueJob:
     async def _database_answers(self) -> bool:
         try:
             return await self.database() is None
-        except Exception:  # noqa: BLE001 (the database is probed again)
+        except Unavailable:
+            return False
+        except Exception:
+            # It is probed again: no failure of this may end the dispatcher.
+            log.exception("requeue.probe_failed")
             return False
 
 

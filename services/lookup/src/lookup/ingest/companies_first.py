@@ -1,16 +1,17 @@
 """Synchronises companies before the records that belong to them, which need them for events."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
-from lookup.ingest.apply import TRIES
 from lookup.ingest.pass_telemetry import PassTelemetry
 from lookup.ingest.passes import Sync
 from lookup.ingest.planning.states import Conflict
 from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
 from lookup.ingest.stores import Stores
 from lookup.ingest.tally import Tally
+
+#: Passes that another process may overtake; each one begins with a request to the register.
+_TRIES = 5
 
 Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
 
@@ -30,12 +31,17 @@ class CompaniesFirst:
     stores: Stores
 
     async def __call__(self, records: Records) -> None:
-        for _ in range(TRIES):
+        """Raises Conflict if another process moves the cursor first every time."""
+        for left in reversed(range(_TRIES)):
             if not await self._are_missing(records):
                 return
-            # Another process may move the cursor first; it need not have come to the companies.
-            with suppress(Conflict):
+            try:
                 await self._read_on()
+            except Conflict:
+                # The other process need not have come to the companies.
+                if not left:
+                    raise
+            else:
                 return
 
     async def _are_missing(self, records: Records) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from common.runtime.processes import processors, workers
-from lookup.ingest.reading import understood
+from lookup.ingest.reading import all_understood
 from lookup.ingest.records import RawDocument, Record, Rejected
 from lookup.ingest.register_source import Parser, RegisterSource
 from lookup.ingest.stored_parts import StoredParts
@@ -29,16 +29,10 @@ async def reading_processes() -> AsyncIterator[Reader]:
             parser: Parser, documents: Sequence[RawDocument]
         ) -> Sequence[Record | Rejected]:
             if len(documents) < _WORTH_IT:
-                return _all_understood(parser, documents)
-            return await processes.run(_all_understood, parser, documents)
+                return all_understood(parser, documents)
+            return await processes.run(all_understood, parser, documents)
 
         yield read
-
-
-def _all_understood(
-    parser: Parser, documents: Sequence[RawDocument]
-) -> Sequence[Record | Rejected]:
-    return [understood(parser, document) for document in documents]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Reading a register's file or document as records, for importers and feeds."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -84,6 +84,11 @@ def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
             return record
         case _:
             assert_never(record)
+
+
+def all_understood(parser: Parser, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
+    """Runs in worker processes, which import no more than this module and the parser need."""
+    return [understood(parser, document) for document in documents]
 
 
 def read(path: Path, source: RegisterSource) -> Iterator[Record | Rejected]:
