@@ -8,6 +8,7 @@ from bench import accuracy, deliveries, event_feed, footprint, ingestion, lookup
 from bench.figures import Figure, table, write
 from bench.load import ensure_wrk
 from bench.scale import FULL, QUICK, Scale
+from local_stack import SetupError
 
 BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "start and idle": footprint.measure,
@@ -31,7 +32,10 @@ def main() -> None:
     for name, measure in BENCHMARKS.items():
         if arguments.only in name:
             print(f"measuring {name} …", file=sys.stderr, flush=True)
-            figures = list(measure(QUICK if arguments.quick else FULL))
+            try:
+                figures = list(measure(QUICK if arguments.quick else FULL))
+            except SetupError as error:
+                sys.exit(f"bench: {error}")
             print(table(figures), flush=True)
             if not arguments.quick:  # whose figures mean little
                 write(name, figures)

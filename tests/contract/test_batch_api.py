@@ -111,7 +111,9 @@ class TestRates:
             fitting = await post(gateway, *[GOOD] * 9, headers=key)
 
             assert refused.status == 429
-            assert (await problem_of(refused))["code"] == "rate_limited"
+            problem = await problem_of(refused)
+            assert problem["code"] == "rate_limited"
+            assert problem["detail"].endswith("retry in 60 s, or send fewer lookups")
             assert refused.headers["Retry-After"] == "60"
             assert refused.headers["RateLimit"] == '"key";r=9;t=60'
             assert fitting.status == 200

@@ -81,6 +81,8 @@ def _under_one_key(*descriptions: str) -> Story:
         for description in descriptions:
             body = orjson.dumps({**NEW_WEBHOOK, "description": description})
             answer = await service.send("POST", HOOKS, data=body, headers={"Idempotency-Key": "k"})
+        is_replay = answer.status == 201
+        assert answer.headers.get("Idempotency-Replayed") == ("true" if is_replay else None)
         return answer
 
     return story

@@ -62,6 +62,7 @@ def test_a_company_is_found_by_number_and_by_text_with_all_that_is_asked_for(
     by_phone = blocking.lookup("no", "+47 22 33 44 55", by="phone")
     searched = blocking.search("dk", "+45 12 34 56 78")
     suggested = blocking.suggest("dk", "prøvefab", limit=2)
+    [norwegian] = blocking.suggest("no", "prøvefabrikken n", limit=1)
 
     assert blocking.me().owner == "e2e"
     assert company.name == "Prøvefabrikken ApS"
@@ -73,6 +74,7 @@ def test_a_company_is_found_by_number_and_by_text_with_all_that_is_asked_for(
     assert (searched.vat, searched.match.type, searched.alternatives) == ("12345674", "phone", ())
     assert suggested[0].vat == "12345674"
     assert len(suggested) == 2
+    assert norwegian.vat == "310345679"
 
 
 def test_a_batch_of_any_number_has_its_results_in_order(blocking: Client) -> None:

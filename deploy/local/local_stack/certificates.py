@@ -37,9 +37,9 @@ class Certificates:
 
 
 def certificates(folder: Path) -> Certificates:
-    """Return those in the folder; new ones, which are valid until 2038, if there are none."""
+    """Return those in the folder; new ones, which do not expire, if one is missing."""
     kept = Certificates(folder.absolute())
-    if not kept.folder.exists():
+    if not all(file.is_file() for file in (kept.ca_file, kept.certificate, kept.key)):
         _make(kept)
     return kept
 
@@ -54,4 +54,5 @@ def _make(kept: Certificates) -> None:
     authority.cert_pem.write_to_path(unfinished.ca_file)
     issued.cert_chain_pems[0].write_to_path(unfinished.certificate)
     write_private(unfinished.key, issued.private_key_pem.bytes().decode())
+    shutil.rmtree(kept.folder, ignore_errors=True)
     unfinished.folder.rename(kept.folder)

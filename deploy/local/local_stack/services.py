@@ -76,7 +76,7 @@ def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
         "WEBHOOK_EXTRA_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
         "WEBHOOK_EXTRA_CA_FILE": str(receiver_certificates(settings).ca_file),
     }
-    return {name: os.environ.get(name, value) for name, value in own.items()}
+    return {name: os.environ.get(name) or value for name, value in own.items()}
 
 
 def _for_portal(settings: StackSettings) -> Mapping[str, str]:

@@ -27,13 +27,17 @@ def test_a_company_is_written_as_decided() -> None:
             {
                 "name": "Prøve & Søn <ApS>",
                 "trade_names": ["Prøven", "Søn's"],
-                "former_names": [],
+                "former_names": ["Prøve"],
                 "fax": None,
                 "form": {"code": "80", "description": None},
                 "advertising_protected": True,
                 "match": {"type": "vat", "score": 99.5},
                 "einvoicing": [{"identifier": "0184:12345674", "document_types": ["a", "b"]}],
                 "alternatives": [{"vat": "87654325", "city": None}],
+                "owners": [{"name": "Bo"}],
+                "roles": [{"role": "auditor"}],
+                "production_units": [{"number": "1012345670"}],
+                "secondary_industries": [{"code": "620100"}],
             }
         )
     )
@@ -43,7 +47,7 @@ def test_a_company_is_written_as_decided() -> None:
         "<name>Prøve &amp; Søn &lt;ApS&gt;</name>"
         "<trade_names><trade_name>Prøven</trade_name>"
         "<trade_name>Søn&apos;s</trade_name></trade_names>"
-        "<former_names></former_names>"
+        "<former_names><former_name>Prøve</former_name></former_names>"
         '<fax nil="true"/>'
         '<form><code>80</code><description nil="true"/></form>'
         "<advertising_protected>true</advertising_protected>"
@@ -51,7 +55,12 @@ def test_a_company_is_written_as_decided() -> None:
         "<einvoicing><entry><identifier>0184:12345674</identifier>"
         "<document_types><document_type>a</document_type><document_type>b</document_type>"
         "</document_types></entry></einvoicing><alternatives><alternative>"
-        '<vat>87654325</vat><city nil="true"/></alternative></alternatives></company>'
+        '<vat>87654325</vat><city nil="true"/></alternative></alternatives>'
+        "<owners><owner><name>Bo</name></owner></owners>"
+        "<roles><role><role>auditor</role></role></roles>"
+        "<production_units><production_unit><number>1012345670</number></production_unit>"
+        "</production_units><secondary_industries><secondary_industry><code>620100</code>"
+        "</secondary_industry></secondary_industries></company>"
     )
 
 

@@ -167,8 +167,6 @@ def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
         if pace.wait:
             yield Sleep(pace.wait)
         results, pace = yield from _looked_up(retries, chunk)
-        if not results:
-            waiting = itertools.chain(chunk, waiting)
         for result in results:
             yield Item(result)
 
@@ -184,22 +182,34 @@ def _looked_up(
             break
         yield Sleep(max(pace.wait, retries.backoff(attempt)))
         repeated, pace = yield from _posted(retries, [lookups[place] for place in again])
-        # None are there where the quota has shrunk.
-        for place, result in zip(again, repeated, strict=False):
+        for place, result in zip(again, repeated, strict=True):
             results[place] = result
     return results, pace
 
 
 def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[BatchResult], _Pace]]:
-    """The results; none where the whole quota is smaller than the lookups: no waiting helps."""
     request = Request("POST", "/api/batch", body={"lookups": [each.fields for each in lookups]})
     response = yield from exchange(request, retries)
     pace = _Pace.after(response)
     if response.status == 429 and len(lookups) > pace.size:
-        return [], pace
+        # The whole quota is smaller than this chunk: no waiting helps.
+        return (yield from _in_parts(retries, lookups, pace))
     if response.status >= 400:
         raise error_of(response, retry_after=retry_after(response.headers))
     return list(_results(response, lookups)), pace
+
+
+def _in_parts(
+    retries: Retries, lookups: Sequence[Lookup], pace: _Pace
+) -> Steps[tuple[list[BatchResult], _Pace]]:
+    results: list[BatchResult] = []
+    size = pace.size
+    for first in range(0, len(lookups), size):
+        if pace.wait:
+            yield Sleep(pace.wait)
+        part, pace = yield from _posted(retries, lookups[first : first + size])
+        results += part
+    return results, pace
 
 
 def _results(response: Response, lookups: Sequence[Lookup]) -> Iterator[BatchResult]:

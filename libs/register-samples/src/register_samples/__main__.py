@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from register_samples.files import write_registers
+from register_samples.numbers import CVR
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -29,9 +30,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(
-        "--companies", type=int, required=True, metavar="N", help="companies a country"
+        "--companies", type=_company_count, required=True, metavar="N", help="companies a country"
     )
     return parser
+
+
+def _company_count(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= CVR.capacity:  # of all series of numbers the shortest
+        raise argparse.ArgumentTypeError(f"must be from 1 to {CVR.capacity}")
+    return count
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def units_dk(count: int, *, start: int = 0) -> Iterator[Document]:
 
 
 def participants(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Peppol business cards of `count` companies of each country, and of some foreign ones."""
+    """Peppol business cards of `count` companies of each country."""
     for register in REGISTERS.values():
         for index in range(start, start + count):
             yield from cards(register, index)
