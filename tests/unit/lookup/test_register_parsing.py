@@ -1,6 +1,8 @@
 """Properties of every document of every register."""
 
 import copy
+import subprocess
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -32,6 +34,16 @@ from tests.builders.registers import (
     legal_ownership,
     roles,
 )
+
+#: Imports what a parsing process does.
+PARSING = """
+import sys
+import lookup.ingest.reading
+import lookup.registers.brreg.entities, lookup.registers.brreg.roles, lookup.registers.brreg.units
+import lookup.registers.cvr.companies, lookup.registers.cvr.units
+import lookup.registers.peppol.business_cards
+sys.exit(not {"pymongo", "aiohttp", "structlog", "prometheus_client"}.isdisjoint(sys.modules))
+"""
 
 DOCUMENTS: dict[RegisterSource, Any] = {
     NO_ENTITIES: an_entity(
@@ -167,3 +179,7 @@ class Numbers(Document):
 def test_out_of_range_numbers_and_times_are_refused(field: str, value: object) -> None:
     with pytest.raises(RecordRejected, match=field):
         read_document(Numbers, {field: value})
+
+
+def test_parsing_processes_load_neither_the_database_nor_http() -> None:
+    assert subprocess.run([sys.executable, "-c", PARSING], check=False).returncode == 0
