@@ -69,32 +69,58 @@ async def test_a_new_company_is_published_with_its_units_and_owners(world: World
 
 
 class OvertakenCursors(StoredCursors):
-    """Another process moves the cursor of the companies first, once."""
+    """Another process moves the cursor of the companies first, so many times."""
 
-    was_overtaken = False
+    times = 1
 
     async def move(self, source: str, cursor: Cursor) -> Cursor:
         moved = await super().move(source, cursor)
-        if source == NO_ENTITIES.name and not self.was_overtaken:
-            self.was_overtaken = True
+        if source == NO_ENTITIES.name and self.times:
+            self.times -= 1
             raise Conflict
         return moved
+
+
+def add_a_company_with_a_unit(world: World, *, after: int) -> str:
+    """Adds a company, behind other changes in its feed, and a unit of it."""
+    for turn in range(after):
+        world.registers.no.entities.change(COMPANY, {"epostadresse": f"post{turn}@example.com"})
+    number, _ = world.registers.add_companies()
+    unit = {**world.registers.no.units.documents[UNIT], "overordnetEnhet": number}
+    world.registers.no.units.add(unit)
+    return number
 
 
 async def test_companies_are_read_on_for_a_unit_if_another_process_has_read_only_a_page(
     world: World,
 ) -> None:
     await world.sync(*NORWAY)
-    for turn in range(15):
-        world.registers.no.entities.change(COMPANY, {"epostadresse": f"post{turn}@example.com"})
-    number, _ = world.registers.add_companies()
-    unit = {**world.registers.no.units.documents[UNIT], "overordnetEnhet": number}
-    world.registers.no.units.add(unit)
+    number = add_a_company_with_a_unit(world, after=15)
     stores = replace(world.wiring.stores, cursors=OvertakenCursors(world.database))
 
     await replace(world.wiring, stores=stores).passes(NO_UNITS).once()
 
     told = [kind for kind, company in await world.events() if company == f"no:{number}"]
+    assert told[0] == "company.created"
+    assert set(told[1:]) == {"production_unit.created"}
+
+
+async def test_a_unit_waits_for_its_company_where_another_process_is_always_first(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    number = add_a_company_with_a_unit(world, after=200)
+    cursors = OvertakenCursors(world.database)
+    cursors.times = 1000
+    stores = replace(world.wiring.stores, cursors=cursors)
+
+    result = await replace(world.wiring, stores=stores).passes(NO_UNITS).once()
+    before = [kind for kind, company in await world.events() if company == f"no:{number}"]
+    await world.sync(NO_UNITS)
+
+    told = [kind for kind, company in await world.events() if company == f"no:{number}"]
+    assert result.outcome is Outcome.SUPERSEDED
+    assert before == []
     assert told[0] == "company.created"
     assert set(told[1:]) == {"production_unit.created"}
 
