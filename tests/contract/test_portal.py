@@ -9,10 +9,11 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from aiohttp import ClientPayloadError
+from aiohttp import ClientPayloadError, ClientSession, DummyCookieJar, web
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
+from portal.adapters.http.application import ROUTES
 from portal.adapters.http.views import events
 from tests.delivery.waiting import SOON
 from tests.fakes.portal import KEY, OTHER_KEY, SESSION_KEY, Portal
@@ -41,10 +42,10 @@ async def signed_in(portal: Portal) -> Portal:
     return portal
 
 
-def a_session(*, age: int) -> dict[str, str]:
+def a_session(*, age: int, since_sign_in: int = 0) -> dict[str, str]:
     """The cookie of a user whose last request that renewed it is so many seconds ago."""
     at = int(time.time()) - age
-    session = {"key": KEY, "name": "acme", "csrf": "token", "seen": at}
+    session = {"key": KEY, "name": "acme", "csrf": "token", "seen": at, "since": at - since_sign_in}
     content = json.dumps({"created": at, "session": session}).encode()
     key = base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY))
     return {"Cookie": f"portal={Fernet(key).encrypt_at_time(content, at).decode()}"}
@@ -132,6 +133,13 @@ async def test_a_session_ends_with_its_lifetime() -> None:
         assert (await portal.get("/")).headers["Location"] == "/sign-in"
 
 
+async def test_a_request_does_not_extend_the_lifetime() -> None:
+    async with a_portal(lifetime=timedelta(hours=1)) as portal:
+        response = await portal.get("/key", headers=a_session(age=0, since_sign_in=3601))
+
+    assert response.headers["Location"].startswith("/sign-in")
+
+
 async def test_an_older_session_key_still_reads_and_the_newest_writes() -> None:
     newest = base64.b64encode(b"n" * 32).decode()
 
@@ -178,22 +186,58 @@ async def test_a_request_renews_the_idle_timeout_once_a_minute(
     assert ("portal" in response.cookies) is renewed
 
 
-@pytest.mark.parametrize(
-    "fields, headers",
-    [
-        ({"csrf": "made up"}, {}),
-        ({"csrf": ""}, {}),
-        ({}, {"Sec-Fetch-Site": "cross-site"}),
-        ({}, {"Sec-Fetch-Site": "same-site"}),
-    ],
-    ids=["another token", "no token", "another site", "a neighbour"],
-)
-async def test_a_form_of_another_page_does_nothing(
-    signed_in: Portal, fields: dict[str, str], headers: dict[str, str]
+@pytest.mark.parametrize("token", ["made up", ""], ids=["another token", "no token"])
+async def test_a_form_without_the_sessions_token_does_nothing(
+    signed_in: Portal, token: str
 ) -> None:
-    await signed_in.post("/webhooks/wh_1/delete", fields, headers=headers)
+    await signed_in.post("/webhooks/wh_1/delete", {"csrf": token})
 
     assert not [method for method, _, _ in signed_in.api.requests if method == "DELETE"]
+
+
+#: Paths of every form, and some that take none.
+_FORMS = [
+    *(route.path for route in ROUTES if isinstance(route, web.RouteDef) and route.method == "POST"),
+    "/",
+    "/nothing",
+    "/static/portal.css",
+]
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://[invalid"},
+    ],
+    ids=["another site", "a neighbour", "another origin", "hidden origin", "no origin"],
+)
+@pytest.mark.parametrize("path", _FORMS)
+async def test_a_form_of_another_site_neither_does_anything_nor_ends_the_session(
+    signed_in: Portal, path: str, headers: dict[str, str]
+) -> None:
+    token, before = await signed_in.token(), len(signed_in.api.requests)
+
+    # The browser sends no cookie with it, and would take one of the answer.
+    async with ClientSession(cookie_jar=DummyCookieJar()) as browser:
+        url = signed_in.client.make_url(path)
+        response = await browser.post(url, data={"csrf": token}, headers=headers)
+
+    assert response.status == 403
+    assert "Set-Cookie" not in response.headers
+    assert len(signed_in.api.requests) == before
+    assert (await signed_in.get("/key")).status == 200
+
+
+async def test_a_form_of_our_own_origin_is_taken(signed_in: Portal) -> None:
+    own = str(signed_in.client.make_url("")).rstrip("/")
+
+    response = await signed_in.post("/sign-out", headers={"Origin": own})
+
+    assert response.headers["Location"] == "/sign-in"
 
 
 @pytest.mark.parametrize(

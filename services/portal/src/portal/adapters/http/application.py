@@ -9,7 +9,13 @@ from aiohttp import web
 
 from common.runtime.http_server import KEEP_ALIVE, listening
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
-from portal.adapters.http.middleware import STATIC_PATH, observe, protect, show_errors
+from portal.adapters.http.middleware import (
+    STATIC_PATH,
+    observe,
+    protect,
+    refuse_other_sites,
+    show_errors,
+)
 from portal.adapters.http.pages import set_up_templates, static_folder
 from portal.adapters.http.sessions import session_storage
 from portal.adapters.http.views import (
@@ -60,6 +66,7 @@ def application(dependencies: Dependencies) -> web.Application:
         client_max_size=_MAX_FORM,
         middlewares=[
             observe,
+            refuse_other_sites,
             aiohttp_session.session_middleware(session_storage(dependencies.sessions)),
             show_errors,
             protect,

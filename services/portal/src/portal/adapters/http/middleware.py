@@ -12,8 +12,14 @@ from common.runtime import tracing
 from company_registry import ApiError, CompanyRegistryError, NoResponse, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
 from portal.adapters.http.live import TooManyOfKey, TooManyReaders
-from portal.adapters.http.pages import error_page, redirect
-from portal.adapters.http.sessions import add_note, is_own_form, sign_out, signed_in
+from portal.adapters.http.pages import error_page, page_without_session, redirect
+from portal.adapters.http.sessions import (
+    add_note,
+    is_of_another_site,
+    is_own_form,
+    sign_out,
+    signed_in,
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -98,6 +104,15 @@ def set_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request[REQUEST_ID]
     if request.app[DEPENDENCIES].sessions.is_secure:
         response.headers["Strict-Transport-Security"] = "max-age=31536000"
+
+
+@web.middleware
+async def refuse_other_sites(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuses forms of other sites before there is a session that the answer could change."""
+    if not is_of_another_site(request):
+        return await handler(request)
+    title, detail = "Not sent", "Another site sent this form. Nothing was changed."
+    return page_without_session(request, HTTPStatus.FORBIDDEN, title, detail)
 
 
 @web.middleware

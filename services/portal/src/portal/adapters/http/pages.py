@@ -50,9 +50,22 @@ async def page(
     request: web.Request, template: str, *, status: int = HTTPStatus.OK, **context: Any
 ) -> web.Response:
     """A page of a template."""
+    session = {"csrf": await csrf_token(request), "notes": await take_notes(request)}
+    return _rendered(request, template, status, {**session, **context})
+
+
+def page_without_session(
+    request: web.Request, status: int, title: str, detail: str
+) -> web.Response:
+    """An error, whose answer leaves the session as it is."""
+    context = {"csrf": "", "notes": [], "title": title, "detail": detail}
+    return _rendered(request, "error.html", status, context)
+
+
+def _rendered(
+    request: web.Request, template: str, status: int, context: dict[str, Any]
+) -> web.Response:
     shown = {
-        "csrf": await csrf_token(request),
-        "notes": await take_notes(request),
         "signed_in": request.get(SIGNED_IN),
         "path": request.path,
         "formats": formats_of(request),

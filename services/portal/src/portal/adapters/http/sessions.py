@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp_session
 from aiohttp import hdrs, web
@@ -16,7 +17,8 @@ from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
-_KEY, _NAME, _CSRF, _SEEN, _NOTES = "key", "name", "csrf", "seen", "notes"
+_KEY, _NAME, _SINCE = "key", "name", "since"
+_CSRF, _SEEN, _NOTES = "csrf", "seen", "notes"
 
 #: The form field of the token.
 CSRF_FIELD: Final = "csrf"
@@ -74,7 +76,8 @@ async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | N
     if _KEY not in session:
         return None
     now = time.time()
-    if now - session.created > policy.lifetime.total_seconds():
+    # The time of creation in the cookie is that of its last change.
+    if now - session.get(_SINCE, 0) > policy.lifetime.total_seconds():
         session.invalidate()
         return None
     if now - session.get(_SEEN, 0) > _RENEWAL:
@@ -86,7 +89,7 @@ async def sign_in(request: web.Request, key: str, name: str) -> None:
     """Begins a session with a key that the API has accepted."""
     session = await aiohttp_session.new_session(request)
     session[_KEY], session[_NAME] = key, name
-    session[_SEEN] = int(time.time())
+    session[_SEEN] = session[_SINCE] = int(time.time())
 
 
 async def sign_out(request: web.Request) -> None:
@@ -102,13 +105,34 @@ async def csrf_token(request: web.Request) -> str:
     return token
 
 
+def is_of_another_site(request: web.Request) -> bool:
+    """True if the browser says that a page of another origin sent the form.
+
+    Such a request has no cookie (`SameSite`), so a session that its answer sets would replace the
+    user's.
+    """
+    if request.method in (hdrs.METH_GET, hdrs.METH_HEAD):
+        return False
+    if (site := request.headers.get("Sec-Fetch-Site")) is not None:
+        return site not in ("same-origin", "none")
+    # Over plain HTTP, and in older browsers, there is only the origin.
+    origin = request.headers.get(hdrs.ORIGIN)
+    return origin is not None and _host_of(origin) != request.host.lower()
+
+
+def _host_of(origin: str) -> str:
+    """The host and port of an origin; empty for `null`, and for what is none."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
+
+
 async def is_own_form(request: web.Request) -> bool:
-    """True if a POST comes from one of our pages, by its token and `Sec-Fetch-Site`.
+    """True if a form has the session's token.
 
     Raises HTTPBadRequest for a form that cannot be read.
     """
-    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
-        return False
     session = await aiohttp_session.get_session(request)
     try:
         given = (await request.post()).get(CSRF_FIELD, "")
