@@ -34,6 +34,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 }
 #: What leads to a status in every operation.
 COMMON: dict[int, dict[str, Any]] = {
+    400: {"query": "?unknown=1"},
     401: {},  # there is no key, or a bad one where none is needed
     403: {},  # the key has every other scope
     429: {"sent_before": RATE},

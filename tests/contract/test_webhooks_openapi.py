@@ -196,6 +196,14 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("recover", "body_too_large", _ask("POST", f"{ONE}/recover", data=LARGE)),
     ("recover", "unsupported_media_type", _ask("POST", f"{ONE}/recover", **TEXT)),
     ("event_types", 200, _ask("GET", "/api/event-types")),
+    *(
+        (
+            endpoint.operation,
+            "invalid_parameter",
+            _ask(endpoint.method, endpoint.path.replace("{delivery_id}", "x") + "?limits=1"),
+        )
+        for endpoint in ENDPOINTS
+    ),
 ]
 #: Statuses with the same cause in every operation: see test_responses.py.
 COMMON = {401, 403, 429, 500, 503}

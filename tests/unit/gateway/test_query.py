@@ -73,12 +73,6 @@ def test_include_may_be_repeated_and_spaced(include: str) -> None:
     assert query.request.include == (Include.OWNERS, Include.EINVOICING)
 
 
-def test_unknown_parameters_are_ignored() -> None:
-    query = parsed("country=dk&vat=12345674&q=x&q=y&_=1&callback=&VAT=9")
-
-    assert questions(query) == [("vat", "12345674")]
-
-
 @pytest.mark.parametrize(
     "query,code,faults",
     [

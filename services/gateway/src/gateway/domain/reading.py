@@ -4,7 +4,7 @@ All errors are collected before any is reported, so that a client can fix them t
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from operator import attrgetter
@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
+from common.domain.nearest import unknown
 from gateway.domain.problems import (
     InvalidParameter,
     MissingParameter,
@@ -26,10 +27,27 @@ Parameters = Mapping[str, Sequence[str]]
 
 COUNTRY = "country"
 
+#: Unknown parameters that are named in a problem, and characters of each.
+MAX_UNKNOWN = 10
+MAX_NAME_LENGTH = 100
+
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
 
 #: Matches the surrogates left by decoding bytes that are not UTF-8.
 _UNDECODABLE = "\ufffd"
+
+
+def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> Problem | None:
+    """The problem with the parameters that an operation does not have; None without any."""
+    names = [name for name in given if name not in known][:MAX_UNKNOWN]
+    if not names:
+        return None
+    errors = tuple(
+        FieldError(parameter=name[:MAX_NAME_LENGTH], message=unknown("parameter", name, known))
+        for name in names
+    )
+    first = errors[0]
+    return InvalidParameter(f"{first.parameter}: {first.message}", errors=errors)
 
 
 class Rank(IntEnum):

@@ -10,6 +10,7 @@ import orjson
 from common.contracts.events import EventType
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
+from common.domain.nearest import unknown
 from webhook_registry.domain.custom_headers import read_headers
 from webhook_registry.domain.destination import Destination, read_destination
 from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
@@ -146,9 +147,7 @@ def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]
     faults = [_fault(name, "is required") for name in required if name not in document]
     known = (*required, *optional)
     faults += [
-        _fault(name[:100], f"unknown field; the fields are {', '.join(known)}")
-        for name in document
-        if name not in known
+        _fault(name[:100], unknown("field", name, known)) for name in document if name not in known
     ]
     if faults:
         raise _faulty(faults)

@@ -51,6 +51,29 @@ def openapi_document() -> dict[str, Any]:
 
 
 @cache
+def _read_document() -> dict[str, Any]:
+    return openapi_document()
+
+
+def query_parameters() -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """The names of the query parameters of each described operation, by method and path."""
+    document = _read_document()
+    shared = document["components"]["parameters"]
+    return {
+        (method.upper(), path): tuple(
+            parameter["name"]
+            for parameter in (
+                shared[each["$ref"].rpartition("/")[2]] if "$ref" in each else each
+                for each in operation.get("parameters", ())
+            )
+            if parameter["in"] == "query"
+        )
+        for path, operations in document["paths"].items()
+        for method, operation in operations.items()
+    }
+
+
+@cache
 def documentation() -> Mapping[str, Handler]:
     """Handlers by path; their responses are compressed once per process."""
     own = files("gateway.adapters.http") / "docs"
@@ -58,7 +81,7 @@ def documentation() -> Mapping[str, Handler]:
     return {
         # Relative, so that it works behind any path prefix of a proxy.
         "/": _redirect("docs"),
-        "/openapi.json": _fixed(orjson.dumps(openapi_document()), "application/json"),
+        "/openapi.json": _fixed(orjson.dumps(_read_document()), "application/json"),
         **{path: _fixed((own / name).read_bytes(), type_) for path, (name, type_) in PAGE.items()},
         **{
             path: _fixed(Path(str(library.locate_file(name))).read_bytes(), type_)

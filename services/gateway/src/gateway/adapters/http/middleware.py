@@ -1,7 +1,7 @@
 """Request middleware: authentication, problems, headers, metrics and one log line per request."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
@@ -16,6 +16,7 @@ from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
 from gateway.domain.query import Format, wanted_format
+from gateway.domain.reading import unknown_parameters
 
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.
 _SANE_ID = re.compile(r"[!-~]{1,128}")
@@ -43,6 +44,8 @@ class RouteFacts:
     has_formats: bool = False
     #: Sent with each of its answers.
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: Query parameters that its handler refuses by itself.
+    refused: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class RequestMiddleware:
     #: By registered path; other paths are `others`.
     routes: Mapping[str, RouteFacts]
     others: RouteFacts
+    #: Query parameters by method and path, as the OpenAPI document has them.
+    parameters: Mapping[tuple[str, str], Sequence[str]]
     metrics: HttpMetrics
     clock: Callable[[], float]
     new_id: Callable[[], str]
@@ -87,6 +92,7 @@ class RequestMiddleware:
                 _check_encoding(request)
                 if refusal is not None:
                     raise refusal
+                self._check_parameters(request, path, facts)
                 response = await handler(request)
             except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
                 response = _problem(request, context, facts, error)
@@ -95,6 +101,19 @@ class RequestMiddleware:
             return response
         finally:
             self.metrics.in_flight -= 1
+
+    def _check_parameters(self, request: web.Request, path: str, facts: RouteFacts) -> None:
+        """Raises InvalidParameter for query parameters that the operation does not have."""
+        # OPTIONS has the query of the request that a browser sends next.
+        if not request.query or path is UNMATCHED or request.method == hdrs.METH_OPTIONS:
+            return
+        is_head = request.method == hdrs.METH_HEAD
+        method = hdrs.METH_GET if is_head else request.method
+        known = self.parameters.get((method, path), ())
+        given = (name for name in request.query if name not in facts.refused)
+        problem = unknown_parameters(dict.fromkeys(given), known)
+        if problem is not None:
+            raise problem
 
     def _request_id(self, request: web.Request) -> str:
         given = request.headers.get(REQUEST_ID)

@@ -1,7 +1,7 @@
 """Public routes, their access rules, and the application that serves them."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from uuid import UUID
@@ -14,7 +14,7 @@ from common.contracts.lookup import SearchType
 from gateway.adapters.http.auth import Access, Authenticator
 from gateway.adapters.http.batch import BATCH_PATH, batch_handler
 from gateway.adapters.http.cors import cors_headers, options_handler
-from gateway.adapters.http.documentation import documentation
+from gateway.adapters.http.documentation import documentation, query_parameters
 from gateway.adapters.http.events import (
     EVENT_PATH,
     EVENTS_PATH,
@@ -35,6 +35,7 @@ from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.clients import Network
 from gateway.domain.keys import Scope
+from gateway.domain.query import SEARCH_PARAMETERS
 from gateway.domain.rates import Rate
 from gateway.ports import ApiKeys, Events, Lookups, Suggestions, Webhooks
 from gateway.usecases.batches import LookUpAll
@@ -101,6 +102,7 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         authenticator=authenticator,
         routes=_facts(policy, pages),
         others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
+        parameters=query_parameters(),
         metrics=HttpMetrics(dependencies.registry),
         clock=dependencies.clock,
         new_id=dependencies.new_id,
@@ -182,13 +184,15 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
         has_formats=True,
         headers=CONSTANT_HEADERS | cors_headers(policy.cors_origin),
     )
+    # Beside q, another search has a problem of its own.
+    typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
     suggestions = RouteFacts(access=lookup.access, headers=lookup.headers)
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=CONSTANT_HEADERS)
     page = RouteFacts(Access(), headers=_varying(lookup.headers, hdrs.ACCEPT_ENCODING))
     return {
-        **dict.fromkeys(LOOKUP_PATHS, lookup),
+        **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
         SUGGEST_PATH: suggestions,
         BATCH_PATH: batch,
         **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
