@@ -1,6 +1,9 @@
 """Both clients send the same requests over real HTTP, and survive servers that misbehave."""
 
 import asyncio
+import gzip
+import json
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +13,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from company_registry import AsyncClient, Client, NoResponse, Retries, Unauthorized, Webhook
+from company_registry import (
+    ApiError,
+    AsyncClient,
+    Client,
+    InvalidResponse,
+    NoResponse,
+    ResponseTooLarge,
+    Retries,
+    Unauthorized,
+    Webhook,
+)
 
 WEBHOOK = {
     "id": "wh_1",
@@ -69,6 +82,20 @@ def list_webhooks(request: pytest.FixtureRequest) -> Lists:
 
 async def listing(_request: web.Request) -> web.Response:
     return web.json_response({"webhooks": [WEBHOOK]})
+
+
+def compressed(content: bytes, encoding: str = "gzip") -> Behaviour:
+    async def behave(_request: web.Request) -> web.Response:
+        return web.Response(body=content, headers={"Content-Encoding": encoding})
+
+    return behave
+
+
+def plain(content: bytes) -> Behaviour:
+    async def behave(_request: web.Request) -> web.Response:
+        return web.Response(body=content)
+
+    return behave
 
 
 async def refusing(_request: web.Request) -> web.Response:
@@ -137,6 +164,92 @@ async def test_a_problem_is_raised(server: Server, list_webhooks: Lists) -> None
 
     with pytest.raises(Unauthorized, match="give a key"):
         await list_webhooks(server.url)
+
+
+async def test_a_compressed_answer_is_read(server: Server, list_webhooks: Lists) -> None:
+    server.behaviours = [compressed(gzip.compress(json.dumps({"webhooks": [WEBHOOK]}).encode()))]
+
+    [webhook] = await list_webhooks(server.url)
+
+    [(_, headers)] = server.requests
+    assert webhook.id == "wh_1"
+    assert headers["Accept-Encoding"] == "gzip"
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [plain(b" " * 1001), compressed(gzip.compress(b" " * 1001))],
+    ids=["plain", "compressed"],
+)
+async def test_an_answer_larger_than_the_bound_is_an_error(
+    server: Server, list_webhooks: Lists, behaviour: Behaviour
+) -> None:
+    server.behaviours = [behaviour]
+
+    with pytest.raises(ResponseTooLarge, match="larger than 1000 bytes"):
+        await list_webhooks(server.url, max_response=1000)
+
+    assert len(server.requests) == 1
+
+
+async def test_an_answer_that_decompresses_to_gigabytes_is_never_held(
+    server: Server, list_webhooks: Lists
+) -> None:
+    server.behaviours = [compressed(gzip.compress(bytes(1 << 28)))]
+
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResponseTooLarge):
+            await list_webhooks(server.url, max_response=1 << 20)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8 << 20
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        compressed(b"no gzip"),
+        compressed(gzip.compress(b"{}" * 1000)[:-9]),
+        compressed(gzip.compress(gzip.compress(b"{}")), "gzip, gzip"),
+        compressed(b"{}", "br"),
+    ],
+    ids=["another", "truncated", "twice", "not accepted"],
+)
+async def test_a_compression_that_cannot_be_read_is_an_invalid_response(
+    server: Server, list_webhooks: Lists, behaviour: Behaviour
+) -> None:
+    server.behaviours = [behaviour]
+
+    with pytest.raises(InvalidResponse, match="the response "):
+        await list_webhooks(server.url)
+
+
+async def test_an_answer_that_is_nested_without_end_is_an_error(
+    server: Server, list_webhooks: Lists
+) -> None:
+    async def nested(_request: web.Request) -> web.Response:
+        return web.Response(status=400, body=b"[" * 200_000)
+
+    server.behaviours = [nested]
+
+    with pytest.raises(ApiError, match="no problem document"):
+        await list_webhooks(server.url)
+
+
+def test_a_transport_of_the_callers_own_needs_no_network() -> None:
+    def respond(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={"webhooks": [WEBHOOK]})
+
+    with (
+        httpx.Client(transport=httpx.MockTransport(respond)) as http,
+        Client("https://registry.example.com", http=http) as client,
+    ):
+        [webhook] = client.list_webhooks()
+
+    assert webhook.id == "wh_1"
 
 
 @pytest.mark.parametrize(

@@ -141,8 +141,12 @@ class Client(Sender[httpx.Client], _Methods):
             time.sleep(step.seconds)
             return None
         try:
-            answer = self.http.request(**self.arguments(step))
-            return Response(answer.status_code, answer.headers, answer.content)
+            with self.http.stream(**self.arguments(step)) as answer:
+                body = self.body(answer)
+                if not answer.is_stream_consumed:
+                    for chunk in answer.iter_raw():
+                        body.add(chunk)
+            return Response(answer.status_code, answer.headers, body.content)
         except httpx.RequestError as error:
             return self.unanswered(error)
 
@@ -206,7 +210,11 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
             await asyncio.sleep(step.seconds)
             return None
         try:
-            answer = await self.http.request(**self.arguments(step))
-            return Response(answer.status_code, answer.headers, answer.content)
+            async with self.http.stream(**self.arguments(step)) as answer:
+                body = self.body(answer)
+                if not answer.is_stream_consumed:
+                    async for chunk in answer.aiter_raw():
+                        body.add(chunk)
+            return Response(answer.status_code, answer.headers, body.content)
         except httpx.RequestError as error:
             return self.unanswered(error)

@@ -19,6 +19,10 @@ class InvalidResponse(CompanyRegistryError):
     """The response is not of the service, or of a release that this package cannot read."""
 
 
+class ResponseTooLarge(InvalidResponse):
+    """The response is larger than the client accepts; it was not read to its end."""
+
+
 class InvalidSignature(CompanyRegistryError):
     """The delivery was not signed with the secret, or it is too old."""
 
@@ -159,7 +163,7 @@ def error_of(response: Response, *, retry_after: float | None = None) -> ApiErro
     """The typed error of a response with a status of 400 or more."""
     try:
         problem = json.loads(response.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         problem = None
     if not isinstance(problem, dict):
         # A proxy's error page, which is not repeated.

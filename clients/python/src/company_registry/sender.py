@@ -6,6 +6,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import httpx
 
+from company_registry.bodies import ENCODINGS, MAX_RESPONSE, Body
 from company_registry.http import Request, Unanswered
 from company_registry.retries import Retries
 
@@ -30,14 +31,16 @@ class Sender(Generic[Http]):
         *,
         timeout: float = DEFAULT_TIMEOUT,
         retries: Retries | None = None,
+        max_response: int = MAX_RESPONSE,
         headers: Mapping[str, str] | None = None,
         http: Http | None = None,
     ) -> None:
         """`base_url` is the service's, such as `https://registry.example.com`.
 
-        Without `api_key` only lookups and suggestions work. `timeout` is in seconds. `headers` are
-        sent with every request. `http` is an httpx client to send with, for a proxy or a
-        certificate authority of your own; it stays open when this client closes.
+        Without `api_key` only lookups and suggestions work. `timeout` is in seconds.
+        `max_response` is the largest answer that is read, in bytes. `headers` are sent with every
+        request. `http` is an httpx client to send with, for a proxy or a certificate authority of
+        your own; it stays open when this client closes.
         Raises ValueError for a URL or key of another form.
         """
         if not is_http_url(base_url):
@@ -45,6 +48,7 @@ class Sender(Generic[Http]):
         if api_key is not None and not re.fullmatch("[!-~]+", api_key):
             raise ValueError("api_key must be visible ASCII characters, as issued")
         self.retries = Retries() if retries is None else retries
+        self.max_response = max_response
         self._base_url = base_url.rstrip("/")
         self._timeout = timeout
         key = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
@@ -63,9 +67,17 @@ class Sender(Generic[Http]):
             "url": self._base_url + request.path,
             "params": list(request.query) or None,
             "json": request.body,
-            "headers": {**self._headers, **request.headers},
+            "headers": {**self._headers, **request.headers, "Accept-Encoding": ENCODINGS},
             "timeout": httpx.Timeout(self._timeout, read=read),
         }
+
+    def body(self, answer: httpx.Response) -> Body:
+        """The body to add the response's raw parts to."""
+        body = Body(answer.headers.get("content-encoding", ""), self.max_response)
+        if answer.is_stream_consumed:  # a transport without a network has the whole content
+            body = Body("", self.max_response)
+            body.add(answer.content)
+        return body
 
     def unanswered(self, error: httpx.RequestError) -> Unanswered:
         host = httpx.URL(self._base_url).netloc.decode()

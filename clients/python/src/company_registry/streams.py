@@ -221,5 +221,5 @@ def _results(response: Response, lookups: Sequence[Lookup]) -> Iterator[BatchRes
                 yield BatchResult(lookup, Company.model_validate(result["company"]), None)
             else:
                 yield BatchResult(lookup, None, problem_error(problem, status=problem["status"]))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidResponse("the answer to a batch is not one result per lookup") from None
