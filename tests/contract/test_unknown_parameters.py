@@ -40,7 +40,9 @@ async def test_a_misspelled_parameter_is_named_with_the_nearest(
     gateway: Gateway, path: str, name: str, meant: str
 ) -> None:
     assert await errors_of(gateway, path) == [(name, f"unknown parameter; did you mean {meant}?")]
-    assert not (gateway.lookups.asked or gateway.suggestions.asked or gateway.webhooks.asked)
+    assert gateway.lookups.asked == []
+    assert gateway.suggestions.asked == []
+    assert gateway.webhooks.asked == []
 
 
 async def test_one_that_is_near_to_none_lists_them_all(gateway: Gateway) -> None:

@@ -28,7 +28,15 @@ from tests.builders.webhooks import (
 from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
 from webhook_registry.ports import IdempotencyKeys, Registrations
 from webhook_store import idempotency, registrations
-from webhook_store.models import KeyScope, KeyUse, MadeBefore, NewSecret, OwnerIsFull
+from webhook_store.models import (
+    KeyScope,
+    KeyUse,
+    MadeBefore,
+    NewSecret,
+    OwnerIsFull,
+    Registered,
+    RotationPending,
+)
 
 LATER = NOON + timedelta(hours=1)
 SCOPE = KeyScope(OWNER, "/api/webhooks", "k")
@@ -159,7 +167,7 @@ class Promises:
 
         rotated = await stores.webhooks.rotate(OWNER, new.webhook.id, a_new_secret(2))
 
-        assert rotated is not None
+        assert isinstance(rotated, Registered)
         assert rotated.secret == a_secret("whsec_2")
         assert rotated.webhook == new.webhook.model_copy(update={"updated_at": LATER})
 
@@ -172,6 +180,24 @@ class Promises:
         second = await stores.webhooks.rotate(OWNER, new.webhook.id, other)
 
         assert second == first
+
+    async def test_there_is_no_second_rotation_while_the_replaced_secret_signs(
+        self, stores: Stores
+    ) -> None:
+        new = a_registered()
+        await stores.webhooks.create(new, call_id=a_call(1), limit=50)
+        first = a_new_secret(2)
+        await stores.webhooks.rotate(OWNER, new.webhook.id, first)
+        end = first.previous_until
+
+        early = replace(a_new_secret(3), at=end - timedelta(milliseconds=1))
+        late = replace(a_new_secret(3), at=end, previous_until=end + timedelta(hours=24))
+
+        refused = await stores.webhooks.rotate(OWNER, new.webhook.id, early)
+        assert refused == RotationPending(until=end)
+        rotated = await stores.webhooks.rotate(OWNER, new.webhook.id, late)
+        assert isinstance(rotated, Registered)
+        assert rotated.secret == a_secret("whsec_3")
 
     async def test_a_use_is_kept_until_its_time(self, stores: Stores) -> None:
         use = KeyUse(a_call(1), b"body")

@@ -116,6 +116,14 @@ async def _enable_what_the_operator_disabled(service: Service) -> ClientResponse
     return await service.send("PATCH", f"{HOOKS}/{webhook_id}", data=b'{"status": "enabled"}')
 
 
+async def _rotate_twice(service: Service) -> ClientResponse:
+    path = f"{HOOKS}/{await service.created()}/rotate-secret"
+    await service.send("POST", path)
+    answer = await service.send("POST", path)
+    assert (await answer.json(content_type=None))["possible_from"] == "2026-03-03T12:00:00Z"
+    return answer
+
+
 #: An attempt, and a delivery that was cancelled before its first one.
 ATTEMPTS = [
     ATTEMPT,
@@ -161,6 +169,7 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("delete", 204, _ask("DELETE", ONE)),
     ("delete", "webhook_not_found", _ask("DELETE", NONE)),
     ("rotate_secret", 200, _ask("POST", f"{ONE}/rotate-secret")),
+    ("rotate_secret", "rotation_pending", _rotate_twice),
     ("rotate_secret", "webhook_not_found", _ask("POST", f"{NONE}/rotate-secret")),
     ("test", 202, _ask("POST", f"{ONE}/test")),
     ("test", "invalid_parameter", _ask("POST", f"{ONE}/test", headers={"Idempotency-Key": "a b"})),

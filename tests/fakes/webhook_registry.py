@@ -35,6 +35,7 @@ from webhook_store.models import (
     NewSecret,
     OwnerIsFull,
     Registered,
+    RotationPending,
 )
 
 
@@ -43,6 +44,8 @@ class _Stored:
     webhook: Webhook
     secret: SecretStr
     call_id: UUID
+    #: The end of the overlap of the secret before it.
+    overlaps_until: datetime | None = None
 
 
 @dataclass
@@ -86,12 +89,17 @@ class FakeRegistrations:
             self.deletions[call_id] = at
         return call_id in self.deletions
 
-    async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
+    async def rotate(
+        self, owner: str, webhook_id: str, new: NewSecret
+    ) -> Registered | RotationPending | None:
         found = self._of(owner, webhook_id)
         if found is None:
             return None
         if found.call_id != new.call_id:
+            if found.overlaps_until is not None and found.overlaps_until > new.at:
+                return RotationPending(found.overlaps_until)
             found.secret, found.call_id = new.secret, new.call_id
+            found.overlaps_until = new.previous_until
             found.webhook = found.webhook.model_copy(update={"updated_at": new.at})
         return Registered(found.webhook, found.secret)
 

@@ -242,6 +242,24 @@ async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret(
     assert await world.ask(request) == await world.ask(request)
 
 
+async def test_a_second_rotation_is_refused_until_the_replaced_secret_no_longer_signs(
+    world: World, webhook_id: str
+) -> None:
+    await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id)
+    secret = world.registrations.stored[webhook_id].secret
+    world.now += timedelta(hours=23, milliseconds=1)
+
+    refused = await world.refused(Operation.ROTATE_SECRET, webhook_id=webhook_id)
+
+    assert refused.code == "rotation_pending"
+    assert refused.possible_from == NOON + timedelta(hours=24)
+    assert "2026-03-03T12:00:00Z" in refused.detail
+    assert world.registrations.stored[webhook_id].secret == secret
+
+    world.now = NOON + timedelta(hours=24)
+    assert read(await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id))["secret"]
+
+
 async def test_a_secret_that_could_not_be_shown_is_not_rotated(
     world: World, webhook_id: str
 ) -> None:

@@ -127,6 +127,17 @@ class DeliveryPending(ApiError):
     code = "delivery_pending"
 
 
+class RotationPending(ApiError):
+    """The secret was replaced recently, and the one before it still signs."""
+
+    code = "rotation_pending"
+
+    @property
+    def possible_from(self) -> str:
+        """The time from which the secret can be replaced again, such as 2026-03-02T12:00:00Z."""
+        return _text(self.problem, "possible_from")
+
+
 class IdempotencyConflict(ApiError):
     code = "idempotency_conflict"
 

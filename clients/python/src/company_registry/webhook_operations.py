@@ -73,7 +73,10 @@ def delete_webhook(webhook_id: str) -> Operation[None]:
 
 
 def rotate_secret(webhook_id: str) -> Operation[NewWebhook]:
-    """Makes a new secret, shown only this once; the old one signs too for 24 hours."""
+    """Makes a new secret, shown only this once; the old one signs too for 24 hours.
+
+    Raises RotationPending within these hours.
+    """
     # Repeated, it would replace the secret that the lost answer showed.
     request = Request("POST", f"{_webhook(webhook_id)}/rotate-secret", repeatable=False)
     return Operation(request, NewWebhook.model_validate_json)

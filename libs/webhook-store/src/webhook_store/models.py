@@ -81,6 +81,13 @@ class NewSecret:
 
 
 @dataclass(frozen=True, slots=True)
+class RotationPending:
+    """The secret before the newest still signs; nothing was rotated."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class KeyScope:
     """Scope of an `Idempotency-Key`: one owner's requests to one path."""
 

@@ -24,10 +24,11 @@ from webhook_store.documents import (
     sealed_document,
     sealed_headers,
     sealed_of,
+    still_signs,
     webhook_fields,
     webhook_of,
 )
-from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered
+from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered, RotationPending
 from webhook_store.secrets import SecretKeys
 
 #: Maximum consecutive write conflicts before the store counts as unavailable.
@@ -131,10 +132,13 @@ class Registrations:
             await self._webhooks.delete_one(own)
         return True
 
-    async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
+    async def rotate(
+        self, owner: str, webhook_id: str, new: NewSecret
+    ) -> Registered | RotationPending | None:
         """Rotates a webhook's secret; the replaced one also signs during its overlap.
 
-        A redelivered call returns the secret that it created.
+        Until that ends there is no other rotation: receivers may still have either secret. A
+        redelivered call returns the secret that it created.
         """
         with translated_errors():
             for _ in range(_TRIES):
@@ -143,6 +147,9 @@ class Registrations:
                     return None
                 if found["secrets"]["newest"]["call"] == str(new.call_id):
                     return self._registered(found)
+                previous = found["secrets"]["previous"]
+                if still_signs(previous, new.at):
+                    return RotationPending(previous["until"])
                 if await self._write(found, self._rotated(found, new)):
                     return Registered(webhook_of({**found, "updated_at": new.at}), new.secret)
         raise _too_many()

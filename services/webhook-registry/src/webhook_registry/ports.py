@@ -24,6 +24,7 @@ from webhook_store.models import (
     NewSecret,
     OwnerIsFull,
     Registered,
+    RotationPending,
 )
 
 
@@ -48,8 +49,13 @@ class Registrations(Protocol):
     async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
         """Deletes a webhook; False if absent. A redelivered call returns True again."""
 
-    async def rotate(self, owner: str, webhook_id: str, new: NewSecret) -> Registered | None:
-        """Rotates the secret; a redelivered call returns the secret it created."""
+    async def rotate(
+        self, owner: str, webhook_id: str, new: NewSecret
+    ) -> Registered | RotationPending | None:
+        """Rotates the secret unless a replaced one still signs.
+
+        A redelivered call returns the secret it created.
+        """
 
 
 class Health(Protocol):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from common.contracts.contract import Contract
+from common.contracts.contract import Contract, Timestamp
 
 
 class Unavailable(Exception):
@@ -28,6 +28,7 @@ class FailureCode(StrEnum):
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_LIMIT_REACHED = "webhook_limit_reached"
     DELIVERY_PENDING = "delivery_pending"
+    ROTATION_PENDING = "rotation_pending"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
     #: Neutral: only the RPC server and client report these, and the gateway supplies their texts.
     DEADLINE_EXCEEDED = "deadline_exceeded"
@@ -56,3 +57,5 @@ class Failure(Contract):
     code: FailureCode
     detail: str = ""
     errors: tuple[FieldError, ...] = ()
+    #: With `rotation_pending`: when the operation becomes possible.
+    possible_from: Timestamp | None = None

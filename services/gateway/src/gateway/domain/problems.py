@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import ClassVar, Final
 
@@ -113,6 +114,16 @@ class DeliveryPending(Problem):
     status = HTTPStatus.CONFLICT
 
 
+class RotationPending(Problem):
+    code = "rotation_pending"
+    status = HTTPStatus.CONFLICT
+
+    def __init__(self, detail: str, *, possible_from: datetime | None) -> None:
+        """`possible_from` is the end of the overlap."""
+        super().__init__(detail)
+        self.possible_from = possible_from
+
+
 class IdempotencyConflict(Problem):
     code = "idempotency_conflict"
     status = HTTPStatus.CONFLICT
@@ -176,6 +187,8 @@ def problem_of(failure: Failure, *, deadline: type[Problem] = LookupTimeout) -> 
             return ServiceUnavailable()
         case FailureCode.INTERNAL:
             return InternalError()
+        case FailureCode.ROTATION_PENDING:
+            return RotationPending(failure.detail, possible_from=failure.possible_from)
         case code:
             # A failure of the domain has the code that clients see.
             return PROBLEMS[code](failure.detail, errors=failure.errors)

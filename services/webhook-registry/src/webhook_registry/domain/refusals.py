@@ -1,5 +1,7 @@
 """Errors for clients: one code per cause (spec/decisions.md section 1)."""
 
+from datetime import datetime, timedelta
+
 from common.contracts.failures import Failure, FailureCode, FieldError
 
 
@@ -70,6 +72,21 @@ def webhook_limit_reached(limit: int) -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_LIMIT_REACHED,
         f"you have {limit} webhooks, which is the maximum; delete one first",
+    )
+
+
+def rotation_pending(until: datetime) -> Rejected:
+    # Rounded up: shown in whole seconds, it must not be too early.
+    until = (until + timedelta(microseconds=999_999)).replace(microsecond=0)
+    return Rejected(
+        Failure(
+            code=FailureCode.ROTATION_PENDING,
+            detail=(
+                "the secret was replaced recently, and the one before it signs until "
+                f"{until:%Y-%m-%dT%H:%M:%SZ}; from then on it can be replaced again"
+            ),
+            possible_from=until,
+        )
     )
 
 

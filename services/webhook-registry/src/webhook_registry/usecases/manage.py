@@ -10,11 +10,11 @@ from common.contracts.webhooks import Webhook, WebhookList, WebhookReply, Webhoo
 from webhook_registry.domain.answers import NO_CONTENT, OK, reply, with_secret
 from webhook_registry.domain.bodies import read_changes
 from webhook_registry.domain.changes import changed
-from webhook_registry.domain.refusals import webhook_not_found
+from webhook_registry.domain.refusals import rotation_pending, webhook_not_found
 from webhook_registry.ports import Health, Registrations
 from webhook_registry.usecases.destinations import Destinations
 from webhook_registry.usecases.idempotent import Clock
-from webhook_store.models import NewSecret
+from webhook_store.models import NewSecret, RotationPending
 
 #: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
 MAX_LISTED_AGE = timedelta(seconds=5)
@@ -107,7 +107,7 @@ class RotateSecret:
     with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with the new secret, which is shown once."""
+        """Returns 200 with the new secret, which is shown once; 409 while a replaced one signs."""
         # Read first: if it failed afterwards, the secret would be rotated and never shown.
         before = await self.with_health.one(await owned(self.registrations, request))
         now = self.now()
@@ -117,6 +117,8 @@ class RotateSecret:
         registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
         if registered is None:
             raise webhook_not_found()
+        if isinstance(registered, RotationPending):
+            raise rotation_pending(registered.until)
         shown = registered.webhook.model_copy(update={"health": before.health})
         return reply(OK, with_secret(replace(registered, webhook=shown)))
 

@@ -32,6 +32,8 @@ def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
         ]
     if isinstance(problem, problems.CursorExpired):
         document["oldest"] = problem.oldest
+    if isinstance(problem, problems.RotationPending) and problem.possible_from is not None:
+        document["possible_from"] = f"{problem.possible_from:%Y-%m-%dT%H:%M:%SZ}"
     return document
 
 
