@@ -99,6 +99,14 @@ def test_more_or_fewer_suggestions_than_there_can_be_are_no_request(limit: int) 
         read("suggest_request", limit=limit)
 
 
+@pytest.mark.parametrize(
+    "after", ["", "latest", "ffffffffffffffff.", "ffffffffffffffff" + ".1" * 21]
+)
+def test_another_text_than_a_cursor_is_no_request_for_suggestions(after: str) -> None:
+    with pytest.raises(ValidationError):
+        read("suggest_request", after=after)
+
+
 def test_another_version_of_delivery_tasks_is_not_understood() -> None:
     with pytest.raises(ValidationError, match="v"):
         read("delivery_tasks", v=2)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from common.contracts import webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
-from common.contracts.lookup import MAX_SUGGESTIONS, SearchType, SuggestionList
+from common.contracts.lookup import MAX_SUGGESTIONS, SUGGEST_CURSOR, SearchType, SuggestionList
 from gateway.adapters.http.routes import LOOKUP_PATHS
 from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
@@ -119,13 +119,14 @@ def test_every_enumeration_is_a_named_schema() -> None:
 
 
 def test_limits_are_those_of_the_code() -> None:
-    text, limit = DOCUMENT["paths"]["/api/suggest"]["get"]["parameters"][1:]
+    text, limit, after = DOCUMENT["paths"]["/api/suggest"]["get"]["parameters"][1:]
 
     assert (text["schema"]["minLength"], text["schema"]["maxLength"]) == NAME_LENGTH
     assert (limit["schema"]["maximum"], limit["schema"]["default"]) == (
         MAX_SUGGESTIONS,
         DEFAULT_LIMIT,
     )
+    assert after["schema"]["pattern"] == SUGGEST_CURSOR
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
     assert SCHEMAS["BatchLookup"]["properties"].keys() == set(FIELDS)
 

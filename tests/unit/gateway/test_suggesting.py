@@ -66,9 +66,24 @@ def test_missing_parameters_come_first(parameters: dict[str, list[str]], named: 
     assert [error.parameter for error in problem.errors] == named
 
 
-@pytest.mark.parametrize("name", ["country", "q", "limit"])
+@pytest.mark.parametrize("after", ["ffffffffffffffff.12345674", "0123456789abcdef" + ".1" * 20])
+def test_a_cursor_leads_to_the_next_page(after: str) -> None:
+    assert parsed(country="dk", q="ab", after=after).after == after
+
+
+@pytest.mark.parametrize(
+    "after", ["", "x", "f" * 17, "f" * 16 + ".", "f" * 16 + ".1" * 21, "F" * 16, "f" * 16 + "\n"]
+)
+def test_another_text_is_no_cursor(after: str) -> None:
+    problem = refused({"country": ["dk"], "q": ["ab"], "after": [after]})
+
+    assert isinstance(problem, InvalidParameter)
+    assert [error.parameter for error in problem.errors] == ["after"]
+
+
+@pytest.mark.parametrize("name", ["country", "q", "limit", "after"])
 def test_repeated_parameters_are_rejected(name: str) -> None:
-    given = {"country": ["dk"], "q": ["ab"], "limit": ["5"]}
+    given = {"country": ["dk"], "q": ["ab"], "limit": ["5"], "after": ["f" * 16]}
 
     problem = refused({**given, name: given[name] * 2})
 

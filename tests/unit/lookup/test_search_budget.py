@@ -99,7 +99,7 @@ class SlowIndex:
         self.searching, self.ended = threading.Event(), threading.Event()
         self._pause = threading.Event()
 
-    def search_names(self, _: str, __: int, budget: Budget) -> list[Any]:
+    def search_names(self, _: str, __: int, budget: Budget, **___: object) -> list[Any]:
         self.searching.set()
         try:
             while True:

@@ -8,7 +8,7 @@ import orjson
 from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
 from lookup.query.suggestions import AnswerSuggestions
-from lookup.search.hits import SearchHit
+from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, an_address
 
@@ -19,8 +19,13 @@ class FakeSuggestions:
 
     by_text: Mapping[str, Sequence[SearchHit]]
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
-        return [one for one in self.by_text[text] if one.key.startswith(country)][:limit]
+    async def suggest(
+        self, country: Country, text: str, limit: int, after: str | None = None
+    ) -> SuggestionPage:
+        hits = [one for one in self.by_text[text] if one.key.startswith(country)]
+        start = int(after, 16) if after else 0
+        end = start + limit
+        return SuggestionPage(hits[start:end], f"{end:016x}" if hits[end:] else None)
 
 
 @dataclass
@@ -52,8 +57,8 @@ STORED = {
 GONE = CompanyKey(Country.DK, "10000003")
 
 
-def asked(text: str, *, country: Country = Country.DK, limit: int = 10) -> SuggestRequest:
-    return SuggestRequest(country=country, text=text, limit=limit)
+def asked(text: str, *, limit: int = 10, after: str | None = None) -> SuggestRequest:
+    return SuggestRequest(country=Country.DK, text=text, limit=limit, after=after)
 
 
 def shown(reply: SuggestReply) -> list[tuple[str, str, str | None, str, float]]:
@@ -98,7 +103,7 @@ async def test_no_suggestion_needs_no_read() -> None:
 
     [reply] = await AnswerSuggestions(FakeSuggestions({"x": []}), register)([asked("x")])
 
-    assert reply.body == b'{"suggestions":[]}'
+    assert reply.body == b'{"suggestions":[],"cursor":null}'
     assert register.reads == []
 
 
@@ -108,4 +113,18 @@ async def test_scores_are_written_as_lookups_write_them() -> None:
     [reply] = await AnswerSuggestions(suggestions, FakeCompanies(STORED))([asked("p")])
 
     assert [one["score"] for one in orjson.loads(reply.body)["suggestions"]] == [100, 93.1]
-    assert b'"score":100}' in reply.body
+    assert b'"score":100,' in reply.body
+
+
+async def test_a_page_has_the_names_that_matched_and_the_cursor_of_the_next() -> None:
+    found = [SearchHit(FIRST, 98.0, "Prøvehuset"), SearchHit(SECOND, 93.1)]
+    answer = AnswerSuggestions(FakeSuggestions({"p": found}), FakeCompanies(STORED))
+
+    [first] = await answer([asked("p", limit=1)])
+    page = SuggestionList.model_validate_json(first.body)
+    [last] = await answer([asked("p", limit=1, after=page.cursor)])
+
+    assert page.suggestions[0].matched_name == "Prøvehuset"
+    assert page.cursor
+    assert orjson.loads(last.body)["suggestions"][0]["matched_name"] is None
+    assert orjson.loads(last.body)["cursor"] is None

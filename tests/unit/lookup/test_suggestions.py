@@ -1,12 +1,16 @@
 """Suggestions of a built index for a partly typed name."""
 
+import re
+from collections.abc import Sequence
 from datetime import date
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Status
+from common.contracts.lookup import SUGGEST_CURSOR
 from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
 from lookup.search.suggesting import writings
@@ -18,12 +22,12 @@ def named(index: SearchIndex, *names: str) -> SearchIndex:
     return filled(index, *(an_indexed_company(n, number=i) for i, n in enumerate(names)))
 
 
-def numbers(found: list[SearchHit]) -> list[int]:
+def numbers(found: Sequence[SearchHit]) -> list[int]:
     return [int(one.key.removeprefix("dk:")) for one in found]
 
 
 def suggested(index: SearchIndex, text: str, limit: int = 10) -> list[int]:
-    return numbers(index.suggest(text, limit))
+    return numbers(index.suggest(text, limit).hits)
 
 
 @pytest.mark.parametrize("length", range(2, len("Prøvefabrikken ApS") + 1))
@@ -60,18 +64,17 @@ def test_letters_that_were_typed_apart_are_not_taken_for_one(index: SearchIndex)
 def test_a_name_is_not_begun_by_what_the_search_for_names_makes_of_it(index: SearchIndex) -> None:
     named(index, "Moen Maskin", "Mønster")
 
-    assert [one.score < 100 for one in index.suggest("Mon Maskin", 10)] == [True]
-    assert [one.score for one in index.suggest("Monster", 10)] == [100.0]
+    assert [one.score < 100 for one in index.suggest("Mon Maskin", 10).hits] == [True]
+    assert [one.score for one in index.suggest("Monster", 10).hits] == [100.0]
 
 
-def test_a_whole_name_comes_first_then_words_beginnings_and_typos(index: SearchIndex) -> None:
+def test_a_whole_name_comes_first_then_beginnings_words_and_typos(index: SearchIndex) -> None:
     named(index, "Det Nordlys", "Nardlys", "Nordlyset", "Nordlys A/S")
 
-    found = index.suggest("nordlys", 10)
+    found = index.suggest("nordlys", 10).hits
 
-    assert numbers(found) == [3, 0, 2, 1]
+    assert numbers(found) == [3, 2, 0, 1]
     assert found[0].score == 100.0
-    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
 
 
 def test_current_names_come_before_trade_names_and_these_before_former_ones(
@@ -112,7 +115,7 @@ def test_a_company_is_suggested_once_by_the_best_of_its_names(index: SearchIndex
         an_indexed_company("Nordlysets Venner", number=2),
     )
 
-    found = index.suggest("nordlys", 2)
+    found = index.suggest("nordlys", 2).hits
 
     assert numbers(found) == [1, 2]
     assert found[0].score == 100.0
@@ -130,7 +133,7 @@ def test_words_may_be_begun_in_any_order(index: SearchIndex) -> None:
 def test_one_typo_is_forgiven(index: SearchIndex, typed: str) -> None:
     named(index, "Nordlys Fiskeri", "Aurora Handel")
 
-    found = index.suggest(typed, 10)
+    found = index.suggest(typed, 10).hits
 
     assert [one.score < 100 for one in found] == [True]
     assert numbers(found) == [0]
@@ -140,7 +143,7 @@ def test_one_typo_is_forgiven(index: SearchIndex, typed: str) -> None:
 def test_a_name_that_is_begun_with_a_typo_has_a_score(index: SearchIndex, typed: str) -> None:
     named(index, "Prøvefabrikken Holding ApS")
 
-    [found] = index.suggest(typed, 10)
+    [found] = index.suggest(typed, 10).hits
 
     assert 0 < found.score < 100
 
@@ -179,7 +182,7 @@ def test_a_purged_company_is_suggested_no_more(index: SearchIndex) -> None:
 def test_any_text_may_be_typed(index: SearchIndex, typed: str) -> None:
     named(index, "Nordlys")
 
-    assert index.suggest(typed, 10) == []
+    assert index.suggest(typed, 10).hits == []
 
 
 def test_the_limit_is_kept_and_the_shorter_list_is_the_beginning_of_the_longer(
@@ -208,10 +211,143 @@ def test_the_first_suggestion_is_what_a_search_for_the_name_answers(
     named(index, "Nordlys A/S", "Nordlys ApS", "Nordlys Fiskeri", "Nordlyset Fiskerier", "Fiskerne")
     answer = index.search_name(asked)
 
-    first = index.suggest(asked, 10)[0]
+    first = index.suggest(asked, 10).hits[0]
 
     assert answer
     assert first == answer
+
+
+@pytest.mark.parametrize(
+    "typed", ["nordlys", "Nordlys f", "a/s nord", "nordlys og f", "nordlys fiskeri a"]
+)
+def test_a_company_whose_current_name_begins_with_the_text_comes_first(
+    index: SearchIndex, typed: str
+) -> None:
+    filled(
+        index,
+        an_indexed_company("Aurora", number=1, trade_names=("Nordlys",), employees=900),
+        an_indexed_company("Borealis", number=2, former_names=("Nordlys F",), employees=900),
+        an_indexed_company("Nordlys & Fiskeri A/S", number=3, status=Status.ENDED),
+    )
+
+    found = index.suggest(typed, 10).hits
+
+    assert numbers(found)[0] == 3
+    assert found[0].matched_name is None
+    assert max(found, key=attrgetter("score")) == found[0]
+
+
+def test_current_names_that_begin_are_found_behind_many_trade_names(index: SearchIndex) -> None:
+    others = [an_indexed_company(f"C{n}", number=n, trade_names=("Nordlys",)) for n in range(1, 40)]
+    stems = [an_indexed_company(f"Nordlys {n}", number=n, employees=9) for n in range(50, 90)]
+    filled(index, *others, *stems, an_indexed_company("Nordlysasfalt", number=99))
+
+    assert suggested(index, "nordlys", 1)[0] in range(50, 90)
+    assert suggested(index, "nordlys as", 1) == [99]
+
+
+def test_a_trade_or_former_name_that_matches_is_shown(index: SearchIndex) -> None:
+    filled(
+        index,
+        an_indexed_company("Aurora", number=1, former_names=("Nordlyset I/S",)),
+        an_indexed_company("Borealis", number=2, trade_names=("Nordlysene",)),
+        an_indexed_company("Nordlys", number=3, trade_names=("Nordlys Handel",)),
+    )
+
+    found = index.suggest("nordl", 10).hits
+
+    assert [(int(one.key.vat), one.matched_name) for one in found] == [
+        (3, None),
+        (2, "Nordlysene"),
+        (1, "Nordlyset I/S"),
+    ]
+
+
+def pages(index: SearchIndex, text: str, limit: int) -> list[list[int]]:
+    """The companies of each page of a list."""
+    found, cursor = [], None
+    while True:
+        page = index.suggest(text, limit, after=cursor)
+        found.append(numbers(page.hits))
+        cursor = page.cursor
+        if cursor is None:
+            return found
+        assert re.fullmatch(SUGGEST_CURSOR, cursor)
+
+
+def many(index: SearchIndex) -> SearchIndex:
+    """Sixty companies with `Holding` in some of their names, and ten without."""
+    return filled(
+        index,
+        *(
+            an_indexed_company(
+                f"Holdingselskab {n}" if n % 3 else f"Nordlys {n}",
+                number=n,
+                trade_names=(f"Holding {n}", "Holding Handel") if n % 3 == 0 else (),
+                former_names=(f"Gammel Holding {n}",) if n % 2 else (),
+                employees=n % 7,
+            )
+            for n in range(1, 61)
+        ),
+        *(an_indexed_company(f"Aurora {n}", number=n) for n in range(61, 71)),
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 2, 7, 19, 20])
+def test_the_pages_of_a_list_have_each_company_once(index: SearchIndex, limit: int) -> None:
+    many(index)
+
+    found = pages(index, "holding", limit)
+
+    assert sorted(number for page in found for number in page) == list(range(1, 61))
+    assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
+    assert found[-1]
+
+
+def test_later_pages_are_in_the_order_of_rank(index: SearchIndex) -> None:
+    filled(
+        index, *(an_indexed_company(f"Nordlys {n}", number=n, employees=n) for n in range(1, 40))
+    )
+
+    assert [number for page in pages(index, "nordlys", 9) for number in page] == [*range(39, 0, -1)]
+
+
+@pytest.mark.parametrize("typed, numbers", [("nordlys", [1, 2]), ("nordlsy", [1, 2]), ("x", [])])
+def test_a_list_that_fits_on_its_page_has_no_cursor(
+    index: SearchIndex, typed: str, numbers: list[int]
+) -> None:
+    filled(
+        index,
+        an_indexed_company("Nordlys Fiskeri", number=1, former_names=("Nordlys", "Nordlysene")),
+        an_indexed_company("Nordlys Handel", number=2),
+    )
+
+    assert pages(index, typed, 2) == [numbers]
+
+
+def test_a_page_goes_on_behind_companies_that_were_listed_before(index: SearchIndex) -> None:
+    """Their trade and former names match, too, and take all that one page reads."""
+    old = tuple(f"Nordlys {year}" for year in range(1900, 1999))
+    filled(
+        index,
+        *(an_indexed_company(f"Nordlys {n}", number=n, former_names=old) for n in range(1, 4)),
+        an_indexed_company("Aurora", number=4, former_names=("Nordlys",), status=Status.ENDED),
+    )
+
+    assert [n for page in pages(index, "nordlys", 1) for n in page] == [1, 2, 3, 4]
+
+
+def test_a_list_goes_on_after_companies_of_earlier_pages_have_changed(index: SearchIndex) -> None:
+    many(index)
+    first = index.suggest("holding", 5)
+    second = index.suggest("holding", 5, after=first.cursor)
+    following = index.suggest("holding", 20, after=second.cursor)
+
+    gone = [one.key for one in (*first.hits, *second.hits)]
+    index.apply([an_indexed_company("Holding Ny", number=90, employees=99)], gone)
+    index.commit(b"later")
+
+    assert index.suggest("holding", 20, after=second.cursor) == following
 
 
 @given(st.text(alphabet="abeoæøå ", max_size=12), st.integers(0, 12))

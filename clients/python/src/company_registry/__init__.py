@@ -37,7 +37,14 @@ from company_registry.errors import (
     WebhookLimitReached,
     WebhookNotFound,
 )
-from company_registry.models import Company, CompanySummary, Event, EventPage
+from company_registry.models import (
+    Company,
+    CompanySummary,
+    Event,
+    EventPage,
+    Suggestion,
+    SuggestionPage,
+)
 from company_registry.retries import Retries
 from company_registry.signatures import verify
 from company_registry.streams import BatchResult, CursorStore, FileCursor, Lookup
@@ -82,6 +89,8 @@ __all__ = [
     "Retries",
     "RotationPending",
     "ServiceUnavailable",
+    "Suggestion",
+    "SuggestionPage",
     "Unauthorized",
     "UnsupportedMediaType",
     "Webhook",

@@ -62,6 +62,7 @@ class _Methods:
     lookup_document = _Call(operations.lookup_document)
     search = _Call(operations.search)
     suggest = _Call(operations.suggest)
+    suggestion_page = _Call(operations.suggestion_page)
     batch = _Streamed(streams.batch)
     events = _Streamed(streams.events)
     event_page = _Call(operations.event_page)

@@ -187,8 +187,17 @@ class Company(EventCompany):
     alternatives: tuple[CompanySummary, ...] | None = None
 
 
-class Suggestions(Model):
-    suggestions: tuple[CompanySummary, ...]
+class Suggestion(CompanySummary):
+    """A company that a partly typed name may mean."""
+
+    #: The trade or former name that matches; None for the current name.
+    matched_name: str | None = None
+
+
+class SuggestionPage(Model):
+    suggestions: tuple[Suggestion, ...]
+    #: The `after` of the next page; None on the last one.
+    cursor: str | None = None
 
 
 class Change(Model):

@@ -11,14 +11,14 @@ from company_registry.errors import InvalidResponse, error_of
 from company_registry.http import Request, Steps
 from company_registry.models import (
     Company,
-    CompanySummary,
     Country,
     Event,
     EventPage,
     Format,
     Include,
     SearchType,
-    Suggestions,
+    Suggestion,
+    SuggestionPage,
 )
 from company_registry.retries import Retries, exchange, retry_after
 from company_registry.webhook_models import EventType, EventTypes, Key
@@ -83,14 +83,22 @@ def search(country: Country, text: str, *, include: Iterable[Include] = ()) -> O
     return Operation(get("/api", query), Company.model_validate_json)
 
 
-def suggest(
-    country: Country, text: str, *, limit: int = 10
-) -> Operation[tuple[CompanySummary, ...]]:
+def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[Suggestion, ...]]:
     """The companies that a partly typed name may mean, best first; at most 20."""
-    query = {"country": country, "q": text, "limit": str(limit)}
-    return Operation(
-        get("/api/suggest", query), lambda body: Suggestions.model_validate_json(body).suggestions
-    )
+    page = suggestion_page(country, text, limit=limit)
+    return Operation(page.request, lambda body: page.read(body).suggestions)
+
+
+def suggestion_page(
+    country: Country, text: str, after: str | None = None, *, limit: int = 10
+) -> Operation[SuggestionPage]:
+    """A page of the companies that a partly typed name may mean; at most 20.
+
+    `after` is the cursor of the page before, None for the first page. Pages may be shorter than
+    `limit`; the last one has no cursor.
+    """
+    query = {"country": country, "q": text, "limit": str(limit), "after": after or ""}
+    return Operation(get("/api/suggest", query), SuggestionPage.model_validate_json)
 
 
 def me() -> Operation[Key]:

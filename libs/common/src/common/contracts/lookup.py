@@ -43,22 +43,32 @@ class LookupReply(Contract):
 #: Maximum number of companies in one list of suggestions.
 MAX_SUGGESTIONS = 20
 
+#: A place in the order of the index, and the numbers of the companies on the first page.
+SUGGEST_CURSOR = rf"^[0-9a-f]{{16}}(\.[0-9]{{1,9}}){{0,{MAX_SUGGESTIONS}}}$"
+
 
 class SuggestRequest(Contract):
     country: Country
     #: The part of a name typed so far.
     text: str
     limit: int = Field(ge=1, le=MAX_SUGGESTIONS)
+    #: The cursor of the page before; None for the first page.
+    after: str | None = Field(default=None, pattern=SUGGEST_CURSOR)
 
 
 class Suggestion(CompanySummary):
     """A company whose name completes the text; the score is 100 when the text is the whole name."""
+
+    #: The trade or former name that matches; None for the current name.
+    matched_name: str | None = None
 
 
 class SuggestionList(Contract):
     """The public answer."""
 
     suggestions: tuple[Suggestion, ...] = ()
+    #: None on the last page.
+    cursor: str | None = None
 
 
 class SuggestReply(Contract):

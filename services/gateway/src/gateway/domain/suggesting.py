@@ -1,25 +1,28 @@
 """Parsing of a suggestion's query string."""
 
-from common.contracts.lookup import MAX_SUGGESTIONS, SuggestRequest
+import re
+
+from common.contracts.lookup import MAX_SUGGESTIONS, SUGGEST_CURSOR, SuggestRequest
 from gateway.domain.query import TERM
 from gateway.domain.reading import Parameters, Rank, Reading
 from gateway.domain.search import NAME_LENGTH
 
-LIMIT = "limit"
+LIMIT, AFTER = "limit", "after"
 DEFAULT_LIMIT = 10
 
 
 def parse_suggestion(parameters: Parameters) -> SuggestRequest:
-    """Parse the text typed and the maximum number of suggestions.
+    """Parse the text typed, the maximum number of suggestions and the page.
 
     Raises MissingParameter or InvalidParameter.
     """
     reading = _SuggestReading(parameters)
     country, text = reading.country(), reading.text()
     limit = reading.number(LIMIT, 1, MAX_SUGGESTIONS, DEFAULT_LIMIT)
+    after = reading.cursor()
     if reading.faults or country is None or text is None:
         raise reading.problem()
-    return SuggestRequest(country=country, text=text, limit=limit)
+    return SuggestRequest(country=country, text=text, limit=limit, after=after)
 
 
 class _SuggestReading(Reading):
@@ -32,3 +35,10 @@ class _SuggestReading(Reading):
         if text and not shortest <= len(text) <= longest:
             self.invalid(TERM, f"must be {shortest} to {longest} characters")
         return text
+
+    def cursor(self) -> str | None:
+        value = self.single(AFTER)
+        if value is not None and not re.fullmatch(SUGGEST_CURSOR, value):
+            self.invalid(AFTER, "must be the cursor of an earlier answer")
+            return None
+        return value

@@ -1,30 +1,41 @@
 """Suggestions: the index finds the companies, and the store has their details."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import orjson
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.lookup import SuggestReply, SuggestRequest
 from lookup.query.lookups import Companies
 from lookup.query.rendering import summary
-from lookup.search.hits import SearchHit
+from lookup.search.hits import SuggestionPage
+from lookup.store.documents import CompanyRow
 
 
 class Suggestions(Protocol):
     """Companies that match a partly typed name."""
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
-        """At most `limit` companies, best first, each once; raises `Unavailable`."""
+    async def suggest(
+        self, country: Country, text: str, limit: int, after: str | None = None
+    ) -> SuggestionPage:
+        """At most `limit` companies, each once, best first, or those after a page's cursor.
+
+        Raises `Unavailable`.
+        """
 
 
-def suggestion_list(found: Iterable[tuple[SearchHit, bytes]]) -> SuggestReply:
-    """The public response (`SuggestionList`) for suggested companies with their stored JSON."""
-    suggestions = [summary(core, one.score) for one, core in found]
-    return SuggestReply(body=orjson.dumps({"suggestions": suggestions}))
+def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]) -> SuggestReply:
+    """The public response (`SuggestionList`) for a page, with the stored companies."""
+    suggestions = [
+        {**summary(rows[hit.key].core, hit.score), "matched_name": hit.matched_name}
+        for hit in page.hits
+        # A company that was just removed may still be in the index.
+        if hit.key in rows
+    ]
+    return SuggestReply(body=orjson.dumps({"suggestions": suggestions, "cursor": page.cursor}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +45,12 @@ class AnswerSuggestions:
 
     async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
         """Returns one reply per request, in order, with one read for all; raises `Unavailable`."""
-        suggested = await asyncio.gather(
-            *(self.suggestions.suggest(each.country, each.text, each.limit) for each in requests)
+        pages = await asyncio.gather(
+            *(
+                self.suggestions.suggest(each.country, each.text, each.limit, each.after)
+                for each in requests
+            )
         )
-        keys = {one.key for hits in suggested for one in hits}
+        keys = {hit.key for page in pages for hit in page.hits}
         rows = await self.register.companies(keys) if keys else {}
-        # A company that was just removed may still be in the index.
-        return [
-            suggestion_list([(hit, rows[hit.key].core) for hit in hits if hit.key in rows])
-            for hits in suggested
-        ]
+        return [suggestion_list(page, rows) for page in pages]

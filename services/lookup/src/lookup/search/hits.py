@@ -1,5 +1,6 @@
-"""The result of a search."""
+"""The results of searches."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey
@@ -13,3 +14,11 @@ class SearchHit(NamedTuple):
     score: float
     #: The trade or former name that matched, as the register writes it; None for the current name.
     matched_name: str | None = None
+
+
+class SuggestionPage(NamedTuple):
+    """A page of the companies that match a partly typed name."""
+
+    hits: Sequence[SearchHit]
+    #: Leads to the next page; None on the last one.
+    cursor: str | None = None

@@ -93,6 +93,16 @@ def order_of(kind: int, rank: int) -> int:
     return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank
 
 
+def kind_of(order: int) -> int:
+    """The kind of an order."""
+    return _LIGHTEST_KIND - (order >> _RANK_BITS)
+
+
+def rank_of(order: int) -> int:
+    """The `rank_order` of an order; it is unique to a company."""
+    return order & (1 << _RANK_BITS) - 1
+
+
 #: The stored form; inside a JSON text its quotes would be escaped.
 _NO_FORMER_NAMES = b'"former_names":[]'
 

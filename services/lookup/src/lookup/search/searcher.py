@@ -20,7 +20,7 @@ from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
 from lookup.search.follower import Follower
-from lookup.search.hits import SearchHit
+from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index.budget import Budget
 from lookup.search.index.search_index import SearchIndex
 
@@ -69,8 +69,10 @@ class IndexSearches:
         search = partial(self._answering(country).search_addresses, address, limit)
         return await _bounded(self.pool, country, "address", search)
 
-    async def suggest(self, country: Country, text: str, limit: int) -> Sequence[SearchHit]:
-        search = partial(self._answering(country).suggest, text, limit)
+    async def suggest(
+        self, country: Country, text: str, limit: int, after: str | None = None
+    ) -> SuggestionPage:
+        search = partial(self._answering(country).suggest, text, limit, after=after)
         return await _bounded(self.suggest_pool, country, "suggest", search)
 
     async def health(self) -> str | None:

@@ -5,15 +5,14 @@ is found by `aer`, `aero` and `aro`. Unlike in a search the letters are not coll
 not suggest every name that begins with `mo`.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
+from typing import NamedTuple
 
 from lookup.search.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_partial_form
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(NamedTuple):
     """The readings of a typed text; often all are the same."""
 
     #: All of it, including a legal form that may become a word (`Nordisk As`, `Nordisk Asfalt`).
@@ -29,12 +28,23 @@ def read_typed(text: str) -> Typed:
     return Typed(fold_beginning(text), fold_name(text), without_partial_form(text))
 
 
+def begins_with(name: str, typed: Typed) -> bool:
+    """True if a company's name begins with the typed text; spaces do not matter."""
+    starts = tuple(writings(joined(typed.beginning)))
+    return any(writing.startswith(starts) for writing in writings(joined(fold_beginning(name))))
+
+
 def writings(spelled: str) -> list[str]:
     """A folded text in every spelling of its special letters: at most eight."""
     if spelled.isascii():
         return [spelled]
     special = tuple(letter for letter in SPELLINGS if letter in spelled)
     return [spelled.translate(table) for table in _tables(special)]
+
+
+def joined(name: Folded) -> str:
+    """A folded text as it is written, without spaces."""
+    return name.spelled.replace(" ", "")
 
 
 @cache

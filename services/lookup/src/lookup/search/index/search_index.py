@@ -9,7 +9,7 @@ from typing import IO, Self
 import structlog
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.hits import SearchHit
+from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index import folders
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
@@ -73,9 +73,14 @@ class SearchIndex:
         """The best company at the address, if any."""
         return next(iter(self.search_addresses(term, 1, budget)), None)
 
-    def suggest(self, typed: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
-        """The companies that match a partly typed name, best first, each once."""
-        return suggest(self._generation.view(budget), typed, limit)
+    def suggest(
+        self, typed: str, limit: int, budget: Budget | None = None, *, after: str | None = None
+    ) -> SuggestionPage:
+        """At most `limit` companies that match a partly typed name, each once.
+
+        They are the best, best first, or those that follow the page with the cursor `after`.
+        """
+        return suggest(self._generation.view(budget), typed, limit, after)
 
     def apply(self, upserts: Iterable[IndexedCompany], removals: Iterable[CompanyKey] = ()) -> None:
         """Replaces, adds and removes companies; visible and durable from the next commit on."""

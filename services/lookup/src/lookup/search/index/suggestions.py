@@ -1,15 +1,23 @@
-"""Suggestions: the result of a search for the name, then names that continue the typed text.
+"""Suggestions: companies whose names continue a typed text, page by page.
 
-The latter are scored as in a search, except for the last word, which may be incomplete, and never
-above the search's result. Each step is a query with the best ranked results first; steps end when
-the list is full.
+The first page has, best first, the result of a search for the name and names that continue the
+text, scored as in a search except for the last word, which may be incomplete. Each step is a query
+with the best ranked results first; steps end when the page is full. A company whose current name
+begins with the text comes before all others.
+
+Later pages have the other companies with a matching name, by rank and without typos. Each page
+reads on below the last document of the one before, so it costs as much wherever it is in the list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 import tantivy
 
-from lookup.search.hits import SearchHit
+from common.contracts.company import CompanyKey
+from lookup.search.hits import SearchHit, SuggestionPage
+from lookup.search.index import schema as fields
 from lookup.search.index.beginnings import (
     almost_begins,
     begins,
@@ -18,38 +26,87 @@ from lookup.search.index.beginnings import (
     words_begin,
 )
 from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
-from lookup.search.index.view import View, one_of
-from lookup.search.matching import EXACT
+from lookup.search.index.view import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed import NameKind, kind_of, rank_of
 from lookup.search.scoring import read_query
-from lookup.search.suggesting import Typed, read_typed
+from lookup.search.suggesting import Typed, begins_with, read_typed
 
 #: Documents that a step reads for each wanted company; more if companies have several matching
 #: names, or were found by an earlier step.
 _READ = (2, 32, 512)
+#: Documents that a later page reads; the second number if the first do not fill it.
+_READ_ON = (64, 1024)
+#: Maximum names of a page's companies that are compared to find each company's first.
+_MAX_NAMES = 10_000
+_ABOVE_ALL = (1 << 64) - 1
 
 
-def suggest(view: View, text: str, limit: int) -> list[SearchHit]:
-    """At most `limit` companies, best first, each once."""
-    answer = search_names(view, text, 1)
+class Cursor(NamedTuple):
+    """The place of a page in a list."""
+
+    #: Only documents of a lower order follow.
+    order: int
+    #: The companies of the first page, which is not sorted by rank.
+    first_page: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return ".".join((f"{self.order:016x}", *self.first_page))
+
+    @classmethod
+    def parse(cls, text: str) -> "Cursor":
+        """Reads a text of the form `SUGGEST_CURSOR`."""
+        order, *first_page = text.split(".")
+        return cls(int(order, 16), tuple(first_page))
+
+
+def suggest(view: View, text: str, limit: int, after: str | None = None) -> SuggestionPage:
+    """A page of at most `limit` companies, each once: the first, or the one after a cursor."""
+    typed = read_typed(text)
     search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
+    if after is None:
+        return _first_page(search, typed, limit)
+    return _later_page(search, typed, limit, Cursor.parse(after))
+
+
+def _first_page(search: NameSearch, typed: Typed, limit: int) -> SuggestionPage:
+    answer = search_names(search.view, search.query.text, 1)
     found: list[Candidate] = []
-    for is_guess, step in _steps(view, read_typed(text)):
+    listed: set[CompanyKey] = set()
+    for typos, queries in _steps(search.view, typed):
         # Two typos are a guess, made only if nothing better is found.
-        if len(each_once(found)) >= limit or (is_guess and (found or answer)):
+        if len(each_once(found)) > limit or (typos > 1 and (found or answer)):
             break
-        found += _read(search, step, found, limit)
-    max_score = answer[0].score if answer else EXACT
-    suggested = {hit.key: hit for hit in answer}
+        for query in queries:
+            found += _read(search, query, found, limit + 1)
+        if not typos:
+            listed = {one.document.company for one in found}
+    hits = _best_first(answer, found, typed)[:limit]
+    keys = [hit.key for hit in hits]
+    follow = not listed.issubset(keys)
+    cursor = str(Cursor(_ABOVE_ALL, tuple(key.vat for key in keys))) if follow else None
+    return SuggestionPage(hits, cursor)
+
+
+def _best_first(
+    answer: Sequence[SearchHit], found: Sequence[Candidate], typed: Typed
+) -> list[SearchHit]:
+    """Each company once; none scores above the first."""
+    hits = {hit.key: hit for hit in answer}
     for one in each_once(found):
-        key = one.document.company
-        suggested.setdefault(key, SearchHit(key, min(one.match.score, max_score)))
-    return list(suggested.values())[:limit]
+        hits.setdefault(one.document.company, one.hit)
+    begun = {
+        one.document.company
+        for one in found
+        if one.kind is NameKind.CURRENT and begins_with(one.text, typed)
+    }
+    ranked = sorted(hits.values(), key=lambda hit: hit.key not in begun)
+    return [hit._replace(score=min(hit.score, ranked[0].score)) for hit in ranked]
 
 
 def _read(
     search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
 ) -> list[Candidate]:
-    """The best ranked results of a query, enough to fill the list."""
+    """The best ranked results of a query, enough to fill the page."""
     fitting: list[Candidate] = []
     for share in _READ:
         documents = search.view.best_ranked(query, share * limit)
@@ -59,13 +116,54 @@ def _read(
     return fitting
 
 
-def _steps(view: View, typed: Typed) -> Iterator[tuple[bool, tantivy.Query]]:
-    """Each query, and whether it is a guess."""
-    readings = dict.fromkeys((typed.beginning, typed.whole, typed.stem))
-    yield False, is_whole(view, typed.whole)
-    yield False, one_of(begins(view, reading) for reading in readings)
-    yield False, one_of(words_begin(view, reading) for reading in readings)
+def _steps(view: View, typed: Typed) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:
+    """The queries of each step, and the typos that it tolerates."""
+    for queries in _without_typos(view, typed):
+        yield 0, queries
     name = typed.whole
-    yield False, one_of((almost_begins(view, name, 1), words_almost_begin(view, name, 1)))
-    yield True, almost_begins(view, name, 2)
-    yield True, words_almost_begin(view, name, 2)
+    yield 1, [one_of((almost_begins(view, name, 1), words_almost_begin(view, name, 1)))]
+    yield 2, [almost_begins(view, name, 2)]
+    yield 2, [words_almost_begin(view, name, 2)]
+
+
+def _without_typos(view: View, typed: Typed) -> Iterator[Sequence[tantivy.Query]]:
+    wholes, readings = dict.fromkeys(typed[1:]), dict.fromkeys(typed)
+    yield one_of(is_whole(view, name) for name in wholes), begins(view, typed.beginning)
+    if len(readings) > 1:
+        yield [one_of(begins(view, name) for name in readings)]
+    yield [one_of(words_begin(view, name) for name in readings)]
+
+
+def _later_page(search: NameSearch, typed: Typed, limit: int, after: Cursor) -> SuggestionPage:
+    listed = one_of(chain.from_iterable(_without_typos(search.view, typed)))
+    page: list[IndexedDocument] = []
+    documents: list[IndexedDocument] = []
+    has_more = False
+    for count in _READ_ON:
+        documents = search.view.best_ranked(listed, count, below=after.order)
+        has_more = len(documents) == count
+        firsts = _firsts(search.view, listed, documents)
+        page = [one for one in firsts if one.company.vat not in after.first_page]
+        if len(page) > limit or not has_more:
+            break
+    if len(page) > limit:
+        page, has_more, documents = page[:limit], True, page[:limit]
+    cursor = str(after._replace(order=documents[-1].order)) if has_more else None
+    return SuggestionPage([one.hit for one in search.scored(page)], cursor)
+
+
+def _firsts(
+    view: View, listed: tantivy.Query, documents: Sequence[IndexedDocument]
+) -> list[IndexedDocument]:
+    """The documents that are the first of their company in the list."""
+    secondary = {one.company for one in documents if kind_of(one.order) != NameKind.CURRENT}
+    best: dict[int, int] = {}
+    if secondary:
+        same_companies = all_of([listed, view.any_of(fields.COMPANY, secondary)])
+        for order in view.best_orders(same_companies, _MAX_NAMES):
+            best.setdefault(rank_of(order), order)
+    first: dict[CompanyKey, IndexedDocument] = {}
+    for one in documents:
+        if best.get(rank_of(one.order), one.order) == one.order:
+            first.setdefault(one.company, one)
+    return list(first.values())

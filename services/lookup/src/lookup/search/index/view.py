@@ -91,11 +91,33 @@ class View:
         result = self.searcher.search(query, limit=1, count=True)
         return int(result.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
 
-    def best_ranked(self, query: tantivy.Query, limit: int) -> list[IndexedDocument]:
-        """The documents of the highest ranked companies, best first."""
+    def best_ranked(
+        self, query: tantivy.Query, limit: int, *, below: int | None = None
+    ) -> list[IndexedDocument]:
+        """The documents of the highest ranked companies, or those `below` an order, best first."""
+        if below is not None:
+            query = all_of([query, self._below(below)])
+        return [self._document(address, order) for order, address in self._ranked(query, limit)]
+
+    def best_orders(self, query: tantivy.Query, limit: int) -> list[int]:
+        """The orders of `best_ranked`, without their documents."""
+        return [order for order, _ in self._ranked(query, limit)]
+
+    def _ranked(self, query: tantivy.Query, limit: int) -> list[tuple[int, tantivy.DocAddress]]:
         self.budget.check()
-        result = self.searcher.search(query, limit=limit, count=False, order_by_field=fields.ORDER)
-        return [self._document(address, order) for order, address in result.hits]
+        return self.searcher.search(
+            query, limit=limit, count=False, order_by_field=fields.ORDER
+        ).hits
+
+    def _below(self, order: int) -> tantivy.Query:
+        return tantivy.Query.range_query(
+            self.schema,
+            fields.ORDER,
+            tantivy.FieldType.Unsigned,
+            None,
+            order,
+            include_upper=False,
+        )
 
     def best_scored(self, query: tantivy.Query, limit: int) -> list[IndexedDocument]:
         """The documents with the best scores of a query."""
