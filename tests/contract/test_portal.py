@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -27,6 +28,23 @@ EVENT = {
     "vat": "12345674",
     "revision": 2,
     "data": {"company": None, "changes": [{"field": "name", "old": "<b>", "new": "New"}]},
+}
+
+
+WEBHOOK = {
+    "id": "wh_1",
+    "url": "https://example.com/hooks",
+    "events": ["company.*", "owners.changed"],
+    "status": "enabled",
+    "secret": "whsec_1",
+    "created_at": "2026-03-02T12:00:00Z",
+    "updated_at": "2026-03-02T12:00:00Z",
+}
+TYPES: dict[str, object] = {
+    "event_types": [
+        {"name": name, "description": f"Text of {name}.", "schema": {}}
+        for name in ("company.created", "company.updated", "owners.changed", "webhook.test")
+    ]
 }
 
 
@@ -278,6 +296,7 @@ async def test_a_problem_of_the_api_is_a_page(
 
     response = await signed_in.get("/webhooks")
 
+    assert code not in await response.text()
     assert shown in await response.text()
     assert response.status == (502 if status == 500 else status)
 
@@ -310,6 +329,87 @@ async def test_the_api_gets_the_address_of_the_browser(
 
     _, path, headers = signed_in.api.requests[-1]
     assert (path, headers["X-Forwarded-For"]) == ("/api/webhooks", f"{passed_on}, 127.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "choice, sent",
+    [("all", ["*"]), ("families", ["company.*"]), ("types", ["owners.changed"])],
+)
+async def test_a_webhook_receives_what_was_chosen_and_nothing_else(
+    signed_in: Portal, choice: str, sent: list[str]
+) -> None:
+    signed_in.api.answers["/api/webhooks"] = (201, WEBHOOK)
+    fields = {"url": "https://example.com/", "families": "company.*", "types": "owners.changed"}
+
+    await signed_in.post("/webhooks/new", {**fields, "choice": choice})
+
+    assert signed_in.api.bodies[-1]["events"] == sent
+
+
+async def test_a_choice_of_no_event_is_refused_at_its_field(signed_in: Portal) -> None:
+    signed_in.api.answers["/api/event-types"] = (200, TYPES)
+
+    response = await signed_in.post("/webhooks/new", {"url": "https://e", "choice": "types"})
+
+    text = await response.text()
+    assert response.status == 400
+    assert not signed_in.api.bodies
+    assert 'id="events-fault"' in text
+    assert 'aria-describedby="events-fault"' in text
+    assert 'value="https://e"' in text
+
+
+@pytest.mark.parametrize("path", ["/webhooks/new", "/webhooks/wh_1/edit"])
+async def test_a_form_says_what_will_arrive_before_it_is_saved(
+    signed_in: Portal, path: str
+) -> None:
+    signed_in.api.answers["/api/webhooks/wh_1"] = (200, WEBHOOK)
+    fields = {"choice": "families", "families": "owners.*", "countries": "no", "preview": "yes"}
+
+    page = await (await signed_in.post(path, fields)).text()
+    of_script = await (await signed_in.post("/webhooks/arriving", fields)).text()
+
+    assert of_script == "This webhook receives owners.* events about any company in Norway."
+    assert of_script in page
+    assert not signed_in.api.bodies
+
+
+@pytest.mark.parametrize(
+    "types, sent",
+    [
+        (["company.created", "company.updated", "owners.changed"], None),
+        (["company.created", "owners.changed"], ["company.created", "owners.changed"]),
+    ],
+    ids=["unchanged", "changed"],
+)
+async def test_families_beside_single_events_stay_while_no_other_is_chosen(
+    signed_in: Portal, types: list[str], sent: list[str] | None
+) -> None:
+    signed_in.api.answers["/api/event-types"] = (200, TYPES)
+    signed_in.api.answers["/api/webhooks/wh_1"] = (200, WEBHOOK)
+    form = [("csrf", await signed_in.token()), ("choice", "types"), *(("types", t) for t in types)]
+
+    await signed_in.client.post("/webhooks/wh_1/edit", data=form, allow_redirects=False)
+
+    assert signed_in.api.bodies[-1].get("events") == sent
+
+
+async def test_a_refused_field_says_why_and_has_the_focus(signed_in: Portal) -> None:
+    errors = [{"parameter": "filter.companies[1]", "message": "give `country` and number"}]
+    signed_in.api.answers["/api/webhooks"] = (
+        400,
+        {"code": "invalid_body", "detail": "the request body is invalid", "errors": errors},
+    )
+    companies = {"url": "https://example.com/", "companies": "dk:12345674 se:1"}
+
+    text = await (await signed_in.post("/webhooks/new", companies)).text()
+
+    assert "“se:1” is not valid. Give country and number." in text
+    assert "request body" not in text
+    [field] = re.findall(r"<textarea id=\"companies\"[^>]*>", text)
+    assert 'aria-invalid="true"' in field
+    assert "companies-fault" in field
+    assert "autofocus" in field
 
 
 async def test_live_events_are_parts_of_the_page_and_each_page_has_its_cursor(

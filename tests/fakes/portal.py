@@ -45,10 +45,14 @@ class Api:
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     #: Parts of the query strings of all of them.
     queries: list[str] = field(default_factory=list)
+    #: Bodies of the requests that had one.
+    bodies: list[Any] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.Response:
         self.queries += request.query_string.split("&")
         self.requests.append((request.method, request.path, request.headers))
+        if request.can_read_body:
+            self.bodies.append(await request.json())
         if request.headers.get("Authorization") not in (f"Bearer {KEY}", f"Bearer {OTHER_KEY}"):
             return _problem(401, "unauthorized")
         status, body = self.answers.get(request.path, (404, None))

@@ -86,18 +86,34 @@ def test_a_forms_lists_are_read_as_words() -> None:
     form = read_form(
         {
             "url": [" https://example.com/ "],
-            "events": ["company.*", "owners.changed"],
             "companies": ["dk:12345674, no:310345679\nno:310345806"],
             "municipalities": ["Høje Taastrup, Oslo"],
         }
     )
 
     assert form.url == "https://example.com/"
-    assert form.events == ("company.*", "owners.changed")
     assert form.filter == WebhookFilter(
         companies=("dk:12345674", "no:310345679", "no:310345806"),
         municipalities=("Høje Taastrup", "Oslo"),
     )
+
+
+@pytest.mark.parametrize(
+    "choice, events",
+    [
+        ("all", ("*",)),
+        ("families", ("company.*",)),
+        ("types", ("owners.changed",)),
+        ("invented", ("*",)),
+        (None, ("*",)),
+    ],
+)
+def test_only_the_list_of_the_choice_counts(choice: str | None, events: tuple[str, ...]) -> None:
+    lists = {"families": ["company.*"], "types": ["owners.changed"]}
+
+    form = read_form(lists if choice is None else {"choice": [choice], **lists})
+
+    assert form.events == events
 
 
 def test_a_form_without_a_filter_selects_everything() -> None:
@@ -110,21 +126,46 @@ def test_headers_are_lines_with_a_name_and_a_value() -> None:
     assert form.header_values == {"X-Token": "a:b", "X-Empty": ""}
 
 
-def test_a_webhooks_form_has_its_fields() -> None:
-    webhook = Webhook(
+def a_webhook(*events: str) -> Webhook:
+    return Webhook(
         id="wh_1",
         url="https://example.com/",
-        events=("*",),
+        events=events,
         filter=WebhookFilter(countries=("dk",), fields=("address",)),
         status="enabled",
         created_at="…",
         updated_at="…",
     )
 
-    form = form_of(webhook)
+
+TYPES = ("company.created", "company.updated", "owners.changed")
+
+
+def test_a_webhooks_form_has_its_fields() -> None:
+    webhook = a_webhook("*")
+
+    form = form_of(webhook, TYPES)
 
     assert form.filter == webhook.filter
     assert form.headers == ""
+
+
+@pytest.mark.parametrize(
+    "events, choice, shown",
+    [
+        (("*",), "all", ("*",)),
+        (("company.created", "*"), "all", ("*",)),
+        (("company.*",), "families", ("company.*",)),
+        (("owners.changed", "company.created"), "types", ("company.created", "owners.changed")),
+        (("company.*", "owners.changed"), "types", TYPES),
+    ],
+)
+def test_a_webhooks_events_are_one_choice(
+    events: tuple[str, ...], choice: str, shown: tuple[str, ...]
+) -> None:
+    form = form_of(a_webhook(*events), TYPES)
+
+    assert (form.choice, form.events) == (choice, shown)
 
 
 def test_an_event_filter_leaves_out_empty_values() -> None:

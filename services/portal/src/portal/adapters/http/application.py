@@ -43,6 +43,7 @@ ROUTES: Final = (
     web.get("/webhooks", webhooks.listing),
     web.get("/webhooks/new", webhook_forms.new),
     web.post("/webhooks/new", webhook_forms.create),
+    web.post("/webhooks/arriving", webhook_forms.arriving),
     web.get("/webhooks/{id}", webhooks.show),
     web.get("/webhooks/{id}/edit", webhook_forms.edit),
     web.post("/webhooks/{id}/edit", webhook_forms.change),

@@ -20,6 +20,7 @@ from portal.adapters.http.sessions import (
     sign_out,
     signed_in,
 )
+from portal.domain.wording import detail
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -125,27 +126,27 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         return redirect(f"{SIGN_IN_PATH}?ended=key")
     except ApiError as error:
         status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
-        return await error_page(request, status, _title(status), error.detail)
+        return await error_page(request, status, _title(status), detail(error))
     except NoResponse:
-        detail = "The company registry does not respond. Try again in a moment."
-        return await error_page(request, 503, _title(503), detail)
+        text = "The company registry does not respond. Try again in a moment."
+        return await error_page(request, 503, _title(503), text)
     except TooManyReaders:
         return await error_page(request, 503, _title(503), "Too many pages follow events live.")
     except TooManyOfKey:
-        detail = "Too many pages follow events live with your key. Close some of them."
-        return await error_page(request, 429, "Too many live pages", detail)
+        text = "Too many pages follow events live with your key. Close some of them."
+        return await error_page(request, 429, "Too many live pages", text)
     except CompanyRegistryError as error:
         log.error("registry.invalid_response", request_id=request[REQUEST_ID], exc_info=error)
-        detail = "The company registry answered in a way that this portal does not understand."
-        return await error_page(request, HTTPStatus.BAD_GATEWAY, "Unexpected answer", detail)
+        text = "The company registry answered in a way that this portal does not understand."
+        return await error_page(request, HTTPStatus.BAD_GATEWAY, "Unexpected answer", text)
     except web.HTTPException as error:
         if error.status < HTTPStatus.BAD_REQUEST:
             raise
         return await error_page(request, error.status, _title(error.status), _detail(error))
     except Exception as error:
         log.error("request.failed", request_id=request[REQUEST_ID], exc_info=error)
-        detail = f"An internal error. Its number is {request[REQUEST_ID]}."
-        return await error_page(request, 500, "Something went wrong", detail)
+        text = f"An internal error. Its number is {request[REQUEST_ID]}."
+        return await error_page(request, 500, "Something went wrong", text)
 
 
 @web.middleware

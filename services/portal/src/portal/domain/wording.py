@@ -1,0 +1,70 @@
+"""Problems of the API in words for people, who see a page and not a request."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from company_registry.errors import ApiError, FieldError
+
+#: By problem code; the others have a detail that can be shown.
+_DETAILS: Final = {
+    "forbidden": "Your key may not do this. “Key” shows what it may do; "
+    "the operator of this service issues keys.",
+    "rate_limited": "Your key has made as many requests as it may for now. Try again in {wait}.",
+    "service_unavailable": "The service cannot answer at the moment. Try again in {wait}.",
+    "lookup_timeout": "The search took too long. Try again, or search for fewer words.",
+    "internal_error": "The service failed. Its operator can find the request as {request_id}.",
+    "company_not_found": "No company has this number.",
+    "webhook_not_found": "You have no such webhook. It may have been deleted.",
+    "delivery_not_found": "This webhook has no such delivery, or it is no longer kept.",
+    "webhook_disabled": "The webhook is disabled. Enable it first.",
+    "delivery_pending": "An attempt is being made already. Its result appears here.",
+    "idempotency_conflict": "This form was sent before with other values. Open it again.",
+}
+
+#: What a field needs, where the API speaks of a request's body.
+_FIELDS: Final = {
+    "url": {"is required": "Enter the address that deliveries are sent to."},
+    "type": {"": "Choose one of the listed event types."},
+}
+
+
+def detail(error: ApiError) -> str:
+    """A sentence that says what happened and what to do."""
+    text = _DETAILS.get(error.code)
+    # An operator's decision has a detail of its own.
+    if text is None or (error.code == "webhook_disabled" and "operator" in error.detail):
+        return sentence(error.detail)
+    seconds = max(1, round(error.retry_after or 0))
+    wait = "a moment" if error.retry_after is None else f"{seconds} second{'s'[: seconds > 1]}"
+    return text.format(wait=wait, request_id=error.request_id or "unknown")
+
+
+def faults(errors: Sequence[FieldError], given: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Messages by the field of a form that they belong to: `filter.companies[0]` to `companies`.
+
+    `given` are the values of the fields that are lists, of which a message names the wrong one.
+    """
+    found: dict[str, list[str]] = {}
+    for each in errors:
+        name, _, place = each.parameter.removeprefix("filter.").partition("[")
+        name = name.partition(".")[0]
+        message = _message(name, each.message)
+        wrong = _value(given.get(name, ()), place.partition("]")[0])
+        line = f"“{wrong}” is not valid. {message}" if wrong else message
+        found.setdefault(name, []).append(line)
+    return {name: " ".join(dict.fromkeys(lines)) for name, lines in found.items()}
+
+
+def sentence(text: str) -> str:
+    """With a capital and a full stop, and without the marks of code."""
+    plain = text.replace("`", "").strip()
+    return plain if not plain else f"{plain[0].upper()}{plain[1:].removesuffix('.')}."
+
+
+def _message(name: str, message: str) -> str:
+    words = _FIELDS.get(name, {})
+    return words.get(message) or words.get("") or sentence(message)
+
+
+def _value(values: Sequence[str], place: str) -> str:
+    return values[int(place)] if place.isdecimal() and int(place) < len(values) else ""
