@@ -20,8 +20,8 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from lookup.ingest.planning.states import Known, Plan
-from lookup.ingest.records import (
+from lookup.changes.states import Known, Plan
+from lookup.records.records import (
     CompanyRecord,
     OwnersRecord,
     ParticipantRecord,

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from common.mongo import Database
-from lookup.ingest.apply import Stored
-from lookup.ingest.batches import Summary
-from lookup.ingest.load import LoadFile
-from lookup.ingest.load_states import FileOrigin
-from lookup.ingest.read import ReadDocuments
-from lookup.ingest.records import RawDocument, Record, Rejected
-from lookup.ingest.register_source import Parser, RegisterSource
-from lookup.ingest.stores import Stores
+from lookup.changes.apply import Stored
+from lookup.loading.batches import Summary
+from lookup.loading.load import LoadFile
+from lookup.loading.progress import FileOrigin
+from lookup.loading.read import ReadDocuments
+from lookup.loading.stores import Stores
+from lookup.records.records import RawDocument, Record, Rejected
+from lookup.records.source import Parser, RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES
 from tests.builders.companies import MONDAY
 

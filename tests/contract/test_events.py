@@ -26,13 +26,13 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from lookup.ingest.changes import removal
-from lookup.ingest.events import OutboxEvent, events_of_change
-from lookup.ingest.planning.companies import plan_companies
-from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import ApplyContext, Known, Plan
-from lookup.ingest.planning.units import plan_units
-from lookup.ingest.records import SourceVersion
+from lookup.changes.companies import plan_companies
+from lookup.changes.differences import removal
+from lookup.changes.participants import plan_participants
+from lookup.changes.states import ApplyContext, Known, Plan
+from lookup.changes.units import plan_units
+from lookup.events.event import OutboxEvent, events_of_change
+from lookup.records.records import SourceVersion
 from tests.builders.companies import (
     a_company,
     a_company_record,

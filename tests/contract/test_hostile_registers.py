@@ -17,10 +17,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from lookup.ingest import bodies
-from lookup.ingest.bodies import ENTITY, BodyLimit
-from lookup.ingest.failures import RegisterFault, RegisterUnavailable
-from lookup.ingest.http_client import Call, RegisterClient, RetryPolicy, sessions
+from lookup.following import responses as bodies
+from lookup.following.register_client import Call, RegisterClient, RetryPolicy, sessions
+from lookup.following.responses import ENTITY, BodyLimit, RegisterFault, RegisterUnavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

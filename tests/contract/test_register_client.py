@@ -14,11 +14,9 @@ import pytest
 import trustme
 from yarl import URL
 
-from lookup.ingest.downloads import DownloadedFile
-from lookup.ingest.ended import Ended
-from lookup.ingest.failures import RegisterFault, RegisterUnavailable
-from lookup.ingest.feeds import Position
-from lookup.ingest.http_client import (
+from lookup.changes.ended import Ended
+from lookup.following.downloads import DownloadedFile
+from lookup.following.register_client import (
     Call,
     RegisterClient,
     RetryPolicy,
@@ -26,7 +24,9 @@ from lookup.ingest.http_client import (
     retry_after,
     sessions,
 )
-from lookup.ingest.records import SourceVersion
+from lookup.following.responses import RegisterFault, RegisterUnavailable
+from lookup.loading.progress import Position
+from lookup.records.records import SourceVersion
 from lookup.registers.brreg.answers import Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.api import FILES, BrregEntities
 from lookup.registers.brreg.change_feeds import UpdateFeed

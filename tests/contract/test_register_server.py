@@ -10,7 +10,7 @@ import aiohttp
 import orjson
 import pytest
 
-from lookup.ingest.reading import parse
+from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL

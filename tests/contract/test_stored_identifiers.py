@@ -8,8 +8,8 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.domain.search import InvalidTerm, normalise
-from lookup.ingest.reading import parse
-from lookup.ingest.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
+from lookup.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
+from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice
-from lookup.ingest.outbox import WaitingEvent
+from lookup.events.outbox import WaitingEvent
 from lookup.search.hits import SearchHit
 from lookup.store.documents import CompanyRow
 

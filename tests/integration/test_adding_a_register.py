@@ -13,17 +13,24 @@ from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected, database
 from lookup import commands, import_commands
-from lookup.ingest.passes import Outcome
+from lookup.following.passes import Outcome
 from lookup.query.lookups import AnswerLookups
 from lookup.registers import table
 from lookup.store.reads import StoredRegister
 from tests.conftest import DatabaseNames
 from tests.fakes.lookup import FakeSearches
-from tests.invented_register.sources import ASSOCIATIONS, NEWCOMER, SOURCES
+from tests.invented_register.sources import ASSOCIATIONS, NEWCOMER, SOURCES, follow
 from tests.syncing.world import World
 
 #: Enough documents for a process of their own to parse them.
 NUMBERS = [f"{number:08d}" for number in range(10_000_001, 10_000_251)]
+
+
+@pytest.fixture(autouse=True)
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of registers with the invented one."""
+    invented = table.Register(SOURCES, follow)
+    monkeypatch.setattr(table, "REGISTERS", (*table.REGISTERS, invented))
 
 
 @pytest.fixture
@@ -35,7 +42,6 @@ def imported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Database[dict[str, Any]]:
     """A file of the invented register, loaded with `import`."""
-    monkeypatch.setattr(table, "REGISTERS", (*table.REGISTERS, SOURCES))
     for name, value in {"MONGO_URL": mongo_url, **database_names.environment}.items():
         monkeypatch.setenv(name, value)
     file = tmp_path / "associations.jsonl"

@@ -13,13 +13,13 @@ from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedFilter, FeedNotice, FeedPage, FeedRequest, PublishedEvent
 from common.mongo import Database
-from lookup.ingest.event_log import Superseded
-from lookup.ingest.outbox import StoredOutbox
-from lookup.ingest.publisher import PublishOutbox
-from lookup.ingest.writes import StoredRegisterWriter
-from lookup.store import feed as feed_module
+from lookup.changes.transaction import StoredRegisterWriter
+from lookup.events import feed as feed_module
+from lookup.events.feed import StoredFeed
+from lookup.events.order import Superseded
+from lookup.events.outbox import StoredOutbox
+from lookup.events.publisher import PublishOutbox
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
-from lookup.store.feed import StoredFeed
 from tests.builders.companies import an_outbox_row
 from tests.fakes.lookup import FakeBus
 

@@ -14,9 +14,9 @@ from common.contracts.company import Company, CompanyKey, Country
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
-from lookup.ingest.planning.companies import plan_companies
-from lookup.ingest.planning.states import ApplyContext
-from lookup.ingest.writes import StoredRegisterWriter
+from lookup.changes.companies import plan_companies
+from lookup.changes.states import ApplyContext
+from lookup.changes.transaction import StoredRegisterWriter
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
 from lookup.store.documents import COMPANIES

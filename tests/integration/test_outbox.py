@@ -21,17 +21,12 @@ from common.messaging.publisher import Publisher
 from common.messaging.topology import Queue, Topology
 from common.mongo import Database
 from common.runtime.tasks import beside
-from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.leases import StoredLeases
-from lookup.ingest.outbox import (
-    MAX_UNREADABLE,
-    StoredOutbox,
-    StoredReceipts,
-    StoredUnconfirmedEvents,
-)
-from lookup.ingest.outbox_worker import BrokerBus, NoQueueBound, OutboxWorker
-from lookup.ingest.publisher import BATCH, EventBus, PublishOutbox
+from lookup.events.outbox import MAX_UNREADABLE, StoredOutbox
+from lookup.events.publisher import BATCH, EventBus, PublishOutbox
+from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from lookup.events.worker import BrokerBus, NoQueueBound, OutboxWorker
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
+from lookup.store.leases import StoredLeases
 from tests.builders.companies import an_outbox_row
 from tests.delivery.waiting import SOON, until_connected
 from tests.fakes.lookup import FakeBus
@@ -71,7 +66,8 @@ def working(
         lambda: NOON,
         TIMEOUT,
     )
-    return OutboxWorker(publishing(register_db, bus), confirm, leases, random=Random(number))
+    publish, random = publishing(register_db, bus), Random(number)
+    return OutboxWorker(publish, confirm, leases, random=random, now=lambda: NOON)
 
 
 async def unpublished(register_db: Database) -> list[str]:

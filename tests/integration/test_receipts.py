@@ -18,10 +18,10 @@ from common.messaging.publisher import Publisher
 from common.mongo import Database
 from dispatcher.adapters.delay_queues import delivery_topology
 from lookup.commands import main
-from lookup.ingest.confirm import Confirmed, ConfirmEvents
-from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
-from lookup.ingest.outbox_worker import LONG_QUEUE, BrokerBus
-from lookup.ingest.publisher import PublishOutbox
+from lookup.events.outbox import StoredOutbox
+from lookup.events.publisher import PublishOutbox
+from lookup.events.receipts import Confirmed, ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from lookup.events.worker import LONG_QUEUE, BrokerBus
 from lookup.store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames

@@ -12,7 +12,7 @@ import pytest
 from common.mongo import Database
 from local_stack.servers import own_replica_set
 from lookup.commands import main
-from lookup.ingest.outbox import StoredOutbox
+from lookup.events.outbox import StoredOutbox
 from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.store.indexes import make_indexes
 from lookup.sync_app import connect

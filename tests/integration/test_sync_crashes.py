@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from lookup.ingest.feeds import Position
-from lookup.ingest.passes import Outcome
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.passes import Outcome
+from lookup.loading.progress import Position
+from lookup.records.source import RegisterSource
 from tests.conftest import DatabaseNames
 from tests.syncing.crashing import Killed, Steps
 from tests.syncing.stories import LATER, MAX_STEPS, SETTINGS, STORIES, Story, run

@@ -4,8 +4,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.ingest.passes import Outcome
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.passes import Outcome
+from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.facts import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed

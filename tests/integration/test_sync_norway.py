@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.ingest.cursors import StoredCursors
-from lookup.ingest.feeds import Cursor
-from lookup.ingest.passes import Outcome
-from lookup.ingest.planning.states import Conflict
-from lookup.ingest.register_source import RegisterSource
+from lookup.changes.states import Conflict
+from lookup.following.passes import Outcome
+from lookup.loading.progress import Cursor, StoredCursors
+from lookup.records.source import RegisterSource
+from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from register_samples.server.brreg import innehaver
@@ -98,7 +98,7 @@ async def test_companies_are_read_on_for_a_unit_if_another_process_has_read_only
     number = add_a_company_with_a_unit(world, after=15)
     stores = replace(world.wiring.stores, cursors=OvertakenCursors(world.database))
 
-    await replace(world.wiring, stores=stores).passes(NO_UNITS).once()
+    await table.passes(replace(world.wiring, stores=stores), NO_UNITS).once()
 
     told = [kind for kind, company in await world.events() if company == f"no:{number}"]
     assert told[0] == "company.created"
@@ -114,7 +114,7 @@ async def test_a_unit_waits_for_its_company_where_another_process_is_always_firs
     cursors.times = 1000
     stores = replace(world.wiring.stores, cursors=cursors)
 
-    result = await replace(world.wiring, stores=stores).passes(NO_UNITS).once()
+    result = await table.passes(replace(world.wiring, stores=stores), NO_UNITS).once()
     before = [kind for kind, company in await world.events() if company == f"no:{number}"]
     await world.sync(NO_UNITS)
 

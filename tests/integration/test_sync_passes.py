@@ -8,12 +8,13 @@ from itertools import islice
 import orjson
 import pytest
 
-from lookup.ingest.leases import StoredLeases
-from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.passes import Outcome, follow
+from lookup.records.source import RegisterSource
+from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.table import sources
+from lookup.store.leases import StoredLeases
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.answers import Snapshot
 from tests.syncing.world import NORWAY, World
@@ -28,7 +29,7 @@ async def test_of_two_concurrent_syncs_one_runs_the_pass(world: World) -> None:
     world.served.faults.plan("/enheter/lastned", Slow(0.2))
 
     results = await asyncio.gather(
-        world.wiring.passes(NO_ENTITIES).once(), other.passes(NO_ENTITIES).once()
+        table.passes(world.wiring, NO_ENTITIES).once(), table.passes(other, NO_ENTITIES).once()
     )
 
     assert {result.outcome for result in results} == {Outcome.DONE, Outcome.BUSY}
@@ -39,7 +40,7 @@ async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
     await world.sync(NO_ENTITIES)
 
     other = replace(world.wiring, leases=StoredLeases(world.database, holder="another"))
-    result = await other.passes(NO_ENTITIES).once()
+    result = await table.passes(other, NO_ENTITIES).once()
 
     assert result.outcome is Outcome.DONE
 
@@ -111,7 +112,7 @@ async def test_an_unavailable_register_is_reported_and_retried_later(world: Worl
 async def test_a_followed_source_is_read_repeatedly_with_the_requested_waits(
     world: World,
 ) -> None:
-    lane = [world.wiring.passes(kind) for kind in (NO_ENTITIES, NO_UNITS)]
+    lane = [table.passes(world.wiring, kind) for kind in (NO_ENTITIES, NO_UNITS)]
     world.served.faults.plan("/oppdateringer/enheter", Failure(404))
     waited: list[float] = []
 

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from lookup.ingest.passes import Outcome
+from lookup.following.passes import Outcome
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.peppol.sources import PEPPOL
 from register_samples.numbers import gln

@@ -7,16 +7,15 @@ import pytest
 
 from common.contracts.company import Country
 from common.mongo import Database
-from lookup.ingest.apply import Stored
-from lookup.ingest.cursors import StoredCursors
-from lookup.ingest.feeds import Cursor, Position
-from lookup.ingest.leases import StoredLeases
-from lookup.ingest.planning.states import Conflict
-from lookup.ingest.records import OwnersRecord
-from lookup.ingest.register_source import RegisterSource
+from lookup.changes.apply import Stored
+from lookup.changes.states import Conflict
+from lookup.loading.progress import Cursor, Position, StoredCursors
+from lookup.records.records import OwnersRecord
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
+from lookup.store.leases import StoredLeases
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

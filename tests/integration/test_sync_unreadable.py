@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from lookup.ingest.feeds import Cursor
-from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.tally import Tally
+from lookup.following.passes import Outcome, follow
+from lookup.loading.batches import Tally
+from lookup.loading.progress import Cursor
+from lookup.records.source import RegisterSource
+from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES
 from tests.syncing.world import World
@@ -123,7 +124,7 @@ async def test_an_unexpected_error_fails_only_the_pass_of_its_source(
     async def broken(_tally: Tally) -> Cursor:
         raise OverflowError("a library's own words")
 
-    lane = [world.wiring.passes(kind) for kind in (NO_ENTITIES, NO_UNITS)]
+    lane = [table.passes(world.wiring, kind) for kind in (NO_ENTITIES, NO_UNITS)]
     lane[0] = replace(lane[0], sync=broken)
     rounds = 0
 

@@ -1,18 +1,16 @@
 """The invented register's only source, as `docs/adding-a-register.md` describes it."""
 
-from pathlib import Path
 from typing import Final
 
 from common.contracts.company import Company, Country, Status
-from lookup.ingest.digests import Part
-from lookup.ingest.feeds import Cursor, Position
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.passes import Sync
-from lookup.ingest.records import CompanyRecord, RecordRejected, SourceVersion
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sync_dependencies import SyncDependencies
-from lookup.ingest.tally import Tally
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.passes import Sync
+from lookup.following.telemetry import PassTelemetry
+from lookup.loading.batches import Tally
+from lookup.loading.progress import Cursor, Position
+from lookup.records.digests import Part
+from lookup.records.records import CompanyRecord, Raw, RecordRejected, SourceVersion
+from lookup.records.source import RegisterSource
 
 NEWCOMER: Final = {"number": "20000001", "name": "Ny Roklub"}
 
@@ -55,8 +53,6 @@ ASSOCIATIONS: Final = RegisterSource(
     country=Country.DK,
     parse=company_record,
     key=key,
-    code=Path(__file__).parent,
-    follow=follow,
 )
 
 SOURCES: Final = (ASSOCIATIONS,)

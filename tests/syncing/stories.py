@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lookup.ingest.passes import Outcome
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.passes import Outcome
+from lookup.records.source import RegisterSource
+from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
@@ -89,4 +90,4 @@ STORIES = [
 
 
 async def run(world: World, kind: RegisterSource, steps: Steps) -> Outcome:
-    return (await steps.of(world.wiring).passes(kind).once()).outcome
+    return (await table.passes(steps.of(world.wiring), kind).once()).outcome

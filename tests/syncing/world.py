@@ -10,11 +10,11 @@ import orjson
 from pydantic import SecretStr
 
 from common.mongo import Database
-from lookup.ingest.feeds import Cursor, Position
-from lookup.ingest.passes import Result
-from lookup.ingest.register_settings import RegisterSettings
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.passes import Result
+from lookup.following.settings import RegisterSettings
+from lookup.loading.progress import Cursor, Position
+from lookup.records.source import RegisterSource
 from lookup.registers import table
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
@@ -57,7 +57,7 @@ class World:
         return self.served.registers
 
     async def sync(self, *kinds: RegisterSource) -> list[Result]:
-        return [await self.wiring.passes(kind).once() for kind in kinds]
+        return [await table.passes(self.wiring, kind).once() for kind in kinds]
 
     async def cursor(self, kind: RegisterSource) -> Cursor:
         found = await self.wiring.stores.cursors.read(kind.name)
@@ -167,5 +167,5 @@ def sync_settings(
         "sync_page_size": 10,
         **settings,
     }
-    kinds = {source.settings for source in table.sources().values()}
+    kinds = {register.settings for register in table.REGISTERS}
     return SyncSettings(**fields), {kind: kind(**fields) for kind in kinds}

@@ -11,6 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from common.contracts.traces import TraceContext
 from common.runtime import otlp, tracing
+from common.runtime.service import exporting_spans
 from common.runtime.settings import ProcessSettings
 from common.runtime.tracing import CURRENT, Kind, span
 
@@ -28,11 +29,12 @@ sys.exit(any(name.startswith("opentelemetry") for name in sys.modules))
 UNAVAILABLE = """
 import asyncio
 from common.runtime import tracing
+from common.runtime.service import exporting_spans
 from common.runtime.settings import ProcessSettings
 
 async def work() -> None:
     settings = ProcessSettings(admin_port=0, otel_exporter_otlp_endpoint="http://127.0.0.1:9")
-    async with tracing.exporting(settings, "tests"):
+    async with exporting_spans(settings, "tests"):
         with tracing.span("work", tracing.Kind.SERVER, None, {}):
             pass
 
@@ -130,7 +132,7 @@ class TestSpans:
 
 
 async def test_without_a_collector_the_context_is_carried_alone() -> None:
-    async with tracing.exporting(ProcessSettings(admin_port=0), "tests"):
+    async with exporting_spans(ProcessSettings(admin_port=0), "tests"):
         with span("work", Kind.SERVER, PARENT, {}):
             assert CURRENT.get() == PARENT
 

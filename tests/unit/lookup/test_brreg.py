@@ -17,9 +17,8 @@ from common.contracts.company import (
     RoleCode,
     Status,
 )
-from lookup.ingest.reading import parse
-from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
-from lookup.ingest.register_source import RegisterSource
+from lookup.records.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
+from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg.documents import from_row
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from tests.builders.companies import company_in, owners_in, roles_in, unit_in

@@ -23,8 +23,7 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import Change, EventType
-from lookup.ingest.changes import (
-    PendingEvent,
+from lookup.changes.differences import (
     PlacedUnit,
     company_events,
     diff,
@@ -34,6 +33,7 @@ from lookup.ingest.changes import (
     roles_changes,
     unit_events,
 )
+from lookup.events.event import PendingEvent
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.upgrading import completed, is_outdated
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from lookup.ingest.confirm import MAX_RECEIPT_TIMEOUT, receipt_timeout
+from lookup.events.receipts import MAX_RECEIPT_TIMEOUT, receipt_timeout
 
 FIRST = timedelta(minutes=2)
 

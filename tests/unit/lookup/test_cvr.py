@@ -20,15 +20,14 @@ from common.contracts.company import (
     Share,
     Status,
 )
-from lookup.ingest.reading import parse
-from lookup.ingest.records import (
+from lookup.records.records import (
     CompanyRecord,
     RecordRejected,
     RegisteredInError,
     SourceVersion,
     UnitRecord,
 )
-from lookup.ingest.register_source import RegisterSource
+from lookup.records.source import RegisterSource, parse
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from tests.builders.companies import company_in, owners_in, unit_in
 from tests.builders.registers import (

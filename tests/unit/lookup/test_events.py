@@ -8,12 +8,11 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.events import EventType
-from lookup.ingest.planning.companies import plan_companies, plan_owners
-from lookup.ingest.planning.participants import plan_participants, plan_vanished
-from lookup.ingest.planning.removals import plan_unit_removal
-from lookup.ingest.planning.states import ApplyContext, Known, Plan
-from lookup.ingest.planning.units import plan_units
-from lookup.ingest.records import ParticipantRecord
+from lookup.changes.companies import plan_companies, plan_owners
+from lookup.changes.participants import plan_participants, plan_vanished
+from lookup.changes.states import ApplyContext, Known, Plan
+from lookup.changes.units import plan_unit_removal, plan_units
+from lookup.records.records import ParticipantRecord
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

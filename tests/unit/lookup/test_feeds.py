@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.ingest.ended import Ended, ended_record, has_ended
-from lookup.ingest.feeds import BEGINNING, Cursor, Position
-from lookup.ingest.planning.states import CompanyState, Known, UnitState
-from lookup.ingest.records import CompanyRecord, UnitRecord
+from lookup.changes.ended import Ended, ended_record, has_ended
+from lookup.changes.states import CompanyState, Known, UnitState
+from lookup.loading.progress import BEGINNING, Cursor, Position
+from lookup.records.records import CompanyRecord, UnitRecord
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from common.contracts.company import EinvoicingEntry
-from lookup.ingest.reading import parse, read
-from lookup.ingest.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
+from lookup.records.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
+from lookup.records.source import parse, read
 from lookup.registers.peppol.business_cards import holder_on_card
 from lookup.registers.peppol.sources import PEPPOL
 from tests.builders.registers import a_business_card

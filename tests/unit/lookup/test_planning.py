@@ -6,19 +6,11 @@ from datetime import UTC, datetime
 import orjson
 
 from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.ingest.planning.companies import plan_companies, plan_owners
-from lookup.ingest.planning.participants import plan_participants
-from lookup.ingest.planning.states import (
-    ApplyContext,
-    Bump,
-    CompanyState,
-    Known,
-    Plan,
-    UnitState,
-    Verdict,
-)
-from lookup.ingest.planning.units import plan_units
-from lookup.ingest.records import OwnersRecord, SourceVersion
+from lookup.changes.companies import plan_companies, plan_owners
+from lookup.changes.participants import plan_participants
+from lookup.changes.states import ApplyContext, Bump, CompanyState, Known, Plan, UnitState, Verdict
+from lookup.changes.units import plan_units
+from lookup.records.records import OwnersRecord, SourceVersion
 from lookup.store.canonical_json import dump
 from tests.builders.companies import (
     MONDAY,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lookup.ingest.reading import read
-from lookup.ingest.records import Rejected
-from lookup.ingest.register_source import RegisterSource
+from lookup.records.records import Rejected
+from lookup.records.source import RegisterSource, read
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 

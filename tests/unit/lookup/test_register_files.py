@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.ingest.files import csv_records as file_csv
-from lookup.ingest.files import json_records as file_json
-from lookup.ingest.files import streams as file_streams
-from lookup.ingest.files import window as file_window
-from lookup.ingest.files.csv_records import CsvRecords
-from lookup.ingest.files.json_records import JsonRecords
-from lookup.ingest.files.raw_records import raw_records
-from lookup.ingest.files.window import Window
-from lookup.ingest.reading import parse, read
-from lookup.ingest.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
+from lookup.records import csv_records as file_csv
+from lookup.records import json_records as file_json
+from lookup.records import streams as file_streams
+from lookup.records import streams as file_window
+from lookup.records.csv_records import CsvRecords
+from lookup.records.json_records import JsonRecords
+from lookup.records.raw_records import raw_records
+from lookup.records.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
+from lookup.records.source import parse, read
+from lookup.records.streams import Window
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from tests.builders.registers import a_role, an_entity, roles

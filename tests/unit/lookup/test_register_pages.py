@@ -10,9 +10,9 @@ import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.feeds import Position
-from lookup.ingest.http_client import Answer, Call, RegisterClient, RetryPolicy
+from lookup.following.register_client import Answer, Call, RegisterClient, RetryPolicy
+from lookup.following.responses import RegisterFault
+from lookup.loading.progress import Position
 from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments

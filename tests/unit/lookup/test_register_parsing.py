@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.contract import Contract
-from lookup.ingest.document_fields import Amount, Count, Document, Moment, read_document
-from lookup.ingest.reading import parse
-from lookup.ingest.records import CompanyRecord, OutOfScope, Record, RecordRejected
-from lookup.ingest.register_source import RegisterSource
+from lookup.records.fields import Amount, Count, Document, Moment, read_document
+from lookup.records.records import CompanyRecord, OutOfScope, Record, RecordRejected
+from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
@@ -38,7 +37,7 @@ from tests.builders.registers import (
 #: Imports what a parsing process does.
 PARSING = """
 import sys
-import lookup.ingest.reading
+import lookup.records.source
 import lookup.registers.brreg.entities, lookup.registers.brreg.roles, lookup.registers.brreg.units
 import lookup.registers.cvr.companies, lookup.registers.cvr.units
 import lookup.registers.peppol.business_cards

@@ -6,7 +6,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from common.runtime.settings import load
-from lookup.ingest.register_settings import RegisterSettings
+from lookup.following.settings import RegisterSettings
 from lookup.registers.brreg.settings import BrregSettings
 from lookup.registers.cvr.settings import CvrSettings
 from lookup.registers.peppol.settings import PeppolSettings

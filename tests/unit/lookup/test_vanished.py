@@ -3,7 +3,7 @@
 import tracemalloc
 from collections.abc import Iterator
 
-from lookup.ingest.records import RawDocument
+from lookup.records.records import RawDocument
 from lookup.registers.peppol.vanished import SeenIdentifiers
 
 

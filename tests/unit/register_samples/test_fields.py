@@ -6,8 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from lookup.ingest.reading import parse
-from lookup.ingest.register_source import RegisterSource
+from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL

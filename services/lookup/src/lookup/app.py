@@ -38,21 +38,20 @@ from common.mongo import (
 )
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
-from lookup.ingest.confirm import ConfirmEvents
-from lookup.ingest.leases import StoredLeases
-from lookup.ingest.outbox import StoredOutbox, StoredReceipts, StoredUnconfirmedEvents
-from lookup.ingest.outbox_worker import BrokerBus, OutboxWorker
-from lookup.ingest.owner_events import StoreOwnerEvents
-from lookup.ingest.owner_events import report as report_stored
-from lookup.ingest.publisher import PublishOutbox
-from lookup.query.feed import AnswerEvents, AnswerPages
-from lookup.query.feed import report as report_reads
+from lookup.events.feed import AnswerEvents, AnswerPages, StoredFeed
+from lookup.events.feed import report as report_reads
+from lookup.events.outbox import StoredOutbox
+from lookup.events.owner_events import StoreOwnerEvents
+from lookup.events.owner_events import report as report_stored
+from lookup.events.publisher import PublishOutbox
+from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from lookup.events.worker import BrokerBus, OutboxWorker
 from lookup.query.lookups import AnswerLookups
 from lookup.query.rpc import report
 from lookup.query.suggestions import AnswerSuggestions
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
-from lookup.store.feed import StoredFeed
+from lookup.store.leases import StoredLeases
 from lookup.store.reads import StoredRegister
 
 #: Maximum concurrent batches of searches per process; more would only wait for the threads.
@@ -176,6 +175,7 @@ def _outbox_worker(
         ConfirmEvents(unconfirmed, receipts, bus, now, timeout),
         StoredLeases(register, holder=_new_id()),
         random=random,
+        now=now,
     )
 
 

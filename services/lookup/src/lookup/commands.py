@@ -13,11 +13,11 @@ from common.mongo import Database, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from lookup.app import build
+from lookup.events.receipts import republish
+from lookup.events.restored import removed, skip_ahead
 from lookup.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
-from lookup.ingest.outbox import republish
-from lookup.ingest.remove import remove_company
-from lookup.ingest.restored import removed, skip_ahead
-from lookup.ingest.stores import Stores, utc_now
+from lookup.loading.remove import remove_company
+from lookup.loading.stores import Stores, utc_now
 from lookup.registers.table import companies_of
 from lookup.settings import Settings, StoreSettings
 from lookup.store.indexes import make_indexes

@@ -14,13 +14,13 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.mongo import Database
-from lookup.ingest.batches import Summary
-from lookup.ingest.load import LoadFile, NotWhole, WrongSource
-from lookup.ingest.load_states import FileOrigin
-from lookup.ingest.read import ReadDocuments, reading_processes
-from lookup.ingest.reading import documents, likely_source
-from lookup.ingest.records import Rejected, SourceVersion, to_milliseconds
-from lookup.ingest.stores import Stores
+from lookup.loading.batches import Summary
+from lookup.loading.load import LoadFile, NotWhole, WrongSource
+from lookup.loading.progress import FileOrigin
+from lookup.loading.read import ReadDocuments, reading_processes
+from lookup.loading.stores import Stores
+from lookup.records.records import Rejected, SourceVersion, to_milliseconds
+from lookup.records.source import documents, likely_source
 from lookup.registers.table import sources
 
 #: Exit status of `import`: success, refused records, wrong usage, truncated file, no database.

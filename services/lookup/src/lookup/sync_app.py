@@ -7,13 +7,13 @@ from random import Random
 
 from common.mongo import connected, database
 from common.runtime.backoff import delays
-from lookup.ingest.http_client import RetryPolicy, sessions
-from lookup.ingest.leases import StoredLeases
-from lookup.ingest.read import reading_processes
-from lookup.ingest.register_settings import RegisterSettings
-from lookup.ingest.stores import Clock, Stores, utc_now
-from lookup.ingest.sync_dependencies import SyncDependencies
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.register_client import RetryPolicy, sessions
+from lookup.following.settings import RegisterSettings
+from lookup.loading.read import reading_processes
+from lookup.loading.stores import Clock, Stores, utc_now
 from lookup.settings import SyncSettings
+from lookup.store.leases import StoredLeases
 
 
 async def connect(

@@ -15,15 +15,15 @@ from uuid import uuid4
 import structlog
 
 from common.mongo import ping
-from common.runtime import logs, tracing
+from common.runtime import logs
 from common.runtime.backoff import delays
 from common.runtime.health import Health
-from common.runtime.service import run
+from common.runtime.service import exporting_spans, run
 from common.runtime.settings import load, shown
 from common.runtime.tasks import beside
-from lookup.ingest.passes import Outcome, follow
-from lookup.ingest.register_settings import RegisterSettings
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.passes import Outcome, follow
+from lookup.following.settings import RegisterSettings
+from lookup.records.source import RegisterSource
 from lookup.registers import table
 from lookup.settings import SyncSettings
 from lookup.sync_app import connect
@@ -71,8 +71,12 @@ def run_sync(chosen: argparse.Namespace) -> int:
     """Runs the command; returns its exit status."""
     settings = load(SyncSettings)
     chains = _chains(chosen.source)
-    kinds = dict.fromkeys(source.settings for chain in chains for source in chain)
-    registers = {kind: load(kind) for kind in kinds}
+    chosen_sources = {source for chain in chains for source in chain}
+    registers = {
+        register.settings: load(register.settings)
+        for register in table.REGISTERS
+        if not chosen_sources.isdisjoint(register.sources)
+    }
     for register in registers.values():
         if fault := register.missing():
             sys.stderr.write(f"{fault}\n")
@@ -86,16 +90,19 @@ def run_sync(chosen: argparse.Namespace) -> int:
 
 def _chains(names: Sequence[str]) -> Chains:
     """The chosen sources, by register and in order."""
-    chosen = ([s for s in chain if s.name in names or ALL in names] for chain in table.REGISTERS)
+    chosen = (
+        [s for s in register.sources if s.name in names or ALL in names]
+        for register in table.REGISTERS
+    )
     return [chain for chain in chosen if chain]
 
 
 async def _once(chains: Chains, registers: Registers, settings: SyncSettings) -> int:
     _report(registers)
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(tracing.exporting(settings, "lookup-sync"))
+        await stack.enter_async_context(exporting_spans(settings, "lookup-sync"))
         dependencies = await connect(settings, registers, stack, holder=_holder())
-        passes = [dependencies.passes(source) for chain in chains for source in chain]
+        passes = [table.passes(dependencies, source) for chain in chains for source in chain]
         return max([STATUS[(await each.once()).outcome] for each in passes])
 
 
@@ -112,7 +119,9 @@ async def _follow(
     random = Random()  # noqa: S311 (spreads rounds, guards nothing)
     waits = partial(delays, random, first=_FIRST_DELAY, max_delay=_MAX_DELAY)
     loops = [
-        follow([dependencies.passes(source) for source in chain], settings.sync_interval, waits)
+        follow(
+            [table.passes(dependencies, source) for source in chain], settings.sync_interval, waits
+        )
         for chain in chains
     ]
     await stack.enter_async_context(beside(*loops))

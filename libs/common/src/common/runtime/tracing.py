@@ -4,8 +4,7 @@ A context is carried whether or not spans are exported. This module imports noth
 OpenTelemetry: without an exporter `tracer` is None, and a span costs one comparison.
 """
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from contextvars import ContextVar
 from enum import Enum, auto
 from types import TracebackType
@@ -16,7 +15,6 @@ from aiohttp.web import BaseRequest
 from multidict import MultiMapping
 
 from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
-from common.runtime.settings import ProcessSettings
 
 Attributes = Mapping[str, str | int]
 
@@ -92,27 +90,6 @@ def serving(request: BaseRequest, route: str, request_id: str) -> "span":
     method = request.method if request.method in hdrs.METH_ALL else "_OTHER"
     attributes = {"http.request.method": method, "http.route": route, "request.id": request_id}
     return span(f"{method} {route}", Kind.SERVER, trace_of(request.headers), attributes)
-
-
-@asynccontextmanager
-async def exporting(settings: ProcessSettings, service: str) -> AsyncIterator[None]:
-    """Exports spans during the body, if a collector is configured."""
-    global tracer
-    if not settings.otel_exporter_otlp_endpoint:
-        yield
-        return
-    # Only now: the packages take a third of a second and some memory.
-    from common.runtime import otlp
-
-    async with otlp.exporting(
-        settings.otel_exporter_otlp_endpoint,
-        settings.otel_service_name or service,
-        share=settings.otel_traces_sampler_arg,
-    ) as tracer:
-        try:
-            yield
-        finally:
-            tracer = None
 
 
 class span:  # noqa: N801 (a context manager, used like a function)

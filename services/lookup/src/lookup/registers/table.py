@@ -1,29 +1,55 @@
-"""The only list of registers: commands, load states, cursors and metrics use its names.
+"""The only list of registers: commands, load states, cursors and metrics use its names."""
 
-Within a register, companies come before the records that belong to them.
-"""
+from dataclasses import dataclass
 
 from common.contracts.company import Country
-from lookup.ingest.digests import Part
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.dependencies import Follow, SyncDependencies
+from lookup.following.passes import Passes
+from lookup.following.settings import RegisterSettings
+from lookup.records.digests import Part
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg import sources as brreg
+from lookup.registers.brreg import sync as brreg_sync
+from lookup.registers.brreg.settings import BrregSettings
 from lookup.registers.cvr import sources as cvr
+from lookup.registers.cvr import sync as cvr_sync
+from lookup.registers.cvr.settings import CvrSettings
 from lookup.registers.peppol import sources as peppol
+from lookup.registers.peppol import sync as peppol_sync
+from lookup.registers.peppol.settings import PeppolSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register, and how its sources are followed."""
+
+    #: Companies come before the records that belong to them.
+    sources: tuple[RegisterSource, ...]
+    #: Makes one pass over a source.
+    follow: Follow
+    settings: type[RegisterSettings] = RegisterSettings
+
 
 #: A new register is added here.
-REGISTERS: tuple[tuple[RegisterSource, ...], ...] = (
-    brreg.SOURCES,
-    cvr.SOURCES,
-    peppol.SOURCES,
+REGISTERS: tuple[Register, ...] = (
+    Register(brreg.SOURCES, brreg_sync.follow, BrregSettings),
+    Register(cvr.SOURCES, cvr_sync.follow, CvrSettings),
+    Register(peppol.SOURCES, peppol_sync.follow, PeppolSettings),
 )
 
 
 def sources() -> dict[str, RegisterSource]:
     """All sources by name."""
-    return {source.name: source for register in REGISTERS for source in register}
+    return {source.name: source for register in REGISTERS for source in register.sources}
 
 
 def companies_of(country: Country) -> RegisterSource:
     """The source of a country's companies."""
     wanted = (country, Part.COMPANY)
     return next(s for s in sources().values() if (s.country, s.part) == wanted)
+
+
+def passes(dependencies: SyncDependencies, source: RegisterSource) -> Passes:
+    """The passes over a source, as its register is followed."""
+    register = next(register for register in REGISTERS if source in register.sources)
+    return dependencies.passes(source, register.follow)

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from lookup.ingest.ended import Ended
-from lookup.ingest.records import CompanyRecord, OwnersRecord, UnitRecord
+from lookup.changes.ended import Ended
+from lookup.records.records import CompanyRecord, OwnersRecord, UnitRecord
 
 
 @dataclass(frozen=True, slots=True)

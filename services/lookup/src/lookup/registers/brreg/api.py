@@ -4,16 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from lookup.ingest.bodies import PAGE
-from lookup.ingest.digests import Part
-from lookup.ingest.document_fields import Day, Document, read_document
-from lookup.ingest.ended import Ended
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.http_client import Answer, Call, RegisterClient
-from lookup.ingest.reading import parse
-from lookup.ingest.records import CompanyRecord, OwnersRecord, RecordRejected, UnitRecord
-from lookup.ingest.register_source import RegisterSource
+from lookup.changes.ended import Ended
+from lookup.following.register_client import Answer, Call, RegisterClient
+from lookup.following.responses import PAGE, RegisterFault
+from lookup.records.digests import Part
+from lookup.records.fields import Day, Document, read_document
+from lookup.records.records import CompanyRecord, OwnersRecord, Raw, RecordRejected, UnitRecord
+from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg import answers
 from lookup.registers.brreg.documents import OrganisationNumber
 

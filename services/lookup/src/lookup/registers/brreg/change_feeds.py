@@ -8,21 +8,12 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from lookup.ingest.bodies import PAGE
-from lookup.ingest.digests import Part
-from lookup.ingest.document_fields import (
-    MAX_INT64,
-    AnyDocument,
-    Document,
-    Moment,
-    Text,
-    read_document,
-)
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.feeds import Position
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.http_client import Call, RegisterClient
-from lookup.ingest.records import RecordRejected
+from lookup.following.register_client import Call, RegisterClient
+from lookup.following.responses import PAGE, RegisterFault
+from lookup.loading.progress import Position
+from lookup.records.digests import Part
+from lookup.records.fields import MAX_INT64, AnyDocument, Document, Moment, Text, read_document
+from lookup.records.records import Raw, RecordRejected
 from lookup.registers.brreg.api import RESOURCES, Subject, embedded, listed
 from lookup.registers.brreg.documents import OrganisationNumber
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage

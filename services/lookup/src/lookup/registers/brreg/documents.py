@@ -13,11 +13,10 @@ from pydantic import BeforeValidator
 from common.contracts.company import Address, CodedText, Country, Employees
 from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone
-from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_line
-from lookup.ingest.document_fields import Count, Day, Document, Flag, Text, digits, none_as_empty
-from lookup.ingest.files.csv_records import Dialect
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRejected
+from lookup.records.csv_records import Dialect
+from lookup.records.fields import Count, Day, Document, Flag, Text, digits, none_as_empty
+from lookup.records.records import Raw, RecordRejected
+from lookup.records.text import care_of, on_one_line, town_abroad, town_line
 
 DIALECT = Dialect(
     encoding="utf-8",

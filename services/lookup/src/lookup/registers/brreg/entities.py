@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field
 
 from common.contracts.company import Capital, CodedText, Company, Country, Status
 from common.domain.numbers import searchable_phones
-from lookup.ingest.document_fields import (
+from lookup.records.fields import (
     Amount,
     Day,
     Document,
@@ -19,8 +19,7 @@ from lookup.ingest.document_fields import (
     read_document,
     required,
 )
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import CompanyRecord, RecordRejected
+from lookup.records.records import CompanyRecord, Raw, RecordRejected
 from lookup.registers.brreg.documents import (
     UNIT_FORMS,
     BrregAddress,

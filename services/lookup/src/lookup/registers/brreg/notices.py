@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
-from lookup.ingest.feeds import Cursor, Position
+from lookup.loading.progress import Cursor, Position
 
 
 @dataclass(frozen=True, slots=True)

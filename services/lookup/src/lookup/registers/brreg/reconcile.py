@@ -10,16 +10,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from common.contracts.company import RegisterKey
-from lookup.ingest.batches import BATCH, Found, Piece, fill
-from lookup.ingest.downloads import Download
-from lookup.ingest.ended import has_ended
-from lookup.ingest.planning.states import WRITTEN, ApplyContext, Plan
-from lookup.ingest.read import ReadDocuments, UnchangedDocument
-from lookup.ingest.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.seen_keys import SeenKeys
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from lookup.changes.ended import has_ended
+from lookup.changes.states import WRITTEN, ApplyContext, Plan
+from lookup.following.downloads import Download
+from lookup.following.seen_keys import SeenKeys
+from lookup.loading.batches import BATCH, Found, Piece, Tally, fill
+from lookup.loading.read import ReadDocuments, UnchangedDocument
+from lookup.loading.stores import Stores
+from lookup.records.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.notices import ChangeNotice
 from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
 

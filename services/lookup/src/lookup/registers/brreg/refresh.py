@@ -7,20 +7,20 @@ from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from lookup.ingest.companies_first import CompaniesFirst
-from lookup.ingest.digests import Part
-from lookup.ingest.ended import Ended, ended_record
-from lookup.ingest.planning.states import Known
-from lookup.ingest.records import (
+from lookup.changes.ended import Ended, ended_record
+from lookup.changes.states import Known
+from lookup.following.companies_first import CompaniesFirst
+from lookup.loading.batches import Tally
+from lookup.loading.stores import Stores
+from lookup.records.digests import Part
+from lookup.records.records import (
     CompanyRecord,
     OwnersRecord,
     SourceVersion,
     UnitRecord,
     to_milliseconds,
 )
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.answers import Answer, Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.api import BrregEntities
 from lookup.registers.brreg.notices import ChangeNotice

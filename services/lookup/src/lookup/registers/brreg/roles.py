@@ -18,9 +18,8 @@ from common.contracts.company import (
     Role,
     RoleCode,
 )
-from lookup.ingest.document_fields import Document, Flag, Many, Text, read_document
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import Holder, OwnersRecord, RecordRejected, in_order
+from lookup.records.fields import Document, Flag, Many, Text, read_document
+from lookup.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM

@@ -3,7 +3,7 @@
 from pydantic import AnyHttpUrl, Field
 
 from common.runtime.settings import Duration, duration
-from lookup.ingest.register_settings import HttpsRegisterUrl, RegisterSettings
+from lookup.following.settings import HttpsRegisterUrl, RegisterSettings
 
 
 class BrregSettings(RegisterSettings):

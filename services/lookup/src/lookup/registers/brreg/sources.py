@@ -2,29 +2,17 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
-from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.company import Country
 from common.domain.numbers import registration_number_checks
-from lookup.ingest.digests import Part
-from lookup.ingest.files.raw_records import Raw, RawRecord
-from lookup.ingest.http_client import RegisterClient
-from lookup.ingest.pass_telemetry import PassTelemetry
-from lookup.ingest.records import RecordRejected, Rejected
-from lookup.ingest.register_source import RawRecords, RegisterSource
-from lookup.ingest.remove import remove_company, remove_unit
-from lookup.ingest.sync_dependencies import SyncDependencies
-from lookup.registers.brreg.api import FILES, BrregEntities
-from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
+from lookup.records.digests import Part
+from lookup.records.raw_records import RawRecord
+from lookup.records.records import Raw, RecordRejected, Rejected
+from lookup.records.source import RawRecords, RegisterSource
 from lookup.registers.brreg.documents import DIALECT, from_row
 from lookup.registers.brreg.entities import company_record
-from lookup.registers.brreg.notices import Feed
-from lookup.registers.brreg.reconcile import Reconcile
-from lookup.registers.brreg.refresh import RefreshEntities
 from lookup.registers.brreg.roles import owners_record
-from lookup.registers.brreg.settings import BrregSettings
-from lookup.registers.brreg.sync import SyncNorway
 from lookup.registers.brreg.units import unit_record
 
 _NUMBER: Final = "organisasjonsnummer"
@@ -71,59 +59,12 @@ def _number_in(name: str) -> str | None:
     return numbers[0] if len(numbers) == 1 else None
 
 
-def _follow(
-    source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
-) -> SyncNorway:
-    settings = dependencies.settings_of(BrregSettings)
-    client = dependencies.client_of(settings.brreg_url, "brreg")
-    refresh = _refresh(source, client, dependencies)
-    return SyncNorway(
-        source=source,
-        feed=_feed(source, client, dependencies),
-        whole=dependencies.file(client, source, FILES[source.part]),
-        refresh=refresh,
-        load=dependencies.load(telemetry),
-        reconcile=Reconcile(source, refresh, dependencies.read, dependencies.stores),
-        stores=dependencies.stores,
-        reconcile_every=settings.brreg_reconcile_interval,
-    )
-
-
-def _feed(source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies) -> Feed:
-    size = dependencies.settings.sync_page_size
-    if source.part is Part.OWNERS:
-        return RoleFeed(client, page_size=size, now=dependencies.stores.now)
-    return UpdateFeed(client, source.part, page_size=size)
-
-
-def _refresh(
-    source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies
-) -> RefreshEntities:
-    stores = dependencies.stores
-
-    async def purge(number: str) -> bool:
-        if source.part is Part.UNIT:
-            return await remove_unit(stores, source.name, UnitKey(Country.NO, number))
-        return await remove_company(stores, NO_ENTITIES.name, CompanyKey(Country.NO, number))
-
-    return RefreshEntities(
-        source=source,
-        entities=BrregEntities(client, source),
-        stores=stores,
-        prepare=dependencies.companies_first(source, NO_ENTITIES),
-        purge=purge,
-    )
-
-
 NO_ENTITIES: Final = RegisterSource(
     name="no-enheter",
     part=Part.COMPANY,
     country=Country.NO,
     parse=company_record,
     key=_key,
-    code=Path(__file__).parent,
-    follow=_follow,
-    settings=BrregSettings,
     dialect=DIALECT,
     documents=_rows_as_documents,
 )

@@ -3,17 +3,27 @@
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from lookup.ingest.downloads import DownloadedFile
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.feeds import Cursor, Position, is_due
-from lookup.ingest.load import LoadFile
-from lookup.ingest.records import FileBroken
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from common.contracts.company import CompanyKey, Country, UnitKey
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.downloads import DownloadedFile, check_whole, load_whole
+from lookup.following.register_client import RegisterClient
+from lookup.following.responses import RegisterFault
+from lookup.following.telemetry import PassTelemetry
+from lookup.loading.batches import Tally
+from lookup.loading.load import LoadFile
+from lookup.loading.progress import Cursor, Position, is_due
+from lookup.loading.remove import remove_company, remove_unit
+from lookup.loading.stores import Stores
+from lookup.records.digests import Part
+from lookup.records.records import FileBroken
+from lookup.records.source import RegisterSource
+from lookup.registers.brreg.api import FILES, BrregEntities
+from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.notices import Feed, after_page, split_notices
 from lookup.registers.brreg.reconcile import Reconcile
 from lookup.registers.brreg.refresh import RefreshEntities
+from lookup.registers.brreg.settings import BrregSettings
+from lookup.registers.brreg.sources import NO_ENTITIES
 
 #: A file may lack changes made while it was written, so the feed is read from before it.
 BEFORE_FILE = timedelta(days=1)
@@ -50,8 +60,8 @@ class SyncNorway:
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the register reported an unchanged file before any was read")
-            await self.load.check_whole(self.source, file)
-            await self.load.whole(self.source, file, file.documents(), tally)
+            await check_whole(self.load, self.source, file)
+            await load_whole(self.load, self.source, file, file.documents(), tally)
             start = file.version.at - BEFORE_FILE
             cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
         return await self.stores.cursors.move(self.source.name, cursor)
@@ -78,7 +88,7 @@ class SyncNorway:
         begun_at = self.stores.now()
         async with self.whole.newest(known=cursor.etag) as file:
             if file is not None:
-                await self.load.check_whole(self.source, file)
+                await check_whole(self.load, self.source, file)
                 try:
                     await self.reconcile(file, tally)
                 except FileBroken as broken:
@@ -87,3 +97,48 @@ class SyncNorway:
         return await self.stores.cursors.move(
             self.source.name, replace(cursor, reconciled_at=begun_at)
         )
+
+
+def follow(
+    source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
+) -> SyncNorway:
+    """One pass over entities, units or roles."""
+    settings = dependencies.settings_of(BrregSettings)
+    client = dependencies.client_of(settings.brreg_url, "brreg")
+    refresh = _refresh(source, client, dependencies)
+    return SyncNorway(
+        source=source,
+        feed=_feed(source, client, dependencies),
+        whole=dependencies.file(client, source, FILES[source.part]),
+        refresh=refresh,
+        load=dependencies.load(telemetry),
+        reconcile=Reconcile(source, refresh, dependencies.read, dependencies.stores),
+        stores=dependencies.stores,
+        reconcile_every=settings.brreg_reconcile_interval,
+    )
+
+
+def _feed(source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies) -> Feed:
+    size = dependencies.settings.sync_page_size
+    if source.part is Part.OWNERS:
+        return RoleFeed(client, page_size=size, now=dependencies.stores.now)
+    return UpdateFeed(client, source.part, page_size=size)
+
+
+def _refresh(
+    source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies
+) -> RefreshEntities:
+    stores = dependencies.stores
+
+    async def purge(number: str) -> bool:
+        if source.part is Part.UNIT:
+            return await remove_unit(stores, source.name, UnitKey(Country.NO, number))
+        return await remove_company(stores, NO_ENTITIES.name, CompanyKey(Country.NO, number))
+
+    return RefreshEntities(
+        source=source,
+        entities=BrregEntities(client, source),
+        stores=stores,
+        prepare=dependencies.companies_first(source, NO_ENTITIES, follow),
+        purge=purge,
+    )

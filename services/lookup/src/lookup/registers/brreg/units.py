@@ -2,9 +2,8 @@
 
 from common.contracts.company import Country, ProductionUnit, Status
 from common.domain.numbers import searchable_phones
-from lookup.ingest.document_fields import Day, first, read_document, required
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRejected, UnitRecord
+from lookup.records.fields import Day, first, read_document, required
+from lookup.records.records import Raw, RecordRejected, UnitRecord
 from lookup.registers.brreg.documents import (
     UNIT_FORMS,
     BrregAddress,

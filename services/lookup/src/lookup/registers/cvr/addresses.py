@@ -1,8 +1,7 @@
 """CVR addresses in the Danish format: `Prøvevej 43B, 2. th`."""
 
 from common.contracts.company import Address
-from lookup.ingest.address_text import care_of, on_one_line, town_abroad, town_line
-from lookup.ingest.country_names import DANISH
+from lookup.records.text import DANISH, care_of, on_one_line, town_abroad, town_line
 from lookup.registers.cvr.documents import CvrAddress
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from common.contracts.company import Capital, CodedText, Company, CompanyKey, Country, UnitKey
 from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone, searchable_phones
-from lookup.ingest.document_fields import (
+from lookup.records.fields import (
     Day,
     Flag,
     Many,
@@ -17,8 +17,7 @@ from lookup.ingest.document_fields import (
     first,
     read_document,
 )
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import CompanyRecord, RecordRejected, RegisteredInError
+from lookup.records.records import CompanyRecord, Raw, RecordRejected, RegisteredInError
 from lookup.registers.cvr.addresses import public_address
 from lookup.registers.cvr.documents import (
     Contact,

@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 
 from common.contracts.company import CodedText, Country, Status
 from common.domain.numbers import registered_phone
-from lookup.ingest.document_fields import (
+from lookup.records.fields import (
     Count,
     Day,
     Document,
@@ -24,8 +24,7 @@ from lookup.ingest.document_fields import (
     Word,
     required,
 )
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RecordRejected, SourceVersion
+from lookup.records.records import Raw, RecordRejected, SourceVersion
 from lookup.registers.cvr.status import status_of
 
 

@@ -12,8 +12,8 @@ from typing import Final
 from common.contracts.company import Country, HolderType, Owner, OwnerRole, Role, RoleCode, Share
 from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
-from lookup.ingest.document_fields import Document, Lines, Many, Text, Word
-from lookup.ingest.records import Holder, RecordRejected, in_order
+from lookup.records.fields import Document, Lines, Many, Text, Word
+from lookup.records.records import Holder, RecordRejected, in_order
 from lookup.registers.cvr.documents import Dated, Name, current, latest
 from lookup.registers.cvr.status import fold_word
 

@@ -4,15 +4,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from lookup.ingest.batches import Item
-from lookup.ingest.bodies import SCROLL
-from lookup.ingest.digests import Part
-from lookup.ingest.failures import RegisterFault, RegisterUnavailable
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.http_client import Call, RegisterClient
-from lookup.ingest.reading import parse
-from lookup.ingest.records import RecordRejected, Rejected
-from lookup.ingest.register_source import RegisterSource
+from lookup.following.register_client import Call, RegisterClient
+from lookup.following.responses import SCROLL, RegisterFault, RegisterUnavailable
+from lookup.loading.batches import Item
+from lookup.records.digests import Part
+from lookup.records.records import Raw, RecordRejected, Rejected
+from lookup.records.source import RegisterSource, parse
 
 #: The name of each part in URLs and in documents.
 INDEXES: Final = {Part.COMPANY: "virksomhed", Part.UNIT: "produktionsenhed"}

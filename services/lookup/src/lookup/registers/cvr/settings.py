@@ -4,7 +4,7 @@ import structlog
 from pydantic import AnyHttpUrl, Field, SecretStr, model_validator
 
 from common.runtime.settings import Duration, duration
-from lookup.ingest.register_settings import RegisterSettings, RegisterUrl
+from lookup.following.settings import RegisterSettings, RegisterUrl
 
 
 class CvrSettings(RegisterSettings):

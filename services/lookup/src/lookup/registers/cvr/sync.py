@@ -4,24 +4,29 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from aiohttp import encode_basic_auth
+
 from common.contracts.company import CompanyKey, UnitKey
-from lookup.ingest.batches import Item
-from lookup.ingest.companies_first import CompaniesFirst
-from lookup.ingest.ended import Ended, ended_record
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.feeds import BEGINNING, Cursor, Position
-from lookup.ingest.planning.states import Known
-from lookup.ingest.records import (
+from lookup.changes.ended import Ended, ended_record
+from lookup.changes.states import Known
+from lookup.following.companies_first import CompaniesFirst
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.responses import RegisterFault
+from lookup.following.telemetry import PassTelemetry
+from lookup.loading.batches import Item, Tally
+from lookup.loading.progress import BEGINNING, Cursor, Position
+from lookup.loading.stores import Stores
+from lookup.records.records import (
     CompanyRecord,
     RegisteredInError,
     Rejected,
     SourceVersion,
     UnitRecord,
 )
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from lookup.records.source import RegisterSource
 from lookup.registers.cvr.scroll import CvrDocuments
+from lookup.registers.cvr.settings import CvrSettings
+from lookup.registers.cvr.sources import DK_COMPANIES
 
 #: The records that documents can contain.
 Documented = CompanyRecord | UnitRecord | RegisteredInError
@@ -125,3 +130,20 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1
+
+
+def follow(
+    source: RegisterSource, dependencies: SyncDependencies, _telemetry: PassTelemetry
+) -> SyncDenmark:
+    """One pass over companies or production units."""
+    settings = dependencies.settings_of(CvrSettings)
+    password = settings.cvr_password.get_secret_value()
+    authorization = encode_basic_auth(settings.cvr_user, password)
+    client = dependencies.client_of(settings.cvr_url, "cvr", Authorization=authorization)
+    return SyncDenmark(
+        source=source,
+        documents=CvrDocuments(client, source, page_size=dependencies.settings.sync_page_size),
+        stores=dependencies.stores,
+        prepare=dependencies.companies_first(source, DK_COMPANIES, follow),
+        overlap=settings.cvr_overlap,
+    )

@@ -5,9 +5,8 @@ from typing import Annotated
 from common.contracts.company import Country, ProductionUnit, UnitKey
 from common.domain.countries import FORMATS
 from common.domain.numbers import searchable_phones
-from lookup.ingest.document_fields import Many, digits, first, read_document
-from lookup.ingest.files.raw_records import Raw
-from lookup.ingest.records import RegisteredInError, UnitRecord
+from lookup.records.fields import Many, digits, first, read_document
+from lookup.records.records import Raw, RegisteredInError, UnitRecord
 from lookup.registers.cvr.addresses import public_address
 from lookup.registers.cvr.documents import CvrDocument, Dated, Metadata, latest, unwrapped
 from lookup.registers.cvr.employees import employees_of

@@ -11,10 +11,10 @@ from typing import Final
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import Participant, parse_participant
-from lookup.ingest.document_fields import Day, Document, Many, Text, Word, read_document, required
-from lookup.ingest.files.csv_records import Dialect
-from lookup.ingest.files.raw_records import Raw, RawRecord
-from lookup.ingest.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
+from lookup.records.csv_records import Dialect
+from lookup.records.fields import Day, Document, Many, Text, Word, read_document, required
+from lookup.records.raw_records import RawRecord
+from lookup.records.records import OutOfScope, ParticipantRecord, Raw, RecordRejected, Rejected
 
 DIALECT = Dialect(
     encoding="iso-8859-1",

@@ -5,13 +5,19 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from lookup.ingest.downloads import DownloadedFile
-from lookup.ingest.feeds import BEGINNING, Cursor, Position, is_due
-from lookup.ingest.load import LoadFile
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from lookup.following.dependencies import SyncDependencies
+from lookup.following.downloads import DownloadedFile, check_whole, load_whole
+from lookup.following.telemetry import PassTelemetry
+from lookup.loading.batches import Tally
+from lookup.loading.load import LoadFile
+from lookup.loading.progress import BEGINNING, Cursor, Position, is_due
+from lookup.loading.stores import Stores
+from lookup.records.source import RegisterSource
+from lookup.registers.peppol.settings import PeppolSettings
 from lookup.registers.peppol.vanished import DropVanished, SeenIdentifiers
+
+#: Relative to the directory's URL. The XML and CSV exports contain no more than JSON.
+_EXPORT: Final = "export/businesscards-json"
 
 _DAY: Final = timedelta(days=1)
 #: A failed download is retried after this part of the interval.
@@ -47,10 +53,10 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
-                await self.load.check_whole(self.source, file)
+                await check_whole(self.load, self.source, file)
                 seen = SeenIdentifiers()
                 documents = seen.recorded(file.documents())
-                await self.load.whole(self.source, file, documents, tally)
+                await load_whole(self.load, self.source, file, documents, tally)
                 await self.drop(seen, file.version, tally)
                 cursor = replace(cursor, position=Position(file.version.at), etag=file.etag)
         read = replace(cursor, until=requested_at, reconciled_at=requested_at)
@@ -69,3 +75,20 @@ def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, max_per_
 def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
     """The downloads of the last 24 hours."""
     return tuple(made for made in downloads if now - made < _DAY)
+
+
+def follow(
+    source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
+) -> SyncPeppol:
+    """One pass over the export."""
+    settings = dependencies.settings_of(PeppolSettings)
+    client = dependencies.client_of(settings.peppol_url, "peppol")
+    return SyncPeppol(
+        source=source,
+        export=dependencies.file(client, source, _EXPORT),
+        load=dependencies.load(telemetry),
+        drop=DropVanished(source, dependencies.stores),
+        stores=dependencies.stores,
+        every=settings.peppol_interval,
+        max_per_day=settings.peppol_max_downloads_per_day,
+    )

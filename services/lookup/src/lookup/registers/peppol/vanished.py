@@ -5,15 +5,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from lookup.ingest.batches import BATCH, Piece
-from lookup.ingest.failures import RegisterFault
-from lookup.ingest.planning.participants import plan_vanished
-from lookup.ingest.planning.states import ApplyContext, Plan
-from lookup.ingest.records import RawDocument, SourceVersion
-from lookup.ingest.register_source import RegisterSource
-from lookup.ingest.seen_keys import SeenKeys
-from lookup.ingest.stores import Stores
-from lookup.ingest.tally import Tally
+from lookup.changes.participants import plan_vanished
+from lookup.changes.states import ApplyContext, Plan
+from lookup.following.responses import RegisterFault
+from lookup.following.seen_keys import SeenKeys
+from lookup.loading.batches import BATCH, Piece, Tally
+from lookup.loading.stores import Stores
+from lookup.records.records import RawDocument, SourceVersion
+from lookup.records.source import RegisterSource
 
 #: So many identifiers may always be missing; more only up to half of the stored ones.
 _ALWAYS_CREDIBLE: Final = 100

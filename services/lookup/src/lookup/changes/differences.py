@@ -1,0 +1,150 @@
+"""Differences between two versions of a company, and the events that describe them.
+
+Versions are compared as their public JSON, so a change is always visible to receivers.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from common.contracts.company import Company, CompanyKey, EinvoicingEntry, ProductionUnit, Status
+from common.contracts.events import Change, EventType
+from lookup.events.event import PendingEvent
+from lookup.store.upgrading import as_read_now, owners_as_read_now
+
+#: A version: a model, or the stored JSON of one.
+Version = Company | ProductionUnit | bytes
+
+#: Fields that change with a status; its event carries them.
+_STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedUnit:
+    """A production unit and its company, if any."""
+
+    unit: ProductionUnit
+    company: CompanyKey | None
+
+
+def diff(old: Version, new: Version) -> tuple[Change, ...]:
+    """The fields whose values differ, in the order of the record.
+
+    Objects are compared field by field under dotted paths. A list, or an object that appears or
+    disappears, is given whole. Differences from an earlier release's parser are no changes
+    (`upgrading`).
+    """
+    after = _tree(new)
+    return tuple(_differences(as_read_now(_tree(old), after), after, ""))
+
+
+def _tree(version: Version) -> dict[str, Any]:
+    if not isinstance(version, bytes):
+        return version.model_dump(mode="json")
+    tree: dict[str, Any] = orjson.loads(version)
+    return tree
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
+    for name, value in new.items():
+        before = old.get(name, value)
+        if isinstance(before, dict) and isinstance(value, dict):
+            yield from _differences(before, value, f"{path}{name}.")
+        elif before != value:
+            yield Change(field=f"{path}{name}", old=before, new=value)
+
+
+def company_events(
+    old: Version | None, new: Version, roles: Sequence[Change] = ()
+) -> tuple[PendingEvent, ...]:
+    """The events of a changed company; none if nothing changed.
+
+    A changed status is a separate event; `company.updated` has the other fields and, if it
+    changed, the list of roles (`roles_changes`).
+    """
+    if old is None:
+        return (PendingEvent(EventType.COMPANY_CREATED),)
+    changes = (*diff(old, new), *roles)
+    turned = any(change.field == "status" for change in changes)
+    turn = EventType.COMPANY_STATUS_CHANGED if turned else None
+    return tuple(
+        PendingEvent(kind, fields)
+        for kind, fields in _by_event(changes, turn, EventType.COMPANY_UPDATED)
+    )
+
+
+def unit_events(
+    old: PlacedUnit | None, new: PlacedUnit
+) -> tuple[tuple[CompanyKey, PendingEvent], ...]:
+    """The events of a production unit, each with the company it belongs to.
+
+    A unit that moves is created at its new company; for the old one its `company` changed.
+    """
+    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
+    arrival = () if new.company is None else ((new.company, created),)
+    if old is None or old.company is None:
+        return arrival
+    changes = diff(old.unit, new.unit)
+    if new.company != old.company:
+        move = Change(field="company", old=old.company, new=new.company)
+        left = PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
+        return ((old.company, left), *arrival)
+    ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
+    turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
+    return tuple(
+        (new.company, PendingEvent(kind, fields, new.unit))
+        for kind, fields in _by_event(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
+    )
+
+
+def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
+    """The event of changed owners. Both are JSON lists; null or unknown owners count as none."""
+    after = orjson.loads(new)
+    before = owners_as_read_now(None if old is None else orjson.loads(old), after)
+    changes = _list_changes("owners", before, after)
+    return (PendingEvent(EventType.OWNERS_CHANGED, changes),) if changes else ()
+
+
+def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
+    """The change of the list of roles, if any; roles that are not yet known count as none."""
+    return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
+
+
+def einvoicing_events(
+    old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
+) -> tuple[PendingEvent, ...]:
+    before = [one.model_dump(mode="json") for one in old]
+    after = [one.model_dump(mode="json") for one in new]
+    changes = _list_changes("einvoicing", before, after)
+    return (PendingEvent(EventType.EINVOICING_CHANGED, changes),) if changes else ()
+
+
+def unit_removal(number: str) -> PendingEvent:
+    """The event of a unit that the register orders removed: only its number and its end."""
+    left = ProductionUnit(number=number, status=Status.ENDED)
+    return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left)
+
+
+def removal() -> PendingEvent:
+    """The event of a company that the register orders removed, without data."""
+    return PendingEvent(EventType.COMPANY_REMOVED)
+
+
+def _by_event(
+    changes: Sequence[Change], turn: EventType | None, otherwise: EventType
+) -> Iterator[tuple[EventType, tuple[Change, ...]]]:
+    """Each change in one event; changes that belong to a status join its event, if there is one."""
+    turning = [change for change in changes if turn and change.field in _STATUS_FIELDS]
+    others = [change for change in changes if change not in turning]
+    if turn and turning:
+        yield turn, tuple(turning)
+    if others:
+        yield otherwise, tuple(others)
+
+
+def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> tuple[Change, ...]:
+    if (old or []) == (new or []):
+        return ()
+    return (Change(field=field, old=old, new=new),)

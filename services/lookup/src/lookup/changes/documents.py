@@ -1,0 +1,174 @@
+"""Documents of stored states, and the conditional writes of a plan to their collections."""
+
+from datetime import datetime
+from typing import Any
+
+from pymongo import DeleteOne, InsertOne, UpdateOne
+
+from common.contracts.company import CompanyKey, UnitKey
+from lookup.changes.parts import renewed
+from lookup.changes.states import CompanyState, ParticipantState, Plan, UnitState
+from lookup.records.digests import Part
+from lookup.records.records import SourceVersion
+from lookup.store.documents import HELD_NAMES, Document
+
+
+def company_document(
+    state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
+) -> Document:
+    """A company without its key; rank and time stay unchanged if None."""
+    document: Document = {
+        "revision": state.revision,
+        "core": state.core,
+        "owners": state.owners,
+        "roles": state.roles,
+        # With the country first, one index serves both registers.
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "units": list(state.units),
+        "version": _version(state.version),
+        "owners_version": _version(state.owners_version),
+        "digest": state.digest,
+        "owners_digest": state.owners_digest,
+        HELD_NAMES: list(state.held_names),
+    }
+    if rank is not None:
+        document["rank"] = rank
+    if updated_at is not None:
+        document["updated_at"] = updated_at
+    return document
+
+
+def company_state(document: Document) -> CompanyState:
+    return CompanyState(
+        revision=document["revision"],
+        core=document["core"],
+        owners=document["owners"],
+        # Absent if an earlier release stored the company.
+        roles=document.get("roles"),
+        phones=_phones(document),
+        units=tuple(UnitKey.parse(unit) for unit in document["units"]),
+        version=_read_version(document["version"]),
+        owners_version=_read_version(document["owners_version"]),
+        # Absent if the company was stored before there were digests.
+        digest=document.get("digest"),
+        owners_digest=document.get("owners_digest"),
+        held_names=tuple(document.get(HELD_NAMES, ())),
+    )
+
+
+def unit_document(state: UnitState, *, country: str) -> Document:
+    return {
+        "revision": state.revision,
+        "core": state.core,
+        "company": state.company,
+        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "version": _version(state.version),
+        "digest": state.digest,
+    }
+
+
+def unit_state(document: Document) -> UnitState:
+    return UnitState(
+        revision=document["revision"],
+        core=document["core"],
+        company=_company(document["company"]),
+        phones=_phones(document),
+        version=SourceVersion(*document["version"]),
+        digest=document.get("digest"),
+    )
+
+
+def participant_document(state: ParticipantState) -> Document:
+    return {
+        "revision": state.revision,
+        "entry": state.entry,
+        "holder": state.holder,
+        "version": _version(state.version),
+        "digest": state.digest,
+    }
+
+
+def participant_state(document: Document) -> ParticipantState:
+    return ParticipantState(
+        revision=document["revision"],
+        entry=document["entry"],
+        holder=_company(document["holder"]),
+        version=SourceVersion(*document["version"]),
+        digest=document.get("digest"),
+    )
+
+
+def _phones(document: Document) -> tuple[str, ...]:
+    return tuple(phone.partition(":")[2] for phone in document["phones"])
+
+
+def _company(stored: str | None) -> CompanyKey | None:
+    return None if stored is None else CompanyKey.parse(stored)
+
+
+def _version(version: SourceVersion | None) -> list[Any] | None:
+    return None if version is None else [version.at, version.sequence]
+
+
+def _read_version(stored: list[Any] | None) -> SourceVersion | None:
+    return None if stored is None else SourceVersion(*stored)
+
+
+Write = InsertOne[Document] | UpdateOne | DeleteOne
+
+
+def company_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(
+            change.key,
+            change.expected,
+            company_document(
+                change.state,
+                country=change.key.country,
+                rank=change.rank,
+                updated_at=change.updated_at,
+            ),
+        )
+        for change in plan.companies
+    ]
+    writes += [
+        UpdateOne({"_id": bump.key, "revision": bump.expected}, {"$inc": {"revision": 1}})
+        for bump in plan.bumps
+    ]
+    return writes + _renewals(plan, Part.COMPANY, Part.OWNERS)
+
+
+def unit_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(
+            change.key, change.expected, unit_document(change.state, country=change.key.country)
+        )
+        for change in plan.units
+    ]
+    writes += [
+        DeleteOne({"_id": removed.key, "revision": removed.expected})
+        for removed in plan.removals
+        if removed.expected is not None
+    ]
+    return writes + _renewals(plan, Part.UNIT)
+
+
+def participant_writes(plan: Plan) -> list[Write]:
+    writes = [
+        _conditional(change.key, change.expected, participant_document(change.state))
+        for change in plan.participants
+    ]
+    writes += [
+        DeleteOne({"_id": dropped.key, "revision": dropped.expected}) for dropped in plan.drops
+    ]
+    return writes + _renewals(plan, Part.PARTICIPANT)
+
+
+def _renewals(plan: Plan, *parts: Part) -> list[Write]:
+    return [renewed(change) for change in plan.digest_updates if change.part in parts]
+
+
+def _conditional(key: str, expected: int | None, document: Document) -> Write:
+    if expected is None:
+        return InsertOne({"_id": key, **document})
+    return UpdateOne({"_id": key, "revision": expected}, {"$set": document})

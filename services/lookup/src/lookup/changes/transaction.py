@@ -1,0 +1,246 @@
+"""Writes of importers and feeds: a plan is one transaction, conditional on its base state."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import pymongo.errors
+from pymongo import DeleteMany, InsertOne, UpdateOne
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.asynchronous.collection import AsyncCollection
+
+from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.events import EventType
+from common.contracts.traces import TraceContext
+from common.mongo import Database, translated_errors
+from common.runtime import tracing
+from lookup.changes.differences import removal
+from lookup.changes.documents import (
+    Write,
+    company_state,
+    company_writes,
+    participant_state,
+    participant_writes,
+    unit_state,
+    unit_writes,
+)
+from lookup.changes.states import Conflict, Known, Plan, UnitRemoval
+from lookup.events.event import OutboxEvent, events_of_change, outbox_document
+from lookup.store.documents import (
+    COMPANIES,
+    OUTBOX,
+    PARTICIPANTS,
+    REVISIONS,
+    TOMBSTONES,
+    UNITS,
+    Document,
+)
+
+
+class StoredRegisterWriter:
+    """Reads states and writes plans. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._client = database.client
+        self._companies = database[COMPANIES]
+        self._units = database[UNITS]
+        self._participants = database[PARTICIPANTS]
+        self._tombstones = database[TOMBSTONES]
+        self._revisions = database[REVISIONS]
+        self._outbox = database[OUTBOX]
+
+    async def known(
+        self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
+    ) -> Known:
+        """The stored state of these and of the companies of the units, with their tombstones."""
+        with translated_errors():
+            found_units = await _by_id(self._units, units)
+            owners = (u["company"] for u in found_units if u["company"] is not None)
+            keys = {*companies, *map(CompanyKey.parse, owners)}
+            found_companies, tombstones, revisions = await asyncio.gather(
+                _by_id(self._companies, keys),
+                _by_id(self._tombstones, {*keys, *units}),
+                self._revisions.find_one("companies"),
+            )
+        return Known(
+            companies={CompanyKey.parse(d["_id"]): company_state(d) for d in found_companies},
+            units={UnitKey.parse(d["_id"]): unit_state(d) for d in found_units},
+            tombstones={d["_id"] for d in tombstones},
+            skipped_revisions=0 if revisions is None else revisions["skipped"],
+        )
+
+    async def known_participants(
+        self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        """The stored state of these identifiers and of their stored and new holders."""
+        with translated_errors():
+            found = await _by_id(self._participants, identifiers)
+        keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}
+        # A key may be a company's or a unit's; one of the collections has it.
+        known = await self.known(
+            companies=[CompanyKey.parse(key) for key in keys],
+            units=[UnitKey.parse(key) for key in keys],
+        )
+        return replace(known, participants={d["_id"]: participant_state(d) for d in found})
+
+    async def write(self, plan: Plan) -> None:
+        """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
+        batches = (
+            (self._companies, company_writes(plan)),
+            (self._units, unit_writes(plan)),
+            (self._participants, participant_writes(plan)),
+        )
+        traced = _TracedEvents(plan.outbox_events)
+        events: list[Write] = [InsertOne(document) for document in traced.documents]
+        try:
+            with translated_errors():
+                async with (
+                    self._client.start_session() as session,
+                    await session.start_transaction(),
+                ):
+                    for collection, writes in batches:
+                        await _write_all(collection, writes, session)
+                    if plan.removals:
+                        await self._bury(plan.removals, session)
+                    await _write_all(self._outbox, events, session)
+            traced.end()
+        except pymongo.errors.PyMongoError as error:
+            # Not `with_transaction`, which would retry the same, outdated plan.
+            if _is_conflict(error):
+                raise Conflict from error
+            raise
+
+    async def _bury(self, units: Sequence[UnitRemoval], session: AsyncClientSession) -> None:
+        """Adds tombstones of units and deletes their events."""
+        stones = [
+            UpdateOne(
+                {"_id": unit.key},
+                {"$setOnInsert": {"removed_at": unit.at, "is_unit": True}},
+                upsert=True,
+            )
+            for unit in units
+        ]
+        words = [DeleteMany({"company": unit.company, "unit": unit.key.number}) for unit in units]
+        await self._tombstones.bulk_write(stones, session=session)
+        await self._outbox.bulk_write(words, session=session)
+
+    async def with_all_participants(
+        self, known: Known, holders: Collection[CompanyKey | UnitKey]
+    ) -> Known:
+        """`known` with every identifier of these companies and their units, and of these units."""
+        with translated_errors():
+            units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
+            all_holders = [*holders, *(unit["_id"] for unit in units)]
+            found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
+        return replace(
+            known,
+            units={**known.units, **{UnitKey.parse(d["_id"]): unit_state(d) for d in units}},
+            participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
+        )
+
+    async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
+        """Purges a company with all that belongs to it, leaving a tombstone; False if unknown.
+
+        Its unpublished events are deleted; with `publish_events` its removal is published instead.
+        """
+        traced = _TracedEvents(())
+
+        async def removed(session: AsyncClientSession) -> bool:
+            nonlocal traced
+            company: Document | None = await self._companies.find_one_and_delete(
+                {"_id": key}, session=session
+            )
+            await self._purge(key, at, session)
+            if company is None or company["core"] is None:
+                return False
+            if publish_events:
+                revision = company["revision"] + 1
+                events = events_of_change(
+                    key, None, revision=revision, pending_events=[removal()], at=at
+                )
+                traced = _TracedEvents(list(events))
+                await self._outbox.insert_many(traced.documents, session=session)
+            return True
+
+        with translated_errors():
+            async with self._client.start_session() as session:
+                was_known: bool = await session.with_transaction(removed)
+        traced.end()
+        return was_known
+
+    async def _purge(self, key: CompanyKey, at: datetime, session: AsyncClientSession) -> None:
+        units = await self._units.find({"company": key}, {"_id": 1}, session=session).to_list(None)
+        numbers = [unit["_id"] for unit in units]
+        await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
+        await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
+        # A repeated removal keeps the event of the first.
+        but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
+        await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)
+        await self._tombstones.update_one(
+            {"_id": key}, {"$setOnInsert": {"removed_at": at}}, upsert=True, session=session
+        )
+
+
+class _TracedEvents:
+    """Events of one transaction, the changes of each company in a trace of their own.
+
+    A trace begins here where spans are exported. Of a transaction that fails no span is exported.
+    """
+
+    def __init__(self, events: Sequence[OutboxEvent]) -> None:
+        self._spans: dict[CompanyKey | None, tracing.Span] = {}
+        if tracing.tracer is not None:
+            for event in events:
+                if event.company not in self._spans:
+                    attributes: tracing.Attributes = {
+                        "company": str(event.company),
+                        "revision": event.revision,
+                    }
+                    self._spans[event.company] = tracing.tracer.begin(
+                        "change", tracing.Kind.INTERNAL, tracing.CURRENT.get(), attributes
+                    )
+        self.documents = [outbox_document(event, self._trace_of(event)) for event in events]
+
+    def _trace_of(self, event: OutboxEvent) -> TraceContext | None:
+        span = self._spans.get(event.company)
+        return tracing.CURRENT.get() if span is None else span.context
+
+    def end(self) -> None:
+        """The transaction is committed."""
+        for span in self._spans.values():
+            span.end()
+
+
+#: MongoDB's code of a duplicate `_id`.
+_DUPLICATE = 11000
+
+
+def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
+    """True if a concurrent transaction wrote the same documents."""
+    if isinstance(error, pymongo.errors.BulkWriteError):
+        return any(fault["code"] == _DUPLICATE for fault in error.details["writeErrors"])
+    return error.has_error_label("TransientTransactionError")
+
+
+async def _by_id(
+    collection: AsyncCollection[Document], keys: Collection[str]
+) -> Sequence[Document]:
+    if not keys:
+        return ()
+    # In one batch; the default first batch has 101 documents.
+    found = collection.find({"_id": {"$in": list(keys)}}, batch_size=len(keys) + 1)
+    documents: list[Document] = await found.to_list(None)
+    return documents
+
+
+async def _write_all(
+    collection: AsyncCollection[Document],
+    writes: Sequence[Write],
+    session: AsyncClientSession,
+) -> None:
+    if not writes:
+        return
+    result = await collection.bulk_write(writes, ordered=False, session=session)
+    if result.inserted_count + result.matched_count + result.deleted_count != len(writes):
+        raise Conflict

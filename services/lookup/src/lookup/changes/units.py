@@ -1,0 +1,101 @@
+"""None"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from common.contracts.company import CompanyKey, ProductionUnit, UnitKey
+from lookup.changes.bumps import einvoicing_changes, events_of_bumps
+from lookup.changes.differences import PlacedUnit, unit_events, unit_removal
+from lookup.changes.states import (
+    ApplyContext,
+    Known,
+    ParticipantDrop,
+    PartWrite,
+    Plan,
+    UnitRemoval,
+    UnitState,
+    Verdict,
+)
+from lookup.changes.verdicts import Decision, decide, sorted_out
+from lookup.events.event import PendingEvent
+from lookup.records.digests import Part
+from lookup.records.records import UnitRecord
+
+
+def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContext) -> Plan:
+    """Plans units; one that appears or moves takes its e-invoicing identifiers along.
+
+    For events, `known` must contain all identifiers of the companies.
+    """
+    verdicts, writes, digest_updates = sorted_out([_unit(r, known, context) for r in records])
+    pending: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
+    for write in writes:
+        stored = known.units.get(write.key)
+        # The revision of both companies is raised, even without an event.
+        for company in (stored.company if stored else None, write.state.company):
+            if company is not None:
+                pending[company] += ()
+        before = None if stored is None else _placed(stored)
+        for company, pending_event in unit_events(before, _placed(write.state)):
+            pending[company].append(pending_event)
+    after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
+    if known.participants:
+        for company in pending:
+            pending[company] += einvoicing_changes(company, known, after)
+    bumps = known.bumps(pending)
+    return Plan(
+        verdicts,
+        bumps=bumps,
+        units=writes,
+        outbox_events=events_of_bumps(bumps, known, context, pending.__getitem__),
+        digest_updates=digest_updates,
+    )
+
+
+def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
+    """The units that join or leave a company."""
+    return [
+        record
+        for record in records
+        if (stored := known.units.get(record.key)) is None or stored.company != record.company
+    ]
+
+
+def _unit(
+    record: UnitRecord, known: Known, context: ApplyContext
+) -> Decision[PartWrite[UnitKey, UnitState]]:
+    if not {record.key, record.company}.isdisjoint(known.tombstones):
+        return Verdict.REMOVED, None
+    version = record.version or context.file_version
+    read = UnitState(1, record.core, record.company, record.phones, version, record.digest)
+    return decide(Part.UNIT, record.key, known.units.get(record.key), read)
+
+
+def _placed(state: UnitState) -> PlacedUnit:
+    return PlacedUnit(ProductionUnit.model_validate_json(state.core), state.company)
+
+
+def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:
+    """Purges a unit and its identifiers; empty if it was purged before.
+
+    For events, `known` must contain all identifiers of its company.
+    """
+    stored = known.units.get(key)
+    if stored is None and key in known.tombstones:
+        return Plan()
+    company = None if stored is None else stored.company
+    bumps = () if company is None else known.bumps([company])
+    held = {name: state for name, state in known.participants.items() if state.holder == key}
+    left = {name: state for name, state in known.participants.items() if name not in held}
+    after = replace(known, participants=left)
+
+    def pending_events(of: CompanyKey) -> tuple[PendingEvent, ...]:
+        return (unit_removal(key.number), *einvoicing_changes(of, known, after))
+
+    return Plan(
+        bumps=bumps,
+        drops=tuple(ParticipantDrop(name, state.revision) for name, state in held.items()),
+        removals=(UnitRemoval(key, stored.revision if stored else None, company, context.at),),
+        outbox_events=events_of_bumps(bumps, known, context, pending_events),
+    )

@@ -1,0 +1,1 @@
+"""Events: written with their change, ordered, published, confirmed, repeated, restored and read."""

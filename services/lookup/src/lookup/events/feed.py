@@ -1,0 +1,210 @@
+"""The event feed: published events in the order of their positions, read over RPC."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.read_concern import ReadConcern
+
+from common.contracts.events import EventType
+from common.contracts.failures import Failure, FailureCode
+from common.contracts.feed import (
+    EventReply,
+    EventRequest,
+    FeedEvent,
+    FeedFilter,
+    FeedPage,
+    FeedRequest,
+)
+from common.messaging.rpc import Asked, Result
+from common.mongo import Database, translated_errors
+from lookup.store.documents import EVENT_BATCHES, OUTBOX
+
+#: Positions that one read covers at most, so that it takes milliseconds with a filter that matches
+#: nothing.
+MAX_POSITIONS = 20_000
+#: Bytes of events in one page; it may exceed this by one event. Several pages share a reply.
+MAX_BYTES = 1024 * 1024
+
+_EVENT = {"_id": 0, "position": 1, "type": 1, "body": 1}
+#: A failover must take back nothing that a reader has seen.
+_MAJORITY = ReadConcern("majority")
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """The positions that can be read: after `oldest`, up to `newest`."""
+
+    oldest: int
+    newest: int
+
+
+class StoredFeed:
+    """The published events of the outbox, in the order of their positions."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        retention: timedelta,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = database.client
+        self._events = database.get_collection(OUTBOX, read_concern=_MAJORITY)
+        self._batches = database.get_collection(EVENT_BATCHES, read_concern=_MAJORITY)
+        self._retention = retention
+        self._now = now
+
+    async def read(self, request: FeedRequest) -> FeedPage:
+        """The next page; raises `Unavailable`."""
+        # Causally consistent: after a failover, the second read must not precede the first.
+        with translated_errors():
+            async with self._client.start_session(causal_consistency=True) as session:
+                readable = await self._range(session)
+                if request.latest:
+                    return FeedPage(position=readable.newest)
+                if request.recent:
+                    return await self._newest_page(request, readable, session)
+                after = readable.oldest if request.after is None else request.after
+                if after < readable.oldest:
+                    return FeedPage(position=readable.oldest, expired=True)
+                return await self._page(request, after, readable.newest, session)
+
+    async def event(self, event_id: str, *, owner: str) -> bytes | None:
+        """The public event with this id, once it is published; raises `Unavailable`."""
+        query = {"_id": event_id, "position": {"$exists": True}, **_visible(owner)}
+        with translated_errors():
+            found = await self._events.find_one(query, {"body": 1})
+        return None if found is None else found["body"]
+
+    async def _range(self, session: AsyncClientSession) -> _Range:
+        newest = await self._batches.find_one(
+            {"complete": True}, sort=[("_id", -1)], session=session
+        )
+        if newest is None:
+            return _Range(0, 0)
+        end = newest["first"] + newest["count"] - 1
+        kept = {"at": {"$gt": self._now() - self._retention}}
+        oldest = await self._batches.find_one(kept, sort=[("at", 1), ("_id", 1)], session=session)
+        return _Range(end if oldest is None else oldest["first"] - 1, end)
+
+    async def _newest_page(
+        self, request: FeedRequest, readable: _Range, session: AsyncClientSession
+    ) -> FeedPage:
+        reach = readable.newest - MAX_POSITIONS
+        # Without a filter the index ends at the limit; a restore leaves a gap of positions.
+        is_bounded = request.filter != FeedFilter() and not request.filter.companies
+        after = max(readable.oldest, reach) if is_bounded else readable.oldest
+        cursor = self._events.find(
+            _query(request, after, readable.newest),
+            _EVENT,
+            sort=[("position", -1)],
+            limit=request.limit,
+            session=session,
+        )
+        events: list[FeedEvent] = []
+        size = 0
+        async for document in cursor:
+            events.append(_event(document))
+            size += len(events[-1].body)
+            if size > MAX_BYTES:
+                break
+        return FeedPage(events=tuple(reversed(events)), position=readable.newest)
+
+    async def _page(
+        self, request: FeedRequest, after: int, newest: int, session: AsyncClientSession
+    ) -> FeedPage:
+        # One company's events have an index of their own.
+        until = newest if request.filter.companies else min(newest, after + MAX_POSITIONS)
+        query = _query(request, after, until)
+        cursor = self._events.find(
+            query, _EVENT, sort=[("position", 1)], limit=request.limit + 1, session=session
+        )
+        events: list[FeedEvent] = []
+        size = 0
+        async for document in cursor:
+            if len(events) == request.limit or size > MAX_BYTES:
+                return FeedPage(events=tuple(events), position=events[-1].position, has_more=True)
+            events.append(_event(document))
+            size += len(events[-1].body)
+        # A reader ahead of a database that was briefly behind keeps its position.
+        return FeedPage(events=tuple(events), position=max(after, until), has_more=until < newest)
+
+
+def _query(request: FeedRequest, after: int, until: int) -> dict[str, Any]:
+    return {
+        "position": {"$gt": after, "$lte": until},
+        **_visible(request.owner),
+        **_matching(request.filter),
+    }
+
+
+def _visible(owner: str) -> dict[str, Any]:
+    """Events about companies, and those about this owner's webhooks."""
+    return {"owner": {"$in": [None, owner]}}
+
+
+def _matching(limits: FeedFilter) -> dict[str, Any]:
+    # Never all types: before a rollback, another release may have published further ones.
+    types = [kind.value for kind in limits.types or EventType]
+    query: dict[str, Any] = {"type": {"$in": types}}
+    if limits.companies:
+        chosen = [
+            key for key in limits.companies if not limits.countries or key[:2] in limits.countries
+        ]
+        query["company"] = {"$in": chosen}
+    elif limits.countries:
+        query["$or"] = [
+            {"company": {"$gte": f"{country}:", "$lt": f"{country};"}}
+            for country in limits.countries
+        ]
+    return query
+
+
+def _event(document: Mapping[str, Any]) -> FeedEvent:
+    return FeedEvent(position=document["position"], type=document["type"], body=document["body"])
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPages:
+    feed: StoredFeed
+
+    async def __call__(self, requests: Sequence[FeedRequest]) -> list[FeedPage]:
+        return list(await asyncio.gather(*(self.feed.read(request) for request in requests)))
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEvents:
+    feed: StoredFeed
+
+    async def __call__(self, requests: Sequence[EventRequest]) -> list[Result]:
+        return list(await asyncio.gather(*(self._event(request) for request in requests)))
+
+    async def _event(self, request: EventRequest) -> Result:
+        body = await self.feed.event(request.id, owner=request.owner)
+        if body is None:
+            return Failure(code=FailureCode.EVENT_NOT_FOUND, detail="event not found")
+        return EventReply(body=body)
+
+
+def report(
+    asked: Sequence[Asked[FeedRequest] | Asked[EventRequest]],
+    results: Sequence[Result],
+    seconds: float,
+) -> None:
+    """One line per request."""
+    for item, result in zip(asked, results, strict=True):
+        log.info(
+            "feed.done",
+            **item.ids,
+            result=result.code if isinstance(result, Failure) else "ok",
+            events=len(result.events) if isinstance(result, FeedPage) else None,
+            duration_ms=round(seconds * 1000, 2),
+        )

@@ -1,0 +1,194 @@
+"""The outbox publisher of a lookup process; a lease selects one of all replicas."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from random import Random
+
+import structlog
+from prometheus_client import Counter, Gauge
+
+from common.contracts.failures import Unavailable
+from common.contracts.feed import FeedNotice
+from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
+from common.contracts.webhooks import encode_for_owner
+from common.messaging.broadcast import Broadcaster
+from common.messaging.depth import QueueProbe
+from common.messaging.publisher import Publisher, Unroutable
+from common.runtime import tracing
+from common.runtime.backoff import delays
+from lookup.events.outbox import Depth, WaitingEvent
+from lookup.events.publisher import BATCH, PublishOutbox
+from lookup.events.receipts import ConfirmEvents
+from lookup.store.leases import StoredLeases
+
+_JOB = "outbox"
+_LEASE = timedelta(seconds=15)
+#: Seconds between polls of an empty outbox: the maximum delay of an event's publication.
+_PAUSE = 0.2
+#: Seconds between attempts to take the lease.
+_STAND_BY = 5.0
+#: Seconds between two measurements of the outbox.
+_MEASURE_EVERY = 5.0
+#: Seconds between two passes over the events whose receipt is due.
+_CONFIRM_EVERY = 1.0
+#: Seconds until the next such pass after a failed one; publishing continues meanwhile.
+_CONFIRM_AFTER_FAULT = 10.0
+#: Length of the dispatcher's queue from which on no event is republished.
+LONG_QUEUE = 500
+
+_PUBLISHED = Counter("outbox_events_published_total", "Events confirmed by the broker")
+_REPUBLISHED = Counter(
+    "outbox_events_republished_total", "Events published again because no receipt existed"
+)
+_DROPPED = Counter(
+    "outbox_events_dropped_total",
+    "Events deleted unpublished at the end of the retention",
+)
+_WAITING = Gauge("outbox_events_pending", "Events that wait for publication")
+_OLDEST = Gauge("outbox_oldest_pending_age_seconds", "Age of the oldest waiting event")
+_UNCONFIRMED = Gauge("outbox_events_unconfirmed", "Published events whose receipt is overdue")
+_UNCONFIRMED_OLDEST = Gauge(
+    "outbox_oldest_unconfirmed_age_seconds", "Time since the oldest of them was published"
+)
+
+_PUBLISH, _EVENTS = f"publish {EVENTS_EXCHANGE}", tracing.of_queue(EVENTS_EXCHANGE)
+
+log = structlog.get_logger()
+
+
+class NoQueueBound(Unavailable):
+    """No queue is bound to the exchange, as before the dispatcher's first start. Events wait."""
+
+
+class BrokerBus:
+    """`EventBus`: the topic exchange of registry events, and broadcasts to every gateway."""
+
+    def __init__(self, publisher: Publisher, probe: QueueProbe, broadcaster: Broadcaster) -> None:
+        self._publisher = publisher
+        self._probe = probe
+        self._broadcaster = broadcaster
+
+    async def publish(self, event: WaitingEvent) -> None:
+        body = event.body if event.owner is None else encode_for_owner(event.owner, event.body)
+        attributes = {**_EVENTS, "event.id": event.id, "event.type": event.type.value}
+        # An event without a trace, as of an import, begins one.
+        with tracing.span(_PUBLISH, tracing.Kind.PRODUCER, event.trace, attributes):
+            try:
+                await self._publisher.publish(
+                    body, exchange=EVENTS_EXCHANGE, routing_key=event.routing_key
+                )
+            except Unroutable as error:
+                raise NoQueueBound("no queue is bound to the events exchange") from error
+        log.info("event.published", event_id=event.id, company=event.company)
+
+    async def takes_repeats(self) -> bool:
+        queue = await self._probe.state(EVENTS_QUEUE)
+        return queue is not None and queue.consumers > 0 and queue.ready < LONG_QUEUE
+
+    async def notify(self, notice: FeedNotice) -> None:
+        await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
+
+
+class OutboxWorker:
+    def __init__(
+        self,
+        publish: PublishOutbox,
+        confirm: ConfirmEvents,
+        leases: StoredLeases,
+        *,
+        random: Random,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._publish = publish
+        self._confirm = confirm
+        self._leases = leases
+        self._random = random
+        self._now = now
+        self._measure_at = 0.0
+        self._confirm_at = 0.0
+        self._renew_at = 0.0
+
+    async def run(self) -> None:
+        """Publishes while it holds the lease, until cancelled; waits during outages."""
+        waits = delays(self._random)
+        try:
+            while True:
+                try:
+                    pause = await self._pass()
+                    waits = delays(self._random)
+                except Unavailable as outage:
+                    self._renew_at = 0.0  # it may have expired meanwhile
+                    pause = next(waits)
+                    log.debug("outbox.waiting", reason=str(outage))
+                await asyncio.sleep(pause)
+        finally:
+            await self._give_up()
+
+    async def _pass(self) -> float:
+        """One poll of the outbox; returns the seconds until the next."""
+        if not await self._has_lease():
+            # Another process measures from now on; the old values would never change here.
+            _show(Depth(0, None), Depth(0, None), at=self._now())
+            return _STAND_BY
+        await self._measure()
+        published = await self._publish()
+        _PUBLISHED.inc(published)
+        await self._confirm_due()
+        return 0.0 if published == BATCH else _PAUSE
+
+    async def _has_lease(self) -> bool:
+        """Renews the lease when a third of its time has passed, rather than at each poll."""
+        now = asyncio.get_running_loop().time()
+        if now < self._renew_at:
+            return True
+        has_it = await self._leases.take(_JOB, span=_LEASE)
+        self._renew_at = now + _LEASE.total_seconds() / 3 if has_it else 0.0
+        return has_it
+
+    async def _confirm_due(self) -> None:
+        """Confirms or republishes events. An error here does not delay new events."""
+        now = asyncio.get_running_loop().time()
+        if now < self._confirm_at:
+            return
+        self._confirm_at = now + _CONFIRM_AFTER_FAULT
+        try:
+            result = await self._confirm()
+        except Unavailable as outage:
+            log.warning("outbox.receipts_unavailable", reason=str(outage))
+            return
+        except Exception:
+            # For example, a database user without permission to read the receipts.
+            log.exception("outbox.confirming_failed")
+            return
+        self._confirm_at = now if result.may_be_more else now + _CONFIRM_EVERY
+        if result.published_again:
+            _REPUBLISHED.inc(result.published_again)
+            log.warning("outbox.published_again", count=result.published_again)
+
+    async def _measure(self) -> None:
+        loop_time = asyncio.get_running_loop().time()
+        if loop_time < self._measure_at:
+            return
+        self._measure_at = loop_time + _MEASURE_EVERY
+        dropped = await self._publish.drop_expired()
+        if dropped:
+            _DROPPED.inc(dropped)
+            log.error("outbox.dropped", count=dropped)
+        _show(await self._publish.waiting(), await self._confirm.overdue(), at=self._now())
+        await self._publish.repeat_notice()
+
+    async def _give_up(self) -> None:
+        try:
+            await self._leases.give_up(_JOB)
+        except Unavailable as outage:
+            log.debug("outbox.lease_kept", reason=str(outage))  # it expires by itself
+
+
+def _show(waiting: Depth, unconfirmed: Depth, *, at: datetime) -> None:
+    for depth, count, oldest in (
+        (waiting, _WAITING, _OLDEST),
+        (unconfirmed, _UNCONFIRMED, _UNCONFIRMED_OLDEST),
+    ):
+        count.set(depth.events)
+        oldest.set(0 if depth.since is None else (at - depth.since).total_seconds())

@@ -1,0 +1,1 @@
+"""Following: registers are read over their own interfaces, pass by pass."""

@@ -1,1 +1,0 @@
-"""Brings registers into MongoDB, independent of any register, and publishes their events."""

@@ -1,1 +1,0 @@
-"""Register files of any size, read document by document."""

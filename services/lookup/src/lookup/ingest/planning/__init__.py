@@ -1,1 +1,0 @@
-"""Plans: the changes that a batch of records makes to the stored state."""

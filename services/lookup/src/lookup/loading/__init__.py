@@ -1,0 +1,1 @@
+"""Loading: register files are read, parsed and applied in batches."""

@@ -1,0 +1,69 @@
+"""Parses the documents of a file, except unchanged ones, in worker processes."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from common.runtime.processes import processors, workers
+from lookup.changes.parts import StoredParts
+from lookup.records.records import RawDocument, Record, Rejected
+from lookup.records.source import Parser, RegisterSource, all_understood
+
+#: Fewer documents than this are parsed in this process; starting a worker would take longer.
+_WORTH_IT: Final = 200
+#: More worker processes than this would wait for the process that writes.
+_MAX_PROCESSES: Final = 2
+
+#: The record of each document, or the reason why it cannot be used.
+Reader = Callable[[Parser, Sequence[RawDocument]], Awaitable[Sequence[Record | Rejected]]]
+
+
+@asynccontextmanager
+async def reading_processes() -> AsyncIterator[Reader]:
+    """A reader while the body runs; one processor is reserved for the process that writes."""
+    async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES)) as processes:
+
+        async def read(
+            parser: Parser, documents: Sequence[RawDocument]
+        ) -> Sequence[Record | Rejected]:
+            if len(documents) < _WORTH_IT:
+                return all_understood(parser, documents)
+            return await processes.run(all_understood, parser, documents)
+
+        yield read
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedDocument:
+    """An unchanged document; parsing it would give the stored record."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocuments:
+    parts: StoredParts
+    reader: Reader
+
+    async def __call__(
+        self, source: RegisterSource, documents: Sequence[RawDocument | Rejected]
+    ) -> Sequence[Record | UnchangedDocument | Rejected]:
+        """Returns a result for each document, in order. May raise `Unavailable`."""
+        keys = [
+            one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
+        ]
+        stored = await self.parts.digests(source.part, keys) if keys else {}
+        found = [
+            _known(one, stored.get(one.key or "")) if isinstance(one, RawDocument) else one
+            for one in documents
+        ]
+        unread = [one for one in found if isinstance(one, RawDocument)]
+        read = iter(await self.reader(source.parse, unread) if unread else ())
+        return [next(read) if isinstance(one, RawDocument) else one for one in found]
+
+
+def _known(document: RawDocument, stored: bytes | None) -> RawDocument | UnchangedDocument:
+    if document.key is None or stored is None or stored != document.digest:
+        return document
+    return UnchangedDocument(document.key)

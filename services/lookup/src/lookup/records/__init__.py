@@ -1,0 +1,1 @@
+"""Records: pure reading of register documents, the same for importers and feeds."""

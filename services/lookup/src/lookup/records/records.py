@@ -1,0 +1,234 @@
+"""Records that importers and feeds read from a register, before they are compared with the store.
+
+The public part of a record is the JSON that is compared, stored and sent: bytes, which cost little
+to hand from one process to another. Code that needs its fields parses it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple, Self
+
+from common.contracts.company import (
+    Company,
+    CompanyKey,
+    Country,
+    EinvoicingEntry,
+    HolderType,
+    Owner,
+    ProductionUnit,
+    Role,
+    RoleCode,
+    UnitKey,
+)
+from lookup.store.canonical_json import dump, dump_all
+from lookup.store.ranking import sort_text
+
+#: A document as the register's JSON has it, or a row of its CSV by column.
+Raw = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """A document of a file before parsing."""
+
+    #: From 1.
+    number: int
+    #: `byte 1234` or `line 7`.
+    place: str
+    #: JSON.
+    text: bytes
+    #: The key of its record, if it can be read without parsing the document.
+    key: str | None = None
+    #: See `digests`.
+    digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceVersion:
+    """The version of a record: its register's, or else its file's time."""
+
+    #: UTC.
+    at: datetime
+    #: Norway's `oppdateringsid`; 0 where there is none.
+    sequence: int = 0
+
+
+def to_milliseconds(moment: datetime) -> datetime:
+    """Truncates to MongoDB's precision, so that comparisons with stored times hold."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+class Holder(NamedTuple):
+    """A person or company that owns something or has a role."""
+
+    name: str
+    type: HolderType
+    #: The registration number of a company of the same register.
+    vat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyRecord:
+    key: CompanyKey
+    core: bytes
+    #: Sort text of its rank among companies that match equally well (`ranking.sort_text`).
+    rank: str
+    #: Every public phone number of the company: digits without the calling code.
+    phones: tuple[str, ...]
+    #: The units listed in the record itself; Norwegian records list none.
+    units: tuple[UnitKey, ...]
+    #: A JSON list; None if owners come from another file (Norway's roles), or are left unchanged.
+    owner_list: bytes | None
+    #: None if the register has no versions; the file's time counts then.
+    version: SourceVersion | None
+    #: The document's digest (`digests`); None if it is not to be recognised again.
+    digest: bytes | None = field(default=None, compare=False)
+    #: The register's own time of the change; None if the version has it.
+    updated_at: datetime | None = None
+    #: A JSON list; None where `owner_list` is.
+    role_list: bytes | None = None
+
+    @classmethod
+    def of(  # noqa: PLR0913 (the parts of a record)
+        cls,
+        company: Company,
+        *,
+        phones: tuple[str, ...],
+        units: tuple[UnitKey, ...],
+        owners: Sequence[Owner] | None,
+        version: SourceVersion | None,
+        roles: Sequence[Role] | None = None,
+    ) -> Self:
+        return cls(
+            CompanyKey(company.country, company.vat),
+            dump(company),
+            sort_text(company),
+            phones,
+            units,
+            None if owners is None else dump_all(owners),
+            version,
+            role_list=None if roles is None else dump_all(roles),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersRecord:
+    """Owners and roles that come in a file of their own."""
+
+    key: CompanyKey
+    #: A JSON list; JSON null if the register keeps no owners of the company.
+    owner_list: bytes
+    #: A JSON list.
+    role_list: bytes
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        key: CompanyKey,
+        owners: Sequence[Owner] | None,
+        roles: Sequence[Role] = (),
+        *,
+        version: SourceVersion | None,
+    ) -> Self:
+        owner_list = b"null" if owners is None else dump_all(owners)
+        return cls(key, owner_list, dump_all(roles), version)
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    key: UnitKey
+    #: Its current company; None if the register names none.
+    company: CompanyKey | None
+    core: bytes
+    phones: tuple[str, ...]
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        unit: ProductionUnit,
+        country: Country,
+        *,
+        company: str | None,
+        phones: tuple[str, ...],
+        version: SourceVersion | None,
+    ) -> Self:
+        """`company` is its registration number."""
+        parent = None if company is None else CompanyKey(country, company)
+        return cls(UnitKey(country, unit.number), parent, dump(unit), phones, version)
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantRecord:
+    """An e-invoicing identifier and its holder."""
+
+    #: The identifier, `<scheme>:<value>`, normalised (`0184:25052943`, `0088:5790000000005`).
+    key: str
+    #: The company or unit it is registered for; None if its card does not state it.
+    holder: CompanyKey | UnitKey | None
+    core: bytes
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        entry: EinvoicingEntry,
+        holder: CompanyKey | UnitKey | None,
+        *,
+        version: SourceVersion | None,
+    ) -> Self:
+        return cls(entry.identifier, holder, dump(entry), version)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredInError:
+    """A company or unit whose record its register has withdrawn as an error."""
+
+    key: CompanyKey | UnitKey
+    version: SourceVersion | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfScope:
+    """A valid record outside of this register, such as a participant of another country."""
+
+    reason: str
+
+
+Record = (
+    CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RegisteredInError | OutOfScope
+)
+
+
+def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Each role once, by code and name: reordering in the register is no change."""
+    codes = list(RoleCode)
+    return tuple(
+        sorted(
+            dict.fromkeys(roles),
+            key=lambda one: (codes.index(one.role), one.name, one.vat or "", one.since or ""),
+        )
+    )
+
+
+class RecordRejected(Exception):
+    """A record that cannot be used; the message names the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A refused record: its number in the file from 1, its position, and the reason."""
+
+    number: int
+    #: `byte 1234` or `line 7`.
+    place: str
+    reason: str
+
+
+class FileBroken(Exception):
+    """A truncated or unreadable file; the message has the position."""

@@ -1,0 +1,142 @@
+"""A source: one record type of a register, and how its files are read as records."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, assert_never
+
+from common.contracts.company import Country
+from lookup.records.csv_records import Dialect
+from lookup.records.digests import Part, digest_of
+from lookup.records.json_text import decode, encode
+from lookup.records.raw_records import RawRecord, raw_records
+from lookup.records.records import (
+    CompanyRecord,
+    FileBroken,
+    OutOfScope,
+    OwnersRecord,
+    ParticipantRecord,
+    Raw,
+    RawDocument,
+    Record,
+    RecordRejected,
+    RegisteredInError,
+    Rejected,
+    UnitRecord,
+)
+from lookup.records.streams import OnBytes, ignore_progress
+
+#: A function of a module, because it is called in other processes. Raises RecordRejected, naming
+#: the invalid field.
+Parser = Callable[[Raw], Record]
+
+RawRecords = Iterator[RawRecord | Rejected]
+
+
+def as_found(found: RawRecords, _file_name: str) -> RawRecords:
+    """For files whose records are the register's documents."""
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSource:
+    """One record type of a register, and how its documents are read."""
+
+    #: The argument of `import` and `sync`, the load state, the cursor and the metric label.
+    name: str
+    #: The part of the stored data that its documents contain.
+    part: Part
+    country: Country | None
+    parse: Parser
+    #: The key of a document's record, read without parsing the document; None if it cannot be read.
+    #: A wrong key finds nothing in the store.
+    key: Callable[[Raw], str | None]
+    #: The format of its tables; None if its files have none.
+    dialect: Dialect | None = None
+    #: Converts a file's records to documents; receives the name of the file.
+    documents: Callable[[RawRecords, str], RawRecords] = as_found
+
+    def __str__(self) -> str:
+        return self.name
+
+
+#: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it.
+MAX_STORED: Final = 2 << 20
+
+
+def parse(parser: Parser, raw: Raw) -> Record:
+    """The record of one document; raises RecordRejected, naming the invalid field."""
+    record = parser(raw)
+    if _size(record) > MAX_STORED:
+        raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
+    return record
+
+
+def _size(record: Record) -> int:
+    match record:
+        case CompanyRecord():
+            return len(record.core) + len(record.owner_list or b"")
+        case OwnersRecord():
+            return len(record.owner_list)
+        case UnitRecord() | ParticipantRecord():
+            return len(record.core)
+        case OutOfScope() | RegisteredInError():
+            return 0
+        case _:
+            assert_never(record)
+
+
+def documents(
+    path: Path, source: RegisterSource, *, on_bytes: OnBytes = ignore_progress
+) -> Iterator[RawDocument | Rejected]:
+    """Yields every document of a file in order; a broken one as `Rejected`.
+
+    The file may be of any size, plain or gzip: JSON in any wrapping that registers use, or CSV if
+    the register offers it. `on_bytes` receives the number of compressed bytes read since its last
+    call. Raises FileBroken, after the intact part, for a truncated or corrupt file.
+    """
+    for one in source.documents(raw_records(path, source.dialect, on_bytes), path.name):
+        yield one if isinstance(one, Rejected) else _unread(source, one)
+
+
+def _unread(source: RegisterSource, one: RawRecord) -> RawDocument:
+    text = encode(one.raw) if one.text is None else one.text
+    digest = digest_of(text, source.parse.__module__)
+    return RawDocument(one.number, one.place, text, source.key(one.raw), digest)
+
+
+def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
+    """The record of a document, or the reason why it cannot be used."""
+    raw = decode(document.text)
+    try:
+        record = parse(parser, raw if isinstance(raw, dict) else {})
+    except RecordRejected as refusal:
+        return Rejected(document.number, document.place, str(refusal))
+    match record:
+        case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
+            return replace(record, digest=document.digest)
+        case OutOfScope() | RegisteredInError():
+            return record
+        case _:
+            assert_never(record)
+
+
+def all_understood(parser: Parser, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
+    """Runs in worker processes, which import no more than this module and the parser need."""
+    return [understood(parser, document) for document in documents]
+
+
+def read(path: Path, source: RegisterSource) -> Iterator[Record | Rejected]:
+    """Yields the record of every document of a file; see `documents`."""
+    for one in documents(path, source):
+        yield one if isinstance(one, Rejected) else understood(source.parse, one)
+
+
+def likely_source(path: Path, sources: Iterable[RegisterSource]) -> RegisterSource | None:
+    """The source whose record a file begins with."""
+    for source in sources:
+        with suppress(FileBroken):
+            if not isinstance(next(read(path, source), None), Rejected | None):
+                return source
+    return None
