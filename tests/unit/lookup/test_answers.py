@@ -65,13 +65,11 @@ def test_lists_that_the_register_lacks_are_null() -> None:
 def test_companies_of_an_earlier_release_have_every_field() -> None:
     core = orjson.loads(dump(a_company()))
     del core["registered"], core["parent"]
-    old = {"name": "Prøveholding A/S", "type": "company", "vat": None, "role": "EJERREGISTER"}
-    found = a_found_company(core=orjson.dumps(core), owners=orjson.dumps([old]))
+    found = a_found_company(core=orjson.dumps(core))
 
-    body = orjson.loads(answer(found, (Include.OWNERS,), Extras()).body)
+    body = orjson.loads(answer(found, (), Extras()).body)
 
     assert (body["registered"], body["parent"]) == (None, None)
-    assert body["owners"] == [{**old, "role": None, "role_text": "EJERREGISTER"}]
 
 
 def test_a_fuzzy_score_has_one_decimal() -> None:

@@ -143,7 +143,6 @@ class Owner(Contract):
     type: HolderType
     #: The registration number of an owner that is a company of the same register.
     vat: str | None = None
-    #: Absent only where an earlier release stored the owner.
     role: OwnerRole | None = None
     #: The register's own word for the role.
     role_text: str | None = None

@@ -12,7 +12,6 @@ import orjson
 from common.contracts.company import Company, CompanyKey, EinvoicingEntry, ProductionUnit, Status
 from common.contracts.events import Change, EventType
 from lookup.events.event import PendingEvent
-from lookup.store.upgrading import as_read_now, owners_as_read_now
 
 #: A version: a model, or the stored JSON of one.
 Version = Company | ProductionUnit | bytes
@@ -33,11 +32,9 @@ def diff(old: Version, new: Version) -> tuple[Change, ...]:
     """The fields whose values differ, in the order of the record.
 
     Objects are compared field by field under dotted paths. A list, or an object that appears or
-    disappears, is given whole. Differences from an earlier release's parser are no changes
-    (`upgrading`).
+    disappears, is given whole. A field that the old version lacks is no change (ADR 0020).
     """
-    after = _tree(new)
-    return tuple(_differences(as_read_now(_tree(old), after), after, ""))
+    return tuple(_differences(_tree(old), _tree(new), ""))
 
 
 def _tree(version: Version) -> dict[str, Any]:
@@ -101,9 +98,8 @@ def unit_events(
 
 def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
     """The event of changed owners. Both are JSON lists; null or unknown owners count as none."""
-    after = orjson.loads(new)
-    before = owners_as_read_now(None if old is None else orjson.loads(old), after)
-    changes = _list_changes("owners", before, after)
+    before = None if old is None else orjson.loads(old)
+    changes = _list_changes("owners", before, orjson.loads(new))
     return (PendingEvent(EventType.OWNERS_CHANGED, changes),) if changes else ()
 
 

@@ -43,16 +43,14 @@ def company_state(document: Document) -> CompanyState:
         revision=document["revision"],
         core=document["core"],
         owners=document["owners"],
-        # Absent if an earlier release stored the company.
-        roles=document.get("roles"),
+        roles=document["roles"],
         phones=_phones(document),
         units=tuple(UnitKey.parse(unit) for unit in document["units"]),
         version=_read_version(document["version"]),
         owners_version=_read_version(document["owners_version"]),
-        # Absent if the company was stored before there were digests.
-        digest=document.get("digest"),
-        owners_digest=document.get("owners_digest"),
-        held_names=tuple(document.get(HELD_NAMES, ())),
+        digest=document["digest"],
+        owners_digest=document["owners_digest"],
+        held_names=tuple(document[HELD_NAMES]),
     )
 
 
@@ -74,7 +72,7 @@ def unit_state(document: Document) -> UnitState:
         company=_company(document["company"]),
         phones=_phones(document),
         version=SourceVersion(*document["version"]),
-        digest=document.get("digest"),
+        digest=document["digest"],
     )
 
 
@@ -94,7 +92,7 @@ def participant_state(document: Document) -> ParticipantState:
         entry=document["entry"],
         holder=_company(document["holder"]),
         version=SourceVersion(*document["version"]),
-        digest=document.get("digest"),
+        digest=document["digest"],
     )
 
 

@@ -15,7 +15,7 @@ from common.contracts.lookup import LookupReply, LookupRequest, SearchType
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow
-from lookup.store.upgrading import completed, completed_owners
+from lookup.store.upgrading import completed
 
 #: The format of times: UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
@@ -69,7 +69,7 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
         ),
     ]
     if Include.OWNERS in include:
-        parts += (b',"owners":', completed_owners(row.owners))
+        parts += (b',"owners":', row.owners)
     if Include.PRODUCTION_UNITS in include:
         parts += (b',"production_units":', orjson.dumps(in_order(row.core, extras.units)))
     if Include.EINVOICING in include:

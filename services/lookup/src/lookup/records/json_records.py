@@ -1,6 +1,6 @@
 """Records of JSON text of any size: arrays, search responses, concatenated pages, JSON lines.
 
-An event parser (ijson) stops at the first error. This reader cuts the text at the brackets that
+An event parser stops at the first error. This reader cuts the text at the brackets that
 close a record, parses each record by itself, and resumes after a broken one where the next seems to
 begin.
 """
