@@ -124,8 +124,9 @@ class TestRates:
         async with a_gateway(key_rate=Rate(40, 60)) as gateway:
             key = gateway.issue()
 
-            faulty = await post(gateway, *[{}] * 5, headers=key)
-            no_batch = await post(gateway, *[7] * 5, headers=key)
+            faulty = await post(gateway, *[{}, 7, {"contry": "dk"}], headers=key)
+            no_batch = await post(gateway, headers=key)
 
-            assert faulty.headers["RateLimit"] == '"key";r=35;t=60'
-            assert no_batch.headers["RateLimit"] == '"key";r=34;t=60'
+            assert (faulty.status, no_batch.status) == (200, 400)
+            assert faulty.headers["RateLimit"] == '"key";r=37;t=60'
+            assert no_batch.headers["RateLimit"] == '"key";r=36;t=60'

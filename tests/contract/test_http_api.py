@@ -51,6 +51,37 @@ class TestLookups:
         assert answer.status == 200
         assert gateway.lookups.terms()[0][0][0] == kind
 
+    @pytest.mark.parametrize(
+        "query, accept, media_type",
+        [
+            ("", "application/xml", "application/xml"),
+            ("", "application/json;q=0.5, application/xml", "application/xml"),
+            ("", "application/json, application/xml;q=0.9", "application/json"),
+            ("", "*/*", "application/json"),
+            ("&format=json", "application/xml", "application/json"),
+            ("&format=xml", "application/json", "application/xml"),
+        ],
+    )
+    async def test_accept_selects_the_format_unless_the_parameter_does(
+        self, gateway: Gateway, query: str, accept: str, media_type: str
+    ) -> None:
+        answer = await gateway.get(LOOKUP + query, headers={"Accept": accept})
+
+        assert answer.content_type == media_type
+        assert answer.headers["Vary"] == "Accept"
+
+    async def test_accept_selects_the_format_of_problems(self, gateway: Gateway) -> None:
+        xml = {"Accept": "application/xml"}
+
+        invalid = await gateway.get("/api?country=dk&vat=1", headers=xml)
+        chosen = await gateway.get("/api?country=dk&vat=1&format=json", headers=xml)
+        suggestion = await gateway.get("/api/suggest?country=dk", headers=xml)
+
+        assert invalid.content_type == "application/problem+xml"
+        assert invalid.headers["Vary"] == "Accept"
+        assert chosen.content_type == "application/problem+json"
+        assert suggestion.content_type == "application/problem+json"
+
     async def test_the_same_company_in_xml(self, gateway: Gateway) -> None:
         answer = await gateway.get(LOOKUP + "&format=xml")
 
@@ -431,7 +462,7 @@ class TestBrowsers:
             answer = await gateway.get(LOOKUP)
 
             assert answer.headers["Access-Control-Allow-Origin"] == "https://shop.example"
-            assert answer.headers["Vary"] == "Origin"
+            assert answer.headers["Vary"] == "Origin, Accept"
 
     async def test_no_origin_may_be_allowed(self) -> None:
         async with a_gateway(cors_origin="") as gateway:

@@ -32,10 +32,6 @@ def faults(body: bytes) -> list[tuple[str, str]]:
     return [(error.parameter, error.message) for error in caught.value.errors]
 
 
-def faults_of(*lookups: Any) -> list[str]:
-    return [parameter for parameter, _ in faults(orjson.dumps({"lookups": lookups}))]
-
-
 def test_lookups_of_any_type_are_read_in_their_order() -> None:
     [first, second, third] = parsed(
         {"country": "dk", "vat": "DK 12 34 56 74", "include": ["einvoicing", "owners"]},
@@ -107,25 +103,43 @@ def test_a_hundred_lookups_are_a_batch() -> None:
     assert len(parsed(*[GOOD] * MAX_LOOKUPS)) == 100
 
 
-def test_every_error_names_its_field() -> None:
-    assert faults_of(
-        GOOD, 7, {"country": "dk", "vat": 12345674}, {"contry": "dk", "include": [1]}
-    ) == ["lookups[1]", "lookups[2].vat", "lookups[3].contry", "lookups[3].include"]
+@pytest.mark.parametrize(
+    "lookup, parameters",
+    [
+        (7, ["lookups[1]"]),
+        ({"country": "dk", "vat": 12345674}, ["vat"]),
+        ({"contry": "dk", "include": [1]}, ["contry", "include"]),
+        ({**GOOD, "format": "xml"}, ["format"]),
+    ],
+)
+def test_a_lookup_of_another_shape_is_a_problem_among_good_ones(
+    lookup: Any, parameters: list[str]
+) -> None:
+    [before, problem, after] = parsed(GOOD, lookup, GOOD)
+
+    assert isinstance(problem, InvalidParameter)
+    assert [error.parameter for error in problem.errors] == parameters
+    assert problem.detail.startswith(f"{parameters[0]}: ")
+    assert isinstance(before, LookupRequest)
+    assert before == after
 
 
-def test_an_unknown_field_is_rejected_and_the_known_ones_are_listed() -> None:
-    found = faults(orjson.dumps({"lookups": [{**GOOD, "format": "xml"}], "format": "xml"}))
-
-    assert found == [("format", "unknown field; the fields are lookups")]
-    [(parameter, message)] = faults(orjson.dumps({"lookups": [{**GOOD, "format": "xml"}]}))
-    assert parameter == "lookups[0].format"
-    assert all(field in message for field in FIELDS)
+def test_an_unknown_field_has_the_nearest_or_all_of_them() -> None:
+    assert faults(orjson.dumps({"lookups": [GOOD], "format": "xml"})) == [
+        ("format", "unknown field; the fields are lookups")
+    ]
+    [near, far] = parsed({**GOOD, "inclde": []}, {**GOOD, "format": "xml"})
+    assert isinstance(near, Problem)
+    assert near.errors[0].message == "unknown field; did you mean include?"
+    assert isinstance(far, Problem)
+    assert all(field in far.errors[0].message for field in FIELDS)
 
 
 def test_a_long_field_name_is_truncated_in_the_error() -> None:
-    [parameter] = faults_of({**GOOD, "x" * 5000: "1"})
+    [problem] = parsed({**GOOD, "x" * 5000: "1"})
 
-    assert len(parameter) < 200
+    assert isinstance(problem, Problem)
+    assert len(problem.errors[0].parameter) < 200
 
 
 _JSON = st.recursive(

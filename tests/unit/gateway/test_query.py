@@ -42,6 +42,11 @@ def test_a_typed_search_is_one_question() -> None:
     assert query.search_type == "vat"
 
 
+@pytest.mark.parametrize("country", ["dk", "DK", "Dk"])
+def test_the_case_of_a_country_does_not_matter(country: str) -> None:
+    assert parsed(f"country={country}&vat=12345674").request.country is Country.DK
+
+
 def test_an_inferred_search_is_marked() -> None:
     query = parsed("country=no&search=987654321")
 
@@ -86,7 +91,6 @@ def test_include_may_be_repeated_and_spaced(include: str) -> None:
         ("country=dk&vat=+", "invalid_parameter", ["vat"]),
         ("country=dk&vat=12345674&vat=12345674", "invalid_parameter", ["vat"]),
         ("country=&vat=12345674", "invalid_parameter", ["country"]),
-        ("country=DK&vat=12345674", "invalid_parameter", ["country"]),
         ("country=se&vat=12345674", "invalid_parameter", ["country"]),
         ("country=dk&country=dk&vat=12345674", "invalid_parameter", ["country"]),
         ("country=dk&vat=12345674&include=", "invalid_parameter", ["include"]),
@@ -168,7 +172,14 @@ def test_a_fault_of_a_typed_endpoint_names_q() -> None:
     ],
 )
 def test_the_format_applies_to_errors_of_an_invalid_query(query: str, format_: Format) -> None:
-    assert wanted_format(parse_qs(query)) is format_
+    assert wanted_format(parse_qs(query), accept="") is format_
+
+
+@pytest.mark.parametrize(
+    "query,format_", [("", Format.XML), ("format=json", Format.JSON), ("format=x", Format.JSON)]
+)
+def test_without_a_format_accept_selects_that_of_errors(query: str, format_: Format) -> None:
+    assert wanted_format(parse_qs(query), accept="application/xml") is format_
 
 
 names = st.sampled_from(["country", "vat", "name", "q", "search", "include", "format", "ean"])

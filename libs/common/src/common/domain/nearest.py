@@ -1,10 +1,15 @@
 """Messages about an unknown name or value, with the known one that it is nearest to."""
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 #: Longer texts are cut: the time of a comparison is the product of both lengths.
 MAX_COMPARED = 60
+
+#: Unknown names in one message, and characters of each.
+MAX_NAMED = 10
+MAX_NAME_LENGTH = 100
 
 
 def nearest(text: str, known: Collection[str], *, count: int = 1) -> list[str]:
@@ -14,8 +19,13 @@ def nearest(text: str, known: Collection[str], *, count: int = 1) -> list[str]:
     return [by_folded[each] for each in difflib.get_close_matches(folded, by_folded, count)]
 
 
-def unknown(noun: str, name: str, known: Collection[str]) -> str:
-    """The message about an unknown field or parameter."""
+def unknown_names(noun: str, given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
+    """The first names that are not known, cut to a readable length, each with its message."""
+    strange = islice((name for name in given if name not in known), MAX_NAMED)
+    return [(name[:MAX_NAME_LENGTH], _unknown(noun, name, known)) for name in strange]
+
+
+def _unknown(noun: str, name: str, known: Collection[str]) -> str:
     if found := nearest(name, known):
         return f"unknown {noun}; did you mean {found[0]}?"
     if known:

@@ -7,7 +7,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
 from common.domain.countries import FORMATS
-from gateway.domain.reading import Parameters, Reading
+from gateway.domain.reading import Parameters, Reading, read_country
 
 AFTER, TYPES, COUNTRIES, COMPANIES = "after", "types", "countries", "companies"
 LIMIT, WAIT = "limit", "wait"
@@ -101,14 +101,14 @@ class _EventsReading(Reading):
         return tuple(chosen)
 
     def _countries(self) -> tuple[Country, ...]:
-        values = self._list(COUNTRIES)
-        if not set(values) <= set(Country):
+        found = [read_country(value) for value in self._list(COUNTRIES)]
+        known = tuple(dict.fromkeys(country for country in found if country is not None))
+        if None in found:
             self.invalid(COUNTRIES, f"must be a comma-separated list of {', '.join(Country)}")
-            return ()
-        return tuple(map(Country, dict.fromkeys(values)))
+        return known
 
     def _companies(self) -> tuple[CompanyKey, ...]:
-        values = self._list(COMPANIES)
+        values = [value.lower() for value in self._list(COMPANIES)]
         if len(values) > MAX_COMPANIES or not all(_is_company(value) for value in values):
             self.invalid(
                 COMPANIES,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
 from gateway.domain.inference import infer
+from gateway.domain.negotiation import prefers_xml
 from gateway.domain.reading import Parameters, Rank, Reading
 from gateway.domain.search import InvalidTerm, normalise
 
@@ -29,15 +30,19 @@ class LookupQuery(NamedTuple):
 _INCLUDES = {include.value for include in Include}
 
 
-def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> LookupQuery:
+def parse_lookup(
+    parameters: Parameters, *, typed: SearchType | None = None, accept: str = ""
+) -> LookupQuery:
     """Parse a lookup; `typed` is the search type of an endpoint that takes its term in q.
+
+    The `accept` header selects the format when no parameter does.
 
     Raises MissingParameter, MultipleSearchParameters or InvalidParameter.
     """
     reading = _LookupReading(parameters)
     country = reading.country()
     include = reading.include()
-    format_ = reading.format()
+    format_ = reading.format() or _negotiated(accept)
     questions = reading.questions(country, typed)
     if reading.faults or country is None:
         raise reading.problem()
@@ -51,9 +56,15 @@ def parse_lookup(parameters: Parameters, *, typed: SearchType | None = None) -> 
     )
 
 
-def wanted_format(parameters: Parameters) -> Format:
+def wanted_format(parameters: Parameters, *, accept: str) -> Format:
     """The format of an error's body, even when the rest of the query is invalid."""
-    return Format.XML if list(parameters.get(FORMAT, ())) == [Format.XML] else Format.JSON
+    if FORMAT not in parameters:
+        return _negotiated(accept)
+    return Format.XML if list(parameters[FORMAT]) == [Format.XML] else Format.JSON
+
+
+def _negotiated(accept: str) -> Format:
+    return Format.XML if prefers_xml(accept) else Format.JSON
 
 
 class _LookupReading(Reading):
@@ -70,8 +81,8 @@ class _LookupReading(Reading):
             self.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(Include))
         return tuple(part for part in Include if part in wanted)
 
-    def format(self) -> Format:
-        return self.choice(FORMAT, Format, "must be json or xml") or Format.JSON
+    def format(self) -> Format | None:
+        return self.choice(FORMAT, Format, "must be json or xml")
 
     def questions(self, country: Country | None, typed: SearchType | None) -> tuple[Question, ...]:
         given = self.named if typed is None else [TERM] * (TERM in self.parameters)

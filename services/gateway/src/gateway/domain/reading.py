@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
-from common.domain.nearest import unknown
+from common.domain.nearest import unknown_names
 from gateway.domain.problems import (
     InvalidParameter,
     MissingParameter,
@@ -27,10 +27,6 @@ Parameters = Mapping[str, Sequence[str]]
 
 COUNTRY = "country"
 
-#: Unknown parameters that are named in a problem, and characters of each.
-MAX_UNKNOWN = 10
-MAX_NAME_LENGTH = 100
-
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
 
 #: Matches the surrogates left by decoding bytes that are not UTF-8.
@@ -39,15 +35,19 @@ _UNDECODABLE = "\ufffd"
 
 def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> Problem | None:
     """The problem with the parameters that an operation does not have; None without any."""
-    names = [name for name in given if name not in known][:MAX_UNKNOWN]
-    if not names:
-        return None
-    errors = tuple(
-        FieldError(parameter=name[:MAX_NAME_LENGTH], message=unknown("parameter", name, known))
-        for name in names
-    )
-    first = errors[0]
-    return InvalidParameter(f"{first.parameter}: {first.message}", errors=errors)
+    found = unknown_names("parameter", given, known)
+    return invalid_parameters(found) if found else None
+
+
+def invalid_parameters(faults: Sequence[tuple[str, str]]) -> InvalidParameter:
+    """The problem with parameters and their messages; there must be at least one."""
+    errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
+    return InvalidParameter(f"{errors[0].parameter}: {errors[0].message}", errors=errors)
+
+
+def read_country(text: str) -> Country | None:
+    """The country with a code in upper or lower case; None without such a country."""
+    return next((country for country in Country if country == text.lower()), None)
 
 
 class Rank(IntEnum):
@@ -85,7 +85,11 @@ class Reading:
         if COUNTRY not in self.parameters:
             self.fault(Rank.MISSING_COUNTRY, COUNTRY, "required; give dk or no")
             return None
-        return self.choice(COUNTRY, Country, "must be dk or no, in lower case")
+        value = self.single(COUNTRY)
+        country = None if value is None else read_country(value)
+        if value is not None and country is None:
+            self.invalid(COUNTRY, "must be dk or no")
+        return country
 
     def single(self, name: str) -> str | None:
         """The parameter's single value; None when it is absent, or invalid with the error noted."""

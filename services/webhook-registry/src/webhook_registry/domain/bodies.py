@@ -10,7 +10,7 @@ import orjson
 from common.contracts.events import EventType
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
-from common.domain.nearest import unknown
+from common.domain.nearest import unknown_names
 from webhook_registry.domain.custom_headers import read_headers
 from webhook_registry.domain.destination import Destination, read_destination
 from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
@@ -146,9 +146,7 @@ def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]
         raise invalid_body("the body is not a JSON object")
     faults = [_fault(name, "is required") for name in required if name not in document]
     known = (*required, *optional)
-    faults += [
-        _fault(name[:100], unknown("field", name, known)) for name in document if name not in known
-    ]
+    faults += [_fault(*found) for found in unknown_names("field", document, known)]
     if faults:
         raise _faulty(faults)
     return document

@@ -98,10 +98,11 @@ def _countries(value: object) -> tuple[Country, ...]:
         return ()
     if not isinstance(value, list):
         raise Wrong('give a list, such as ["dk"]', at=".countries")
-    for number, country in enumerate(value):
+    codes = [country.lower() if isinstance(country, str) else country for country in value]
+    for number, country in enumerate(codes):
         if country not in tuple(Country):
             raise Wrong(f"give one of {', '.join(Country)}", at=f".countries[{number}]")
-    return tuple(dict.fromkeys(Country(country) for country in value))
+    return tuple(dict.fromkeys(Country(country) for country in codes))
 
 
 def _companies(value: object) -> tuple[CompanyKey, ...]:
@@ -110,9 +111,9 @@ def _companies(value: object) -> tuple[CompanyKey, ...]:
     if not isinstance(value, list) or len(value) > MAX_COMPANIES:
         raise Wrong(f"give a list of at most {MAX_COMPANIES} companies", at=".companies")
     for number, company in enumerate(value):
-        if not isinstance(company, str) or not _COMPANY.fullmatch(company):
+        if not isinstance(company, str) or not _COMPANY.fullmatch(company.lower()):
             raise Wrong(
                 "give country and registration number, such as dk:12345674 or no:123456785",
                 at=f".companies[{number}]",
             )
-    return tuple(dict.fromkeys(CompanyKey.parse(company) for company in value))
+    return tuple(dict.fromkeys(CompanyKey.parse(company.lower()) for company in value))

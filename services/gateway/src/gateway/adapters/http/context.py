@@ -40,6 +40,11 @@ def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
     return {name: request.query.getall(name) for name in request.query}
 
 
+def accept_of(request: web.BaseRequest) -> str:
+    """The values of all Accept headers."""
+    return ",".join(request.headers.getall(hdrs.ACCEPT, ()))
+
+
 def if_none_match(request: web.BaseRequest) -> str | None:
     """The values of all If-None-Match headers."""
     if hdrs.IF_NONE_MATCH not in request.headers:

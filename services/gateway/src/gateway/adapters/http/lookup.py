@@ -4,7 +4,13 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.context import ETAG, REQUEST_CONTEXT, if_none_match, parameters_of
+from gateway.adapters.http.context import (
+    ETAG,
+    REQUEST_CONTEXT,
+    accept_of,
+    if_none_match,
+    parameters_of,
+)
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.conditional import entity_tag, etag_matches
 from gateway.domain.query import Format, parse_lookup
@@ -23,7 +29,7 @@ def lookup_handler(
 
     async def look_up(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        query = parse_lookup(parameters_of(request), typed=typed)
+        query = parse_lookup(parameters_of(request), typed=typed, accept=accept_of(request))
         context.search_type = query.search_type
         reply = await lookups.find(query.request, request_id=context.request_id)
         headers = {

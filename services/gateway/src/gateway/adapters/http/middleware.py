@@ -11,7 +11,7 @@ from aiohttp.typedefs import Handler
 
 from common.runtime import tracing
 from gateway.adapters.http.auth import Access, Authenticator
-from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, parameters_of
+from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
@@ -40,7 +40,7 @@ class RouteFacts:
     """Properties of a route that apply before its handler runs."""
 
     access: Access
-    #: True if the query selects the format of its problems.
+    #: True if the request selects the format of its problems.
     has_formats: bool = False
     #: Sent with each of its answers.
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -161,7 +161,9 @@ def _problem(
     else:
         log.error("request.failed", request_id=context.request_id, exc_info=error)
         problem = InternalError()
-    format_ = wanted_format(parameters_of(request)) if facts.has_formats else Format.JSON
+    format_ = Format.JSON
+    if facts.has_formats:
+        format_ = wanted_format(parameters_of(request), accept=accept_of(request))
     return problem_response(problem, context.request_id, format_)
 
 

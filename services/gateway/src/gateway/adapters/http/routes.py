@@ -179,18 +179,19 @@ def _varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
+    common = CONSTANT_HEADERS | cors_headers(policy.cors_origin)
     lookup = RouteFacts(
         access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
         has_formats=True,
-        headers=CONSTANT_HEADERS | cors_headers(policy.cors_origin),
+        headers=_varying(common, hdrs.ACCEPT),
     )
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
-    suggestions = RouteFacts(access=lookup.access, headers=lookup.headers)
+    suggestions = RouteFacts(access=lookup.access, headers=common)
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=CONSTANT_HEADERS)
-    page = RouteFacts(Access(), headers=_varying(lookup.headers, hdrs.ACCEPT_ENCODING))
+    page = RouteFacts(Access(), headers=_varying(common, hdrs.ACCEPT_ENCODING))
     return {
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
         SUGGEST_PATH: suggestions,
