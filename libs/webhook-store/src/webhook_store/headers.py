@@ -1,5 +1,6 @@
 """Headers of a delivery's request, for the dispatcher that sends them and the registry."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
@@ -12,38 +13,61 @@ USER_AGENT: Final = "company-registry-webhooks/1"
 #: A signature in its displayed form.
 MASKED: Final = "********"
 
-
 #: Maximum number of an owner's own headers.
 MAX_HEADERS: Final = 10
 
-#: Names that an owner cannot give, in lower case: ours, and those that HTTP gives a meaning for the
-#: connection or the body.
-RESERVED: Final = frozenset(
+#: Names that an owner cannot give, in lower case: ours, those that HTTP gives a meaning for the
+#: connection or the body, and those of proxies, which receivers trust.
+_RESERVED: Final = frozenset(
     {
         "accept-encoding",
+        "cdn-loop",
+        "cf-connecting-ip",
+        "client-ip",
         "connection",
         "content-encoding",
         "content-length",
         "content-type",
         "expect",
+        "forwarded",
         "host",
+        "http2-settings",
         "keep-alive",
+        "max-forwards",
         "te",
         "traceparent",
         "tracestate",
         "trailer",
         "transfer-encoding",
+        "true-client-ip",
         "upgrade",
         "user-agent",
+        "via",
+        "x-client-ip",
+        "x-cluster-client-ip",
         "x-delivery-id",
         "x-event-type",
+        "x-real-ip",
         "x-signature",
         "x-signature-previous",
         "x-timestamp",
     }
 )
 #: And beginnings of such names.
-RESERVED_PREFIXES: Final = ("proxy-", "webhook-")
+_RESERVED_PREFIXES: Final = ("proxy-", "webhook-", "x-forwarded-")
+
+_NO_LETTER_OR_DIGIT = re.compile("[^a-z0-9]")
+
+
+def comparable(name: str) -> str:
+    """The name as a receiver may read it: CGI makes `HTTP_X_A` of `X-A` and of `x_a`."""
+    return _NO_LETTER_OR_DIGIT.sub("-", name.lower())
+
+
+def is_reserved(name: str) -> bool:
+    """True if an owner cannot give the header, in any spelling that receivers may take for it."""
+    same = comparable(name)
+    return same in _RESERVED or same.startswith(_RESERVED_PREFIXES)
 
 
 def constant_headers(event_type: EventType) -> dict[str, str]:

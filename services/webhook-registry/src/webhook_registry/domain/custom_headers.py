@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 
 from webhook_registry.domain.refusals import Wrong
-from webhook_store.headers import MAX_HEADERS, RESERVED, RESERVED_PREFIXES
+from webhook_store.headers import MAX_HEADERS, comparable, is_reserved
 
 #: RFC 9110, 5.1: a token.
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -22,10 +22,10 @@ def read_headers(value: object) -> Mapping[str, str]:
         at = f".{name[:100]}"
         if not _NAME.fullmatch(name):
             raise Wrong("give names of letters, digits and -, at most 100 characters", at=at)
-        if name.lower() in RESERVED or name.lower().startswith(RESERVED_PREFIXES):
-            raise Wrong("this header is set by the service or by HTTP", at=at)
+        if is_reserved(name):
+            raise Wrong("this header is set by the service, by HTTP or by proxies", at=at)
         if not isinstance(content, str) or not _VALUE.fullmatch(content):
             raise Wrong("give a value of 1 to 1024 visible ASCII characters", at=at)
-    if len({name.lower() for name in value}) < len(value):
-        raise Wrong("give each name once; upper and lower case are the same")
+    if len({comparable(name) for name in value}) < len(value):
+        raise Wrong("give each name once; upper and lower case are the same, and so are - and _")
     return value
