@@ -1,8 +1,10 @@
 """Failovers and outages of MongoDB charge no attempt and lose no delivery."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import os
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -35,6 +37,10 @@ T = TypeVar("T")
 
 #: Seconds without a database: longer than a lease, and three times the requeue job's rest.
 AWAY = 30.0
+#: Seconds without an answer: longer than an operation's timeout.
+FROZEN = 20.0
+#: A delivery that waits for its lease, or for the requeue job, is far beyond the test's limit.
+LONG_LEASE = {"webhook_lease": "PT1M", "webhook_requeue_grace": "PT1M"}
 
 
 def step_down(members: ReplicaSet) -> None:
@@ -114,6 +120,43 @@ async def test_a_database_outage_charges_no_attempt_and_ends_no_process(
     # Even the post just before the outage is recorded and not repeated.
     assert set(pipe.receiver.counted().values()) == {1}
     assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
+
+
+async def test_deliveries_continue_when_a_frozen_database_does(
+    pipe_on_one_member: Pipeline, stoppable_mongo: ReplicaSet
+) -> None:
+    """Within 10 s: it took 40 s with this lease, when a claim without an answer held its row."""
+    pipe = pipe_on_one_member
+    webhooks = await pipe.webhooks([f"/{n}" for n in range(40)], of_many_owners=True)
+    await pipe.dispatcher(**LONG_LEASE)
+    events = [an_event(number) for number in range(40)]
+    wanted = len(events) * len(webhooks)
+
+    publishing = asyncio.create_task(pipe.publish(*events))
+    await pipe.receiver.until_count(300)
+    with frozen(stoppable_mongo):
+        # Claims and results are under way, and no effect signals the end of the freeze.
+        await asyncio.sleep(FROZEN)
+    await publishing
+    await pipe.receiver.until_count(wanted, seconds=10)
+
+    for event in events:
+        for webhook in webhooks:
+            await pipe.until_row(event, webhook, state="succeeded", attempts=1)
+    assert len(pipe.receiver.received) == wanted
+
+
+@contextmanager
+def frozen(members: ReplicaSet) -> Iterator[None]:
+    """Suspends the only member during the body."""
+    [member] = members.members
+    for process in member.processes:
+        os.kill(process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for process in member.processes:
+            os.kill(process.pid, signal.SIGCONT)
 
 
 async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_path: Path) -> None:

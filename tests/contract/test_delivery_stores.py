@@ -1,14 +1,16 @@
 """One suite for both stores of deliveries: the fake keeps the promises of the real one."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from random import Random
 
 import pytest
 
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from dispatcher.adapters.batcher import running
@@ -79,6 +81,31 @@ class Promises:
 
         assert before is None
         assert await store.rows.claim(a_task()) is not None
+
+    async def test_a_claim_is_renewed_while_no_other_process_has_the_delivery(
+        self, store: Store
+    ) -> None:
+        await store.rows.insert([a_new_delivery()])
+        claimed = await store.claimed()
+        store.time.pass_by(LEASE + A_MOMENT)
+
+        renewed = await store.rows.renew(claimed)
+        again = await store.rows.claim(a_task())
+
+        assert renewed == replace(
+            claimed, claim=renewed.claim if renewed else "", lease_until=store.time.now() + LEASE
+        )
+        assert again is None
+        assert not (await store.rows.record(an_attempted(claimed))).held
+        assert (await store.rows.record(an_attempted(renewed))).held
+
+    async def test_a_lost_claim_is_not_renewed(self, store: Store) -> None:
+        await store.rows.insert([a_new_delivery()])
+        claimed = await store.claimed()
+        store.time.pass_by(LEASE)
+        await store.claimed()
+
+        assert await store.rows.renew(claimed) is None
 
     async def test_it_is_not_claimed_for_another_attempt(self, store: Store) -> None:
         await store.rows.insert([a_new_delivery()])
@@ -266,6 +293,38 @@ class TestFakeRows(Promises):
     def store(self) -> Store:
         rows = FakeRows(Time(), lease=LEASE, grace=GRACE)
         return Store(rows, rows, rows.time)
+
+
+class FrozenOnce(Deliveries):
+    """Deliveries whose first answer to a claim never comes."""
+
+    async def claim(
+        self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime, held: Sequence[str] = ()
+    ) -> list[Claimed]:
+        claimed = await super().claim(tasks, token=token, at=at, held=held)
+        if token == "claim-0":
+            raise Unavailable("the database did not answer in time")
+        return claimed
+
+
+@pytest.mark.integration
+async def test_a_claim_without_an_answer_is_made_again(webhooks_db: Database) -> None:
+    time, ids = Time(), count()
+    times = DeliveryTimes(lease=LEASE, retention=timedelta(days=36_500))
+    recorder = Recorder(webhooks_db, Webhooks(webhooks_db, secret_keys()), times)
+    around = Dependencies(time.now, lambda: f"claim-{next(ids)}", Random(1))
+    rows = StoredRows(FrozenOnce(webhooks_db, times), recorder, around)
+    async with running(*rows.batchers):
+        await rows.insert([a_new_delivery()])
+        with pytest.raises(Unavailable):
+            await rows.claim(a_task())
+
+        claimed = await rows.claim(a_task())
+        twice = await rows.claim(a_task())
+
+    # The database had made the first claim: only its lease would have ended it.
+    assert claimed is not None
+    assert twice is None
 
 
 @pytest.mark.integration

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.deliveries import DeliveryTask
@@ -57,6 +58,18 @@ class Switch:
     def check(self) -> None:
         if self.away:
             raise Unavailable("away")
+
+
+T = TypeVar("T")
+
+
+async def retry(action: Callable[[], Awaitable[T]], *, what: str) -> T:
+    """`Retry` without a pause."""
+    while True:
+        try:
+            return await action()
+        except Unavailable:
+            await asyncio.sleep(0)
 
 
 @dataclass
@@ -115,6 +128,11 @@ class FakeEvents:
     stored: dict[str, StoredEvent] = field(default_factory=dict)
     #: Body of events that were not stored here.
     default: bytes | None = b'{"id":"event"}'
+    #: Bodies are read only while this is set.
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.reading.set()
 
     async def store(self, event: StoredEvent) -> None:
         self.stored.setdefault(event.id, event)
@@ -137,6 +155,7 @@ class FakeEvents:
             self.stored.pop(event_id, None)
 
     async def body(self, event_id: str) -> EventBody | None:
+        await self.reading.wait()
         event = self.stored.get(event_id)
         if event is not None:
             return EventBody(event.body, event.trace)
@@ -188,6 +207,8 @@ class FakeRows:
     crashing: set[DeliveryId] = field(default_factory=set)
     #: Webhooks whose `due` raises an unexpected error.
     crashing_backlogs: set[WebhookId] = field(default_factory=set)
+    #: Claims that an unavailable database refused.
+    refused: int = 0
     _claims: int = 0
 
     def __post_init__(self) -> None:
@@ -203,6 +224,7 @@ class FakeRows:
             self.rows.setdefault(one.id, row)
 
     async def claim(self, task: DeliveryTask) -> Claimed | None:
+        self.refused += self.database.away
         self.database.check()
         if task.delivery_id in self.crashing:
             raise ValueError("crashed")
@@ -210,6 +232,10 @@ class FakeRows:
         if row is None or row.attempts != task.attempt - 1 or not self._is_free(row):
             return None
         return self._claimed(row)
+
+    async def renew(self, claimed: Claimed) -> Claimed | None:
+        row = self.rows[claimed.id]
+        return self._claimed(row) if row.claim == claimed.claim else None
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         if webhook_id in self.crashing_backlogs:

@@ -21,6 +21,7 @@ from tests.fakes.dispatcher import (
     FakeTelemetry,
     FakeWebhooks,
     Time,
+    retry,
 )
 from webhook_store.delivery_models import NewDelivery
 
@@ -44,6 +45,7 @@ class Dispatching:
     def __post_init__(self) -> None:
         self.rows = FakeRows(self.time)
         self.attempt = Attempt(
+            webhooks=self.webhooks,
             events=self.events,
             rows=self.rows,
             sender=self.sender,
@@ -52,6 +54,7 @@ class Dispatching:
             telemetry=self.telemetry,
             delays=DELAYS,
             post_timeout=POST_TIMEOUT,
+            retry=retry,
             now=self.time.now,
         )
         slots = Slots(self.limits, post_timeout=POST_TIMEOUT)
@@ -61,6 +64,7 @@ class Dispatching:
             attempt=self.attempt,
             slots=slots,
             telemetry=self.telemetry,
+            retry=retry,
         )
         self.deliver = Deliver(self.throttled)
 

@@ -215,6 +215,54 @@ async def test_a_post_that_might_outlast_its_lease_is_not_started() -> None:
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.LEASE)]
 
 
+async def test_a_delivery_whose_event_was_read_late_is_posted_under_a_new_lease() -> None:
+    dispatching = await a_dispatching()
+    dispatching.events.reading.clear()
+
+    async with dispatching.working():
+        await dispatching.wake(a_task())
+        first = dispatching.rows.rows[ROW].claim
+        dispatching.time.pass_by(dispatching.rows.lease)
+        dispatching.events.reading.set()
+        await until(lambda: dispatching.sender.posts != [])
+        await dispatching.throttled.drain(2)
+
+    row = dispatching.rows.rows[ROW]
+    assert (row.state, row.attempts) == (DeliveryState.SUCCEEDED, 1)
+    assert row.settled_by != first
+    assert dispatching.telemetry.deferrals == []
+
+
+async def test_a_delivery_that_another_process_claimed_meanwhile_is_not_posted() -> None:
+    dispatching = await a_dispatching()
+    dispatching.events.reading.clear()
+
+    async with dispatching.working():
+        await dispatching.wake(a_task())
+        dispatching.time.pass_by(dispatching.rows.lease)
+        dispatching.rows.rows[ROW].claim = "another-claim"
+        dispatching.events.reading.set()
+        await until(lambda: dispatching.telemetry.deferrals != [])
+
+    assert dispatching.telemetry.deferrals == [(ROW, DeferReason.LEASE)]
+    assert dispatching.sender.posts == []
+
+
+async def test_a_webhook_that_was_deleted_during_an_outage_receives_nothing() -> None:
+    dispatching = await a_dispatching()
+    dispatching.events.reading.clear()
+
+    async with dispatching.working():
+        await dispatching.wake(a_task())
+        dispatching.time.pass_by(dispatching.rows.lease)
+        dispatching.webhooks.others[WEBHOOK] = None
+        dispatching.events.reading.set()
+        await until(lambda: dispatching.rows.rows[ROW].state is not DeliveryState.WAITING)
+
+    assert dispatching.rows.rows[ROW].reason is CancelReason.WEBHOOK_DELETED
+    assert dispatching.sender.posts == []
+
+
 async def test_a_database_outage_fails_the_message() -> None:
     dispatching = await a_dispatching()
     dispatching.rows.database.away = True

@@ -262,16 +262,32 @@ async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
     assert len(dispatching.sender.posts) == 1
 
 
-async def test_an_outage_leaves_a_backlogs_delivery_to_the_requeue_job() -> None:
+async def test_a_backlog_waits_out_an_outage() -> None:
+    dispatching = Dispatching()
+    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.webhooks.database.away = dispatching.rows.database.away = True
+    async with dispatching.working():
+        crowd(dispatching, a_task(1), a_task(2))
+        await until(lambda: dispatching.rows.refused > 1)
+        dispatching.webhooks.database.away = dispatching.rows.database.away = False
+        await until(lambda: done(dispatching) == 2)
+
+    assert len(dispatching.sender.posts) == 2
+    assert dispatching.telemetry.deferrals == []
+
+
+async def test_a_backlog_that_waits_for_the_database_does_not_delay_the_end() -> None:
     dispatching = Dispatching()
     await dispatching.keep(a_new_delivery(1))
-    dispatching.webhooks.database.away = True
+    dispatching.rows.database.away = True
     async with dispatching.working():
         crowd(dispatching, a_task(1))
-        await until(lambda: dispatching.telemetry.deferrals != [])
+        await until(lambda: dispatching.rows.refused > 0)
+        async with asyncio.timeout(2):
+            await dispatching.throttled.drain(60)
 
-    assert dispatching.telemetry.deferrals == [(a_delivery_id(1), DeferReason.OUTAGE)]
     assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
+    assert dispatching.sender.posts == []
 
 
 async def test_a_drain_is_bounded() -> None:

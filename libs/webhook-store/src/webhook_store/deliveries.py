@@ -53,6 +53,7 @@ class Deliveries:
     def __init__(self, database: Database, times: DeliveryTimes) -> None:
         self._rows = database[DELIVERIES]
         self._times = times
+        self.lease = times.lease
 
     async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
         """Stores deliveries; existing ones are left unchanged."""
@@ -63,11 +64,12 @@ class Deliveries:
         )
 
     async def claim(
-        self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime
+        self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime, held: Sequence[str] = ()
     ) -> list[Claimed]:
         """Claims the `tasks` that still wait for exactly that attempt and are unclaimed.
 
-        `token` is new for each call. The other tasks were attempted, ended or claimed.
+        `token` is new for each call; under `held` the caller may hold claims itself, which are
+        claimed again. The other tasks were attempted, ended or claimed.
         """
         ids_by_attempts: defaultdict[int, list[DeliveryId]] = defaultdict(list)
         for task in tasks:
@@ -77,7 +79,10 @@ class Deliveries:
         ]
         condition: Document = {"$or": expected}
         lease_until = at + self._times.lease
-        free = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
+        free: Document = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
+        if held:
+            ours = {"$or": [{"lease_until": {"$lte": at}}, {"claim": {"$in": held}}]}
+            free = {"$and": [condition, ours], "state": WAITING}
         taken = {
             "$set": {"claim": token, "lease_until": lease_until},
             # After a crash the requeue job finds the row as soon as the lease expires. An earlier

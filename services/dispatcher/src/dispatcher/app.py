@@ -34,7 +34,7 @@ from dispatcher.adapters.store import (
 )
 from dispatcher.adapters.telemetry import THROTTLED, LoggingTelemetry
 from dispatcher.domain.concurrency import ConcurrencyLimits
-from dispatcher.ports import Sender
+from dispatcher.ports import Retry, Sender
 from dispatcher.settings import Settings
 from dispatcher.usecases.attempt import Attempt
 from dispatcher.usecases.deliver import Deliver
@@ -109,6 +109,7 @@ class _Store:
     events: StoredEvents
     receipts: StoredReceipts
     rows: StoredRows
+    retry: Retry
     check: Check
 
 
@@ -137,6 +138,7 @@ async def _store(
         events=StoredEvents(events, dependencies),
         receipts=StoredReceipts(receipts, dependencies),
         rows=StoredRows(deliveries, recorder, dependencies),
+        retry=dependencies.retry_while_unavailable,
         check=ping(mongo),
     )
     for part in (store.webhooks, store.events, store.receipts, store.rows):
@@ -198,6 +200,7 @@ def _use_cases(
         post_timeout=settings.webhook_post_timeout,
     )
     attempt = Attempt(
+        webhooks=store.webhooks,
         events=store.events,
         rows=store.rows,
         sender=sender,
@@ -206,6 +209,7 @@ def _use_cases(
         telemetry=telemetry,
         delays=settings.webhook_retry_delays,
         post_timeout=settings.webhook_post_timeout,
+        retry=store.retry,
         now=now,
     )
     throttled = ThrottledWebhooks(
@@ -214,6 +218,7 @@ def _use_cases(
         attempt=attempt,
         slots=slots,
         telemetry=telemetry,
+        retry=store.retry,
     )
     fan_out = FanOut(
         webhooks=store.webhooks,

@@ -1,10 +1,10 @@
 """Ports of the use cases."""
 
-from collections.abc import Awaitable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
@@ -26,6 +26,15 @@ from webhook_store.delivery_models import (
 )
 from webhook_store.matching import Subject
 from webhook_store.models import Match, OwnerNotice, Sendable
+
+T = TypeVar("T")
+
+
+class Retry(Protocol):
+    """Repeats an action while the database is unavailable."""
+
+    async def __call__(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:
+        """Returns the action's result; `what` names it in the log."""
 
 
 class Webhooks(Protocol):
@@ -74,13 +83,19 @@ class Receipts(Protocol):
 
 
 class Rows(Protocol):
-    """Stored deliveries. `record` and `due` wait out an outage; others raise `Unavailable`."""
+    """Stored deliveries.
+
+    `due`, `renew` and `record` wait out an outage; others raise `Unavailable`.
+    """
 
     def insert(self, new: Sequence[NewDelivery], /) -> Awaitable[None]:
         """Stores deliveries; existing ones are left unchanged."""
 
     def claim(self, task: DeliveryTask, /) -> Awaitable[Claimed | None]:
         """Claims a delivery for the attempt; None when it is no longer available."""
+
+    async def renew(self, claimed: Claimed) -> Claimed | None:
+        """Claims a delivery again under a new lease; None when its claim was lost."""
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         """Returns a webhook's due, unclaimed attempts, retries last."""
@@ -167,7 +182,7 @@ class DeferReason(StrEnum):
 
     #: No slot is free: the delivery joins its webhook's backlog.
     THROTTLED = "throttled"
-    #: The response might arrive after the lease: the requeue job requeues the delivery.
+    #: The response might arrive after the lease, which was lost: another process has the delivery.
     LEASE = "lease"
     #: No configured key opens the webhook's secret.
     DECRYPTION_FAILED = "decryption_failed"

@@ -1,6 +1,7 @@
 """Adapters of the ports over the webhook store; `batchers`, to be run, batch concurrent calls."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -141,15 +142,24 @@ class StoredRows:
         self._stored = rows
         self._recorder = recorder
         self._dependencies = dependencies
+        #: Tokens of claims without an answer, with the ends of their leases. The database may have
+        #: made them, or make them when it continues: only this process can tell that they are free.
+        self._unanswered: deque[tuple[datetime, str]] = deque()
         self.insert = Batcher(self._insert, max_batch_size=MAX_CHUNKS)
         self.claim = Batcher(self._claim)
+        self._renewals = Batcher(self._renew)
         self._results = Batcher(self._record)
-        self.batchers = (self.insert, self.claim, self._results)
+        self.batchers = (self.insert, self.claim, self._renewals, self._results)
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         return await self._dependencies.retry_while_unavailable(
             lambda: self._stored.due(webhook_id, limit=limit, at=self._dependencies.now()),
             what="due",
+        )
+
+    async def renew(self, claimed: Claimed) -> Claimed | None:
+        return await self._dependencies.retry_while_unavailable(
+            lambda: self._renewals(claimed), what="renew"
         )
 
     async def record(self, result: Result) -> Written:
@@ -165,10 +175,25 @@ class StoredRows:
         await self._stored.insert(new, at=self._dependencies.now())
         return [None] * len(chunks)
 
-    async def _claim(self, tasks: Sequence[DeliveryTask]) -> Sequence[Claimed | None]:
-        claimed = await self._stored.claim(
-            tasks, token=self._dependencies.new_id(), at=self._dependencies.now()
-        )
+    async def _renew(self, claimed: Sequence[Claimed]) -> Sequence[Claimed | None]:
+        tasks = [
+            DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=one.attempts + 1)
+            for one in claimed
+        ]
+        return await self._claim(tasks, ours={one.claim for one in claimed})
+
+    async def _claim(
+        self, tasks: Sequence[DeliveryTask], *, ours: Collection[str] = ()
+    ) -> Sequence[Claimed | None]:
+        token, at = self._dependencies.new_id(), self._dependencies.now()
+        while self._unanswered and self._unanswered[0][0] <= at:
+            self._unanswered.popleft()
+        held = [*ours, *(unanswered for _, unanswered in self._unanswered)]
+        try:
+            claimed = await self._stored.claim(tasks, token=token, at=at, held=held)
+        except Unavailable:
+            self._unanswered.append((at + self._stored.lease, token))
+            raise
         found = {one.id: one for one in claimed}
         # Of two messages for one delivery in a batch, only the first gets the claim.
         return [found.pop(task.delivery_id, None) for task in tasks]

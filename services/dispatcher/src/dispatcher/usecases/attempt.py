@@ -18,9 +18,11 @@ from dispatcher.ports import (
     Events,
     Notices,
     Post,
+    Retry,
     Rows,
     Sender,
     Telemetry,
+    Webhooks,
 )
 from webhook_store.delivery_models import Attempted, Cancelled, CancelReason, Claimed, EventBody
 from webhook_store.headers import constant_headers
@@ -50,6 +52,7 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
+    webhooks: Webhooks
     events: Events
     rows: Rows
     sender: Sender
@@ -59,6 +62,7 @@ class Attempt:
     delays: Sequence[timedelta]
     #: Maximum duration of a post.
     post_timeout: timedelta
+    retry: Retry
     now: Clock
 
     async def post(self, webhook: Sendable | None, delivery: Claimed) -> Posted | None:
@@ -79,16 +83,32 @@ class Attempt:
         if webhook.secrets is None:
             self.telemetry.deferred(delivery.id, DeferReason.DECRYPTION_FAILED)
             return None
+        if not self._outlasts_a_post(delivery):
+            return await self._post_later(delivery)
         return await self._post(webhook, webhook.secrets, delivery, body)
+
+    def _outlasts_a_post(self, delivery: Claimed) -> bool:
+        return self.now() + self.post_timeout <= delivery.lease_until
+
+    async def _post_later(self, delivery: Claimed) -> Posted | None:
+        """Posts a delivery whose lease ran while its event was read, as during an outage.
+
+        The response might otherwise come when another process has claimed the row. Its webhook may
+        have changed since it was claimed.
+        """
+        webhook = await self.retry(
+            lambda: self.webhooks.sendable(delivery.webhook_id), what="sendable"
+        )
+        renewed = await self.rows.renew(delivery)
+        if renewed is None or not self._outlasts_a_post(renewed):
+            self.telemetry.deferred(delivery.id, DeferReason.LEASE)
+            return None
+        return await self.post(webhook, renewed)
 
     async def _post(
         self, webhook: Sendable, secrets: SigningSecrets, delivery: Claimed, body: EventBody
     ) -> Posted | None:
         at = self.now()
-        if at + self.post_timeout > delivery.lease_until:
-            # The lease might expire before the response, and another process could claim the row.
-            self.telemetry.deferred(delivery.id, DeferReason.LEASE)
-            return None
         try:
             outcome = await self.sender.send(
                 Post(

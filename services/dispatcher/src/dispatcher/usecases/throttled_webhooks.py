@@ -7,16 +7,16 @@ before retries. It buffers a bounded number of deliveries and reads further ones
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from dispatcher.domain.concurrency import LimitKey
-from dispatcher.ports import DeferReason, Rows, Telemetry, Webhooks
+from dispatcher.ports import DeferReason, Retry, Rows, Telemetry, Webhooks
 from dispatcher.usecases.attempt import Attempt, Posted
 from dispatcher.usecases.slots import Slots
 from webhook_store.delivery_models import Claimed
@@ -27,6 +27,13 @@ MAX_BUFFERED = 64
 #: Maximum posts being recorded after their slots were released. At this number the database is
 #: slow, and further posts keep their slots until it catches up.
 MAX_RECORDING = 200
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class _Stopping(Exception):
+    """The process stops while it waits for the database."""
 
 
 @dataclass(slots=True)
@@ -56,7 +63,7 @@ class _Backlog:
 class ThrottledWebhooks:
     """Backlogs of one process; they run while `running` is entered."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (its ports)
         self,
         *,
         webhooks: Webhooks,
@@ -64,7 +71,9 @@ class ThrottledWebhooks:
         attempt: Attempt,
         slots: Slots,
         telemetry: Telemetry,
+        retry: Retry,
     ) -> None:
+        self._retry = retry
         self._webhooks = webhooks
         self._rows = rows
         self._attempt = attempt
@@ -202,17 +211,29 @@ class ThrottledWebhooks:
     async def _claim_and_attempt(self, limit_key: LimitKey, task: DeliveryTask) -> None:
         webhook, delivery = None, None
         try:
+            # Each by itself: a claim that was made is not made again.
             webhook, delivery = await asyncio.gather(
-                self._webhooks.sendable(task.webhook_id), self._rows.claim(task)
+                self._after_outage(self._webhooks.sendable, task.webhook_id),
+                self._after_outage(self._rows.claim, task),
             )
-        except Unavailable as outage:
-            self._telemetry.deferred(task.delivery_id, DeferReason.OUTAGE, str(outage))
+        except _Stopping:
+            pass  # the requeue job requeues the row
         except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
             self._telemetry.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
             self._slots.release(limit_key)
         else:
             await self._attempt_in_slot(limit_key, webhook, delivery)
+
+    async def _after_outage(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
+        """The answer of the database, which is asked again until it is available."""
+
+        async def unless_stopping() -> A:
+            if self._group is None:
+                raise _Stopping
+            return await ask(question)
+
+        return await self._retry(unless_stopping, what="claim")
 
     async def _attempt_in_slot(
         self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
