@@ -21,6 +21,8 @@ from common.contracts.lookup import (
     SuggestionList,
     SuggestReply,
     SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
 )
 from common.contracts.webhooks import (
     Attempt,
@@ -44,6 +46,8 @@ MESSAGES: dict[str, type[Contract]] = {
     "lookup_reply": LookupReply,
     "suggest_request": SuggestRequest,
     "suggest_reply": SuggestReply,
+    "units_request": UnitsRequest,
+    "units_reply": UnitsReply,
     "feed_request": FeedRequest,
     "feed_page": FeedPage,
     "feed_notice": FeedNotice,

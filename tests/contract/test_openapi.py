@@ -11,7 +11,14 @@ from pydantic import BaseModel
 from common.contracts import webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
-from common.contracts.lookup import MAX_SUGGESTIONS, SUGGEST_CURSOR, SearchType, SuggestionList
+from common.contracts.lookup import (
+    MAX_SUGGESTIONS,
+    MAX_UNITS,
+    SUGGEST_CURSOR,
+    SearchType,
+    SuggestionList,
+    UnitPage,
+)
 from gateway.adapters.http.routes import LOOKUP_PATHS
 from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
@@ -24,6 +31,8 @@ from tests.fakes.gateway import Gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 EXAMPLES = DOCUMENT["components"]["examples"]
+#: The fields that `include` adds.
+INCLUDED = {*map(str, Include), "production_units_total"}
 
 
 def nodes(node: Any) -> Iterator[Node]:
@@ -127,6 +136,8 @@ def test_limits_are_those_of_the_code() -> None:
         DEFAULT_LIMIT,
     )
     assert after["schema"]["pattern"] == SUGGEST_CURSOR
+    for units in (SCHEMAS["Company"], SCHEMAS["UnitPage"]):
+        assert units["properties"]["production_units"]["maxItems"] == MAX_UNITS
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
     assert SCHEMAS["BatchLookup"]["properties"].keys() == set(FIELDS)
 
@@ -134,6 +145,7 @@ def test_limits_are_those_of_the_code() -> None:
 MODELS: dict[str, type[BaseModel]] = {
     "Company": CompanyAnswer,
     "SuggestionList": SuggestionList,
+    "UnitPage": UnitPage,
     "Webhook": webhooks.Webhook,
     "WebhookWithSecret": webhooks.WebhookWithSecret,
     "WebhookList": webhooks.WebhookList,
@@ -150,7 +162,7 @@ def test_a_schema_has_the_fields_and_types_of_its_model(name: str) -> None:
     model = MODELS[name].model_json_schema(mode="serialization")
     expected = shape(model, model)
     if name == "Company":
-        for field in set(Include) - {Include.OWNERS, Include.ROLES}:
+        for field in INCLUDED - {Include.OWNERS, Include.ROLES}:
             expected[1][field][0].remove("null")  # the field is absent instead
 
     assert shape(SCHEMAS[name], DOCUMENT) == expected
@@ -178,7 +190,7 @@ def shape(schema: Node, root: Node) -> Any:
 def test_only_included_fields_are_optional() -> None:
     company = SCHEMAS["Company"]
 
-    assert set(company["properties"]) - set(company["required"]) == set(Include)
+    assert set(company["properties"]) - set(company["required"]) == INCLUDED
 
 
 def test_an_event_has_the_fields_of_its_model() -> None:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from gateway.adapters.http.routes import LOOKUP_PATHS
+from gateway.adapters.http.units import UNITS_PATH
 from gateway.domain.keys import Scope
 from gateway.domain.problems import (
     CompanyNotFound,
@@ -30,6 +31,7 @@ SCOPES = {"Lookups": Scope.LOOKUP, "Events": Scope.EVENTS, "Webhooks": Scope.WEB
 REQUESTS: dict[str, dict[str, Any]] = {
     "/api": {"query": "?country=dk&vat=12345674"},
     "/api/suggest": {"query": "?country=dk&q=ab"},
+    UNITS_PATH: {"path": "/api/companies/dk/12345674/production_units"},
     "/api/batch": {"data": orjson.dumps(example("Batch"))},
 }
 #: What leads to a status in every operation.
@@ -46,6 +48,7 @@ COMMON: dict[int, dict[str, Any]] = {
 CAUSES: dict[tuple[str, int], dict[str, Any]] = {
     ("/api", 400): {"query": "?country=dk"},
     ("/api", 404): {"failure": CompanyNotFound("no company matches")},
+    (UNITS_PATH, 404): {"failure": CompanyNotFound("no company matches")},
     ("/api/batch", 400): {"data": b"{}"},
     ("/api/batch", 413): {"data": b" " * 65_537},
     ("/api/batch", 415): {"headers": {"Content-Type": "text/csv"}},
@@ -80,13 +83,21 @@ def fail(gateway: Gateway, failure: Exception, path: str) -> None:
     if path in KEYS_ALONE or of_a_batch:
         gateway.keys.fault = failure
     gateway.lookups.answer = gateway.suggestions.answer = gateway.webhooks.answer = failure
+    gateway.units.answer = failure
     gateway.events.fault = failure
 
 
 @pytest.mark.parametrize("path, method, status", described())
 async def test_a_response_is_as_described(path: str, method: str, status: int) -> None:
     cause = CAUSES.get((path, status)) or COMMON.get(status, {})
-    request = {"query": "", "data": b"{}", "headers": {}, **REQUESTS.get(path, {}), **cause}
+    request = {
+        "path": path,
+        "query": "",
+        "data": b"{}",
+        "headers": {},
+        **REQUESTS.get(path, {}),
+        **cause,
+    }
     async with a_gateway(key_rate=Rate(RATE, 60)) as gateway:
         gateway.events.add(*map(orjson.dumps, example("EventPage")["events"] * 3))
         gateway.events.expired = 2
@@ -101,9 +112,10 @@ async def test_a_response_is_as_described(path: str, method: str, status: int) -
         if "failure" in cause:
             fail(gateway, cause["failure"], path)
 
+        concrete = request["path"]
         response = await gateway.client.request(
             method,
-            path.replace("{id}", "x").replace("{delivery_id}", "y") + request["query"],
+            concrete.replace("{id}", "x").replace("{delivery_id}", "y") + request["query"],
             data=None if method == "get" else request["data"],
             headers={"Content-Type": "application/json"} | key | request["headers"],
         )

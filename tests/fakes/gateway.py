@@ -16,7 +16,14 @@ from prometheus_client import CollectorRegistry
 
 from common.contracts.events import EventType
 from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
-from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SuggestReply,
+    SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
+)
 from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
@@ -37,6 +44,7 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3")
+A_PAGE = UnitsReply(body=orjson.dumps(example("UnitPage")))
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
@@ -102,6 +110,16 @@ class FakeSuggestions(FakeService[SuggestRequest, SuggestReply]):
     answer: SuggestReply | Exception = A_LIST
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+        return await self.reply(request, request_id)
+
+
+@dataclass
+class FakeUnits(FakeService[UnitsRequest, UnitsReply]):
+    """`Units` with a given answer."""
+
+    answer: UnitsReply | Exception = A_PAGE
+
+    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
         return await self.reply(request, request_id)
 
 
@@ -215,6 +233,7 @@ class Fakes:
 
     lookups: FakeLookups = field(default_factory=FakeLookups)
     suggestions: FakeSuggestions = field(default_factory=FakeSuggestions)
+    units: FakeUnits = field(default_factory=FakeUnits)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     notices: FeedNotices = field(default_factory=FeedNotices)
@@ -227,6 +246,7 @@ class Fakes:
         return Dependencies(
             lookups=self.lookups,
             suggestions=self.suggestions,
+            units=self.units,
             webhooks=webhooks or self.webhooks,
             events=self.events,
             signals=self.notices,

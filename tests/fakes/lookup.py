@@ -9,6 +9,22 @@ from common.contracts.feed import FeedNotice
 from lookup.events.outbox import WaitingEvent
 from lookup.search.hits import SearchHit
 from lookup.store.documents import CompanyRow
+from lookup.store.units import UnitOrder
+
+
+@dataclass
+class FakeUnits:
+    """`Units` of one company, active, in the order of their numbers."""
+
+    stored: Mapping[UnitKey, bytes] = field(default_factory=dict)
+    main: UnitKey | None = None
+    listed: Sequence[str] = ()
+
+    async def order(self, _company: CompanyKey, _core: bytes) -> UnitOrder:
+        return UnitOrder(self.main, sorted(self.stored), (), self.listed)
+
+    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+        return {key: core for key, core in self.stored.items() if key in keys}
 
 
 @dataclass
@@ -17,8 +33,7 @@ class FakeRegister:
 
     rows: Mapping[CompanyKey, CompanyRow] = field(default_factory=dict)
     phones: Mapping[str, Sequence[CompanyKey]] = field(default_factory=dict)
-    #: Companies whose units are read at once.
-    max_companies_with_units: int | None = None
+    units: FakeUnits = field(default_factory=FakeUnits)
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
@@ -34,14 +49,9 @@ class FakeRegister:
     async def holders(self, _identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
         return {}
 
-    async def units_of(
-        self, companies: Collection[CompanyKey]
-    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes]]]:
-        return {company: () for company in sorted(companies)[: self.max_companies_with_units]}
-
     async def einvoicing_of(
-        self, _holders: Collection[CompanyKey | UnitKey]
-    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
+        self, _holders: Sequence[str]
+    ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
         return {}
 
 

@@ -15,7 +15,6 @@ from lookup.query.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
-from lookup.store import reads
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
@@ -130,47 +129,6 @@ async def test_a_company_is_removed_with_its_units_and_identifiers(store: Store)
     assert left == {"companies": 0, "production_units": 0, "participants": 0, "tombstones": 1}
 
 
-async def test_a_batch_of_companies_with_many_units_has_all_units(store: Store) -> None:
-    companies = [CompanyKey.parse(f"dk:{10_000_000 + number}") for number in range(3)]
-    units = [
-        {"_id": f"dk:{1_000_000_000 + number}", "company": companies[number % 3], "core": b"{}"}
-        for number in range(20_100)
-    ]
-    await store.database["production_units"].insert_many(units)
-
-    found = await store.register.units_of(companies)
-
-    assert [len(found[company]) for company in companies] == [6_700] * 3
-
-
-async def test_units_of_companies_are_complete_up_to_a_bound(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reads, "MAX_UNITS", 5)
-    counts = {CompanyKey.parse(f"dk:{number}"): number for number in (1, 3, 6)}
-    units = [
-        {"_id": f"{company}{number}", "company": company, "core": b"{}"}
-        for company, count in counts.items()
-        for number in range(count)
-    ]
-    await store.database["production_units"].insert_many(units)
-    one, three, six = counts
-    none, last = CompanyKey.parse("dk:0"), CompanyKey.parse("dk:9")
-
-    found = [
-        await store.register.units_of(some)
-        for some in (counts, [three, none], [six, none], [last, six], [six])
-    ]
-
-    assert [{company: len(units) for company, units in each.items()} for each in found] == [
-        {one: 1, three: 3},
-        {none: 0, three: 3},
-        {none: 0},
-        {six: 6},
-        {six: 6},
-    ]
-
-
 async def test_lookups_and_events_list_identifiers_in_the_same_order(
     store: Store,
 ) -> None:
@@ -244,41 +202,3 @@ async def test_a_unit_that_only_its_company_lists_finds_the_company(store: Store
 
     assert listed == {unit: KEY}
     assert moved == {unit: "dk:87654321"}
-
-
-WITH_UNITS = LookupRequest(
-    country=Country.DK,
-    questions=(Question(type=SearchType.VAT, term="12345674"),),
-    include=(Include.PRODUCTION_UNITS,),
-)
-
-
-async def units_in_the_answer(store: Store) -> list[dict[str, Any]]:
-    (reply,) = await AnswerLookups(store.register, FakeSearches())([WITH_UNITS])
-    assert isinstance(reply, LookupReply)
-    units: list[dict[str, Any]] = orjson.loads(reply.body)["production_units"]
-    return units
-
-
-async def test_a_unit_that_only_its_company_lists_is_returned_with_its_number(store: Store) -> None:
-    listed = [
-        UnitKey.parse(f"dk:{number}") for number in ("1012345678", "1012345686", "1012345694")
-    ]
-    await store.load(a_company_record(units=tuple(listed)))
-    await store.load(a_unit_record(), kind=DK_UNITS)
-    await store.load(a_unit_record(a_unit(number="1012345686"), company="87654321"), kind=DK_UNITS)
-
-    loaded, only_listed = await units_in_the_answer(store)
-
-    assert (loaded["number"], loaded["main"]) == ("1012345678", True)
-    assert only_listed.pop("number") == "1012345694"
-    assert set(only_listed.values()) == {None}
-
-
-async def test_a_removed_unit_is_not_found_even_if_its_company_lists_it(store: Store) -> None:
-    unit = UnitKey.parse("dk:1012345678")
-    await store.load(a_company_record(units=(unit,)))
-    await store.database["tombstones"].insert_one({"_id": unit, "removed_at": NOON})
-
-    assert await units_in_the_answer(store) == []
-    assert await store.register.companies_of_units([unit]) == {}

@@ -3,9 +3,12 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from common.contracts.company import Country
+import pytest
+
+from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from gateway.domain.problems import CompanyNotFound, InvalidParameter, LookupTimeout, Problem
+from gateway.usecases import batches
 from gateway.usecases.batches import SEARCHES_AT_ONCE, LookUpAll
 
 
@@ -91,3 +94,18 @@ async def test_a_search_still_queued_at_the_deadline_times_out() -> None:
     )
 
     assert isinstance(results[-1], LookupTimeout)
+
+
+async def test_companies_that_no_longer_fit_the_answer_are_to_be_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "MAX_SIZE", 250)
+    request = asking("x" * 100)
+    large = request.model_copy(update={"include": (Include.EINVOICING,)})
+
+    results = await LookUpAll(Echo())([large] * 30 + [request], request_id="r")
+
+    fitting = [one for one in results[:30] if isinstance(one, LookupReply)]
+    refused = {one.code for one in results[:30] if isinstance(one, Problem)}
+    assert 3 <= len(fitting) <= SEARCHES_AT_ONCE
+    assert refused == {"batch_too_large"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from common.contracts.company import Alternative, CompanyKey, Country, Include
+from common.contracts.company import Alternative, CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.runtime.tasks import beside
@@ -14,8 +14,8 @@ from lookup.query.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow
-from tests.builders.companies import a_company
-from tests.fakes.lookup import FakeRegister, FakeSearches
+from tests.builders.companies import a_company, a_unit
+from tests.fakes.lookup import FakeRegister, FakeSearches, FakeUnits
 
 DK = Country.DK
 
@@ -65,7 +65,7 @@ def long_rows(size: int) -> dict[CompanyKey, CompanyRow]:
     return {company: row._replace(roles=b'["%b"]' % (b"x" * size))}
 
 
-async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_again() -> None:
+async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_apart() -> None:
     request = asking((SearchType.VAT, "00000001"), include=[Include.ROLES])
     lookups = AnswerLookups(FakeRegister(long_rows(1024 * 1024)), FakeSearches())
 
@@ -75,22 +75,22 @@ async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_again() 
     others = {reply.code for reply in replies if isinstance(reply, Failure)}
     assert isinstance(short, LookupReply)
     assert MAX_SIZE < sum(map(len, bodies)) < MAX_SIZE + 2 * 1024 * 1024
-    assert others == {FailureCode.UNAVAILABLE}
+    assert others == {FailureCode.BATCH_TOO_LARGE}
 
 
-async def test_companies_whose_units_are_too_many_for_a_batch_are_to_be_requested_again() -> None:
-    register = FakeRegister(rows(1, 2), max_companies_with_units=1)
-    requests = [
-        asking((SearchType.VAT, key(number).vat), include=include)
-        for include in ([Include.PRODUCTION_UNITS], [Include.EINVOICING], [])
-        for number in (1, 2)
-    ]
+async def test_a_lookup_has_the_first_hundred_units_and_their_number() -> None:
+    units = [a_unit(number=f"{number:010}") for number in range(300)]
+    stored = {UnitKey(DK, unit.number): dump(unit) for unit in units}
+    register = FakeRegister(rows(1), units=FakeUnits(stored, main=UnitKey(DK, f"{250:010}")))
 
-    replies = await AnswerLookups(register, FakeSearches())(requests)
+    body = await answered(
+        asking((SearchType.VAT, "00000001"), include=[Include.PRODUCTION_UNITS]), register
+    )
 
-    failed = [reply.code for reply in replies if isinstance(reply, Failure)]
-    assert [isinstance(reply, Failure) for reply in replies] == [False, True] * 2 + [False] * 2
-    assert failed == [FailureCode.UNAVAILABLE] * 2
+    shown = [unit["number"] for unit in body["production_units"]]
+    assert shown == [f"{number:010}" for number in (250, *range(99))]
+    assert [unit["main"] for unit in body["production_units"]] == [True] + [False] * 99
+    assert body["production_units_total"] == 300
 
 
 async def test_other_lookups_go_on_between_long_companies() -> None:

@@ -5,13 +5,13 @@ from typing import Any
 
 import orjson
 
-from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include, Status
+from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include
 from common.contracts.lookup import SearchType
 from lookup.query.rendering import Candidate, Extras, answer
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.documents import CompanyRow
-from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
+from tests.builders.companies import a_company, a_held_role, an_owner
 
 
 def a_found_company(*, score: float = 100.0, **fields: Any) -> Candidate:
@@ -51,6 +51,7 @@ def test_without_an_include_its_key_is_absent() -> None:
 
     assert not set(Include) & bare.keys()
     assert [full[one] for one in Include if one not in ("owners", "roles")] == [[], [], []]
+    assert full["production_units_total"] == 0
     assert full["roles"][0]["role"] == "director"
 
 
@@ -103,32 +104,3 @@ def test_the_tag_ignores_the_registers_time() -> None:
     later = answer(a_found_company(updated_at=datetime(2020, 1, 1, tzinfo=UTC)), (), Extras())
 
     assert earlier.tag == later.tag
-
-
-def test_the_main_unit_is_the_one_at_the_companys_own_address_and_comes_first() -> None:
-    elsewhere = a_unit(number="1000000001", address=an_address("Fjernvej 1, 9000 Aalborg"))
-    at_home = a_unit(number="1000000002", address=an_address())
-    extras = Extras(units=[dump(elsewhere), dump(at_home)])
-
-    units = orjson.loads(answer(a_found_company(), (Include.PRODUCTION_UNITS,), extras).body)[
-        "production_units"
-    ]
-
-    assert [(unit["number"], unit["main"]) for unit in units] == [
-        ("1000000002", True),
-        ("1000000001", False),
-    ]
-
-
-def test_without_a_unit_at_the_companys_address_the_oldest_active_one_is_main() -> None:
-    ended = a_unit(number="1000000001", started="1990-01-01", status=Status.ENDED)
-    young = a_unit(number="1000000002", started="2010-01-01")
-    old = a_unit(number="1000000003", started="2000-01-01")
-    extras = Extras(units=[dump(unit) for unit in (ended, young, old)])
-
-    units = orjson.loads(answer(a_found_company(), (Include.PRODUCTION_UNITS,), extras).body)[
-        "production_units"
-    ]
-
-    assert [unit["number"] for unit in units] == ["1000000003", "1000000002", "1000000001"]
-    assert [unit["main"] for unit in units] == [True, False, False]

@@ -7,6 +7,7 @@ signature of a webhook delivery.
 from company_registry.client import AsyncClient, Client
 from company_registry.errors import (
     ApiError,
+    BatchTooLarge,
     BodyTooLarge,
     CompanyNotFound,
     CompanyRegistryError,
@@ -42,8 +43,10 @@ from company_registry.models import (
     CompanySummary,
     Event,
     EventPage,
+    ProductionUnit,
     Suggestion,
     SuggestionPage,
+    UnitPage,
 )
 from company_registry.retries import Retries
 from company_registry.signatures import verify
@@ -55,6 +58,7 @@ __all__ = [
     "AsyncClient",
     "Attempt",
     "BatchResult",
+    "BatchTooLarge",
     "BodyTooLarge",
     "Client",
     "Company",
@@ -84,6 +88,7 @@ __all__ = [
     "NewWebhook",
     "NoResponse",
     "NotFound",
+    "ProductionUnit",
     "RateLimited",
     "ResponseTooLarge",
     "Retries",
@@ -92,6 +97,7 @@ __all__ = [
     "Suggestion",
     "SuggestionPage",
     "Unauthorized",
+    "UnitPage",
     "UnsupportedMediaType",
     "Webhook",
     "WebhookDisabled",

@@ -63,6 +63,8 @@ class _Methods:
     search = _Call(operations.search)
     suggest = _Call(operations.suggest)
     suggestion_page = _Call(operations.suggestion_page)
+    production_unit_page = _Call(operations.production_unit_page)
+    production_units = _Streamed(streams.production_units)
     batch = _Streamed(streams.batch)
     events = _Streamed(streams.events)
     event_page = _Call(operations.event_page)

@@ -146,6 +146,12 @@ class BodyTooLarge(ApiError):
     code = "body_too_large"
 
 
+class BatchTooLarge(ApiError):
+    """Of one lookup of a batch: its company no longer fits the answer."""
+
+    code = "batch_too_large"
+
+
 class UnsupportedMediaType(ApiError):
     code = "unsupported_media_type"
 

@@ -181,7 +181,10 @@ class Company(EventCompany):
     match: Match
     source: Source
     owners: tuple[Owner, ...] | None = None
+    #: The first 100; `production_units` of the client iterates over all.
     production_units: tuple[ProductionUnit, ...] | None = None
+    #: The number of all units.
+    production_units_total: int | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
     roles: tuple[Role, ...] | None = None
     alternatives: tuple[CompanySummary, ...] | None = None
@@ -197,6 +200,16 @@ class Suggestion(CompanySummary):
 class SuggestionPage(Model):
     suggestions: tuple[Suggestion, ...]
     #: The `after` of the next page; None on the last one.
+    cursor: str | None = None
+
+
+class UnitPage(Model):
+    """Production units of a company, and where the next page begins."""
+
+    production_units: tuple[ProductionUnit, ...]
+    #: The number of all units of the company.
+    total: int
+    #: None on the last page.
     cursor: str | None = None
 
 

@@ -19,6 +19,7 @@ from company_registry.models import (
     SearchType,
     Suggestion,
     SuggestionPage,
+    UnitPage,
 )
 from company_registry.retries import Retries, exchange, retry_after
 from company_registry.webhook_models import EventType, EventTypes, Key
@@ -81,6 +82,18 @@ def search(country: Country, text: str, *, include: Iterable[Include] = ()) -> O
     wanted = ",".join(dict.fromkeys([*include, "alternatives"]))
     query = {"country": country, "search": text, "include": wanted}
     return Operation(get("/api", query), Company.model_validate_json)
+
+
+def production_unit_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[UnitPage]:
+    """A page of a company's production units, the main one first; `after` is a page's cursor.
+
+    Raises CompanyNotFound.
+    """
+    path = f"/api/companies/{segment(country)}/{segment(vat)}/production_units"
+    query = {"limit": str(limit), "after": after or ""}
+    return Operation(get(path, query), UnitPage.model_validate_json)
 
 
 def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[Suggestion, ...]]:

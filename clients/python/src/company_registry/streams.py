@@ -18,15 +18,22 @@ from company_registry.errors import (
     problem_error,
 )
 from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
-from company_registry.models import Company, Country, Event, Include, SearchType
-from company_registry.operations import event_page, perform
+from company_registry.models import (
+    Company,
+    Country,
+    Event,
+    Include,
+    ProductionUnit,
+    SearchType,
+)
+from company_registry.operations import event_page, perform, production_unit_page
 from company_registry.retries import FAILED, Retries, exchange, retry_after
 
 #: Lookups in one request.
 MAX_LOOKUPS: Final = 100
 
 #: A lookup that failed by one of these is worth repeating.
-_TRANSIENT: Final = ("service_unavailable", "lookup_timeout")
+_TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
 
 _QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]{1,9});w=')
 _LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]{1,9});t=(?P<reset>[0-9]{1,9})')
@@ -105,6 +112,20 @@ class FileCursor:
         written = self.path.with_name(f"{self.path.name}.new")
         written.write_text(f"{cursor}\n")
         written.replace(self.path)
+
+
+def production_units(retries: Retries, country: Country, vat: str) -> Stream[ProductionUnit]:
+    """All production units of a company, page by page, the main one first.
+
+    Raises CompanyNotFound.
+    """
+    cursor: str | None = None
+    while True:
+        page = yield from perform(production_unit_page(country, vat, after=cursor), retries)
+        yield from map(Item, page.production_units)
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 def events(  # noqa: PLR0913 (named options)

@@ -68,6 +68,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     dependencies = Dependencies(
         lookups=services,
         suggestions=services,
+        units=services,
         webhooks=services,
         events=services,
         signals=notices,

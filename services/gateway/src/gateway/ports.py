@@ -3,7 +3,14 @@
 from typing import Protocol
 
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
-from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SuggestReply,
+    SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
+)
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from gateway.domain.keys import ApiKey
 
@@ -15,6 +22,11 @@ class Lookups(Protocol):
         Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
         LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
         """
+
+
+class Units(Protocol):
+    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
+        """A page of a company's production units; raises as `Lookups.find`."""
 
 
 class Suggestions(Protocol):

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from common.contracts.company import Country
 from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
-from common.contracts.lookup import LookupRequest, SuggestRequest
+from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     EVENTS_EXCHANGE,
@@ -18,6 +18,7 @@ from common.contracts.topology import (
     lookup_queue,
     search_queue,
     suggest_queue,
+    units_queue,
 )
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import SupervisedConnection, supervised
@@ -49,6 +50,7 @@ from lookup.events.worker import BrokerBus, OutboxWorker
 from lookup.query.lookups import AnswerLookups
 from lookup.query.rpc import report
 from lookup.query.suggestions import AnswerSuggestions
+from lookup.query.units import AnswerUnits
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
 from lookup.store.leases import StoredLeases
@@ -77,9 +79,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("index", indexes.health)
 
     stored = StoredRegister(also_from_secondaries(register))
-    lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
     for country in settings.countries:
-        await _serve(settings, link, stack, *_country_servers(country, link, lookups, suggestions))
+        await _serve(settings, link, stack, *_country_servers(country, link, stored, indexes))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
@@ -90,9 +91,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 def _country_servers(
     country: Country,
     link: SupervisedConnection,
-    lookups: AnswerLookups,
-    suggestions: AnswerSuggestions,
+    stored: StoredRegister,
+    indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
+    lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
+    units = AnswerUnits(stored)
     return (
         RpcServer(
             link, lookup_queue(country), LookupRequest, lookups, report=report, together=True
@@ -106,6 +109,7 @@ def _country_servers(
             concurrency=SEARCH_CONCURRENCY,
         ),
         RpcServer(link, suggest_queue(country), SuggestRequest, suggestions, report=report),
+        RpcServer(link, units_queue(country), UnitsRequest, units, report=report),
     )
 
 

@@ -245,7 +245,9 @@ class CompanyAnswer(Company):
     match: Match
     source: Source
     owners: tuple[Owner, ...] | None = None
+    #: The first of them; `production_units_total` counts all.
     production_units: tuple[ProductionUnit, ...] | None = None
+    production_units_total: int | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
     roles: tuple[Role, ...] | None = None
     alternatives: tuple[Alternative, ...] | None = None

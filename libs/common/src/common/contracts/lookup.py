@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from common.contracts.company import CompanySummary, Country, Include
+from common.contracts.company import CompanySummary, Country, Include, ProductionUnit
 from common.contracts.contract import Contract
 
 
@@ -38,6 +38,33 @@ class LookupReply(Contract):
     body: bytes
     #: The entity tag without quotes and format; changes exactly when the answer changes.
     tag: str
+
+
+#: Maximum number of production units in a lookup and in a page of them.
+MAX_UNITS = 100
+
+
+class UnitsRequest(Contract):
+    """A page of a company's production units."""
+
+    country: Country
+    vat: str
+    limit: int = Field(ge=1, le=MAX_UNITS)
+    #: The cursor of the page before; empty for the first.
+    after: str = ""
+
+
+class UnitPage(Contract):
+    """The public answer."""
+
+    production_units: tuple[ProductionUnit, ...] = ()
+    total: int
+    cursor: str | None = None
+
+
+class UnitsReply(Contract):
+    #: A `UnitPage` as JSON, ready to be sent.
+    body: bytes
 
 
 #: Maximum number of companies in one list of suggestions.

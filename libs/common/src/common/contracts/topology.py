@@ -33,6 +33,11 @@ def suggest_queue(country: Country) -> str:
     return f"rpc.suggest.{country}"
 
 
+def units_queue(country: Country) -> str:
+    """Queue of pages of one country's production units."""
+    return f"rpc.units.{country}"
+
+
 WEBHOOKS_QUEUE = "rpc.webhooks"
 
 #: Queue of reads of the event feed.
@@ -47,6 +52,7 @@ GATEWAY_QUEUES = (
     *map(lookup_queue, Country),
     *map(search_queue, Country),
     *map(suggest_queue, Country),
+    *map(units_queue, Country),
     FEED_QUEUE,
     EVENT_QUEUE,
     WEBHOOKS_QUEUE,

@@ -1,12 +1,20 @@
 """Requests to the other services over the broker."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.contract import Contract
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
-from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply, SuggestRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SuggestReply,
+    SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
+)
 from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
@@ -14,13 +22,20 @@ from common.contracts.topology import (
     lookup_queue,
     search_queue,
     suggest_queue,
+    units_queue,
 )
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
-from gateway.domain.problems import LookupTimeout, Problem, ServiceUnavailable, problem_of
-from gateway.domain.search import SEARCHED
+from gateway.domain.problems import (
+    BatchTooLarge,
+    LookupTimeout,
+    Problem,
+    ServiceUnavailable,
+    problem_of,
+)
+from gateway.domain.search import takes_long
 
 R = TypeVar("R", bound=Contract)
 
@@ -36,6 +51,9 @@ _SEARCHES = {
 _SUGGESTIONS = {
     country: Route(suggest_queue(country), in_flight=4, max_batch_size=4) for country in Country
 }
+_UNITS = {
+    country: Route(units_queue(country), in_flight=4, max_batch_size=4) for country in Country
+}
 #: Pages are large, so a message carries few of them.
 _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
 _EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
@@ -45,14 +63,20 @@ _WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
 
 @dataclass(frozen=True, slots=True)
 class RpcServices:
-    """`Lookups`, `Suggestions`, `Events` and `Webhooks` over RPC."""
+    """`Lookups`, `Suggestions`, `Units`, `Events` and `Webhooks` over RPC."""
 
     client: RpcClient
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        is_search = request.questions[0].type in SEARCHED
-        route = (_SEARCHES if is_search else READS)[request.country]
-        return await self._call(route, request, LookupReply, request_id)
+        country = request.country
+        if not takes_long(request):
+            # With others' large companies in its message, it is asked in a small one.
+            with suppress(BatchTooLarge):
+                return await self._call(READS[country], request, LookupReply, request_id)
+        return await self._call(_SEARCHES[country], request, LookupReply, request_id)
+
+    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
+        return await self._call(_UNITS[request.country], request, UnitsReply, request_id)
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
         return await self._call(_SUGGESTIONS[request.country], request, SuggestReply, request_id)

@@ -134,6 +134,14 @@ class BodyTooLarge(Problem):
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
 
+class BatchTooLarge(Problem):
+    """Of one lookup, whose company no longer fits the answer of its batch."""
+
+    code = "batch_too_large"
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    text = "the companies of this batch are too large for one answer; look this one up again"
+
+
 class UnsupportedMediaType(Problem):
     code = "unsupported_media_type"
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE

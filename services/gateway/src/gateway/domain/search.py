@@ -5,8 +5,8 @@ Spec section 2.2, spec/decisions.md section 3. The lookup service receives norma
 
 from collections.abc import Callable
 
-from common.contracts.company import Country
-from common.contracts.lookup import SearchType
+from common.contracts.company import Country, Include
+from common.contracts.lookup import LookupRequest, SearchType
 from common.domain.numbers import (
     InvalidIdentifier,
     parse_phone_number,
@@ -16,11 +16,18 @@ from common.domain.numbers import (
 from common.domain.participants import parse_gln, parse_participant
 
 #: Answered by a search; every other type is one indexed read.
-SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS})
+_SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS})
+#: Read from many documents, of a large company.
+_LONG = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
 
 #: Minimum and maximum length, in characters after trimming.
 NAME_LENGTH = (2, 200)
 ADDRESS_LENGTH = (3, 300)
+
+
+def takes_long(request: LookupRequest) -> bool:
+    """True for a lookup that others by number must not wait for."""
+    return request.questions[0].type in _SEARCHED or not _LONG.isdisjoint(request.include)
 
 
 class InvalidTerm(ValueError):

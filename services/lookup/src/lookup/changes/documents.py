@@ -11,6 +11,7 @@ from lookup.changes.states import CompanyState, ParticipantState, Plan, UnitStat
 from lookup.records.digests import Part
 from lookup.records.records import SourceVersion
 from lookup.store.documents import HELD_NAMES, Document
+from lookup.store.units import order_fields
 
 
 def company_document(
@@ -58,6 +59,7 @@ def unit_document(state: UnitState, *, country: str) -> Document:
     return {
         "revision": state.revision,
         "core": state.core,
+        **order_fields(state.core),
         "company": state.company,
         "phones": [f"{country}:{phone}" for phone in state.phones],
         "version": _version(state.version),

@@ -8,17 +8,28 @@ from typing import NamedTuple, Protocol
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
+from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.query.rendering import Candidate, Extras, answer, listed_unit, not_found
+from lookup.query.rendering import Candidate, Extras, answer, not_found, rendered_units
 from lookup.search.hits import SearchHit
 from lookup.store.documents import CompanyRow
+from lookup.store.units import UnitOrder
 
 
 class Companies(Protocol):
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         """The stored companies of `keys`; may raise `Unavailable`."""
+
+
+class Units(Protocol):
+    """The stored production units. Every method may raise `Unavailable`."""
+
+    async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
+        """The order of the units of a company, which is given as it is stored."""
+
+    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+        """The stored units among these."""
 
 
 class Register(Companies, Protocol):
@@ -38,14 +49,13 @@ class Register(Companies, Protocol):
         Companies with the number itself precede those with a unit that has it.
         """
 
-    async def units_of(
-        self, companies: Collection[CompanyKey]
-    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
-        """Each company's units, None if only listed; of too many companies, some are absent."""
+    @property
+    def units(self) -> Units:
+        """The production units."""
 
     async def einvoicing_of(
-        self, holders: Collection[CompanyKey | UnitKey]
-    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
+        self, holders: Sequence[str]
+    ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
         """The entries of each holder with their identifiers, unordered."""
 
 
@@ -64,15 +74,15 @@ class Searches(Protocol):
 #: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
 
-#: Bytes of a batch's companies. A company may have thousands of units, and a batch a hundred such
-#: companies; further ones are to be requested again.
+#: Bytes of a batch's companies; further ones are to be requested apart.
 MAX_SIZE = 12 * 1024 * 1024
 #: Bytes of a company that takes a millisecond to write.
 _LONG = 100_000
 
 _EXACT = 100.0
-#: `_UNREAD`, compared by identity, is of a company whose units were too many for one read.
-_NO_EXTRAS, _UNREAD = Extras(), Extras()
+_NO_EXTRAS = Extras()
+#: An identifier may be registered for a unit, so e-invoicing needs the units too.
+_OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
 
 
 class Search(NamedTuple):
@@ -97,8 +107,8 @@ class AnswerLookups:
         for request, ranked, extra in zip(requests, candidates, extras, strict=True):
             if not ranked:
                 replies.append(not_found(request))
-            elif request.include and (extra is _UNREAD or size > MAX_SIZE):
-                replies.append(Failure(code=FailureCode.UNAVAILABLE))
+            elif request.include and size > MAX_SIZE:
+                replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
                 others = _alternatives(ranked)
                 reply = answer(ranked[0], request.include, extra._replace(alternatives=others))
@@ -197,34 +207,38 @@ class AnswerLookups:
 
     async def _extras(
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
-    ) -> list[Extras]:
+    ) -> Sequence[Extras]:
         if not any(request.include for request in requests):
             return [_NO_EXTRAS] * len(requests)
-        keys = [ranked[0].hit.key if ranked else None for ranked in candidates]
+        return await asyncio.gather(
+            *(
+                self._with_units(ranked[0], request.include)
+                if ranked and not _OF_UNITS.isdisjoint(request.include)
+                else _nothing()
+                for request, ranked in zip(requests, candidates, strict=True)
+            )
+        )
 
-        def asking(*parts: Include) -> set[CompanyKey]:
-            return {
-                key
-                for request, key in zip(requests, keys, strict=True)
-                if key is not None and not set(parts).isdisjoint(request.include)
-            }
+    async def _with_units(self, found: Candidate, include: Collection[Include]) -> Extras:
+        company = found.hit.key
+        order = await self.register.units.order(company, found.row.core)
+        extras = _NO_EXTRAS
+        if Include.PRODUCTION_UNITS in include:
+            first, _ = order.page(MAX_UNITS)
+            cores = await self.register.units.cores(first)
+            units = rendered_units(first, cores, order.main)
+            extras = extras._replace(units=units, units_total=order.total)
+        if Include.EINVOICING in include:
+            # The company's own identifiers, then those of its units, as in events.
+            entries = await self.register.einvoicing_of([company, *order.stored])
+            own = sorted(entries.get(company, ()))
+            of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
+            extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
+        return extras
 
-        # An identifier may be registered for a unit, so e-invoicing needs the units too.
-        with_units = asking(Include.PRODUCTION_UNITS, Include.EINVOICING)
-        with_einvoicing = asking(Include.EINVOICING)
-        units = await self.register.units_of(with_units) if with_units else {}
-        holders: list[CompanyKey | UnitKey] = [*with_einvoicing]
-        holders += [
-            unit for company in with_einvoicing for unit, core in units.get(company, ()) if core
-        ]
-        entries = await self.register.einvoicing_of(holders) if holders else {}
-        unread = with_units - units.keys()
-        return [
-            _NO_EXTRAS
-            if key is None
-            else (_UNREAD if key in unread else _extras_of(key, units, entries))
-            for key in keys
-        ]
+
+async def _nothing() -> Extras:
+    return _NO_EXTRAS
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
@@ -233,21 +247,6 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
         return None
-
-
-def _extras_of(
-    company: CompanyKey,
-    units: Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]],
-    entries: Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]],
-) -> Extras:
-    """The company's own identifiers, then those of its units, as in events."""
-    of_company = units.get(company, ())
-    own = sorted(entries.get(company, ()))
-    of_units = sorted(entry for unit, _ in of_company for entry in entries.get(unit, ()))
-    return Extras(
-        units=[core or listed_unit(unit) for unit, core in of_company],
-        einvoicing=[entry for _, entry in (*own, *of_units)],
-    )
 
 
 def _limit(request: LookupRequest) -> int:

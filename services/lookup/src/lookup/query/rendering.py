@@ -4,7 +4,7 @@ Stored JSON is copied, not parsed: a response is assembled from stored pieces.
 """
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -21,7 +21,7 @@ from lookup.store.upgrading import completed
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
-_SHAPE = "4"
+_SHAPE = "5"
 
 #: The name of each search type in a problem's detail.
 _SEARCHED_AS = {
@@ -45,7 +45,9 @@ class Candidate(NamedTuple):
 class Extras(NamedTuple):
     """Parts of a company that were requested, as stored."""
 
-    units: Sequence[bytes] = ()
+    #: A JSON list of the first units, and the number of all.
+    units: bytes = b"[]"
+    units_total: int = 0
     einvoicing: Sequence[bytes] = ()
     #: Scores and companies.
     alternatives: Sequence[tuple[float, bytes]] = ()
@@ -71,7 +73,8 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
     if Include.OWNERS in include:
         parts += (b',"owners":', row.owners)
     if Include.PRODUCTION_UNITS in include:
-        parts += (b',"production_units":', orjson.dumps(in_order(row.core, extras.units)))
+        parts += (b',"production_units":', extras.units)
+        parts.append(b',"production_units_total":%d' % extras.units_total)
     if Include.EINVOICING in include:
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
     if Include.ROLES in include:
@@ -114,41 +117,21 @@ def shown(score: float) -> float:
     return round(score, 1) if score % 1 else int(score)
 
 
-def in_order(company: bytes, units: Sequence[bytes]) -> list[dict[str, object]]:
-    """The units with `main`: the main one first, then active before ended, by number.
-
-    No register marks the main unit. It is the one at the company's own address, or else the oldest,
-    active units first. Units that are only listed have no other data; they come last.
-    """
-    if not units:
-        return []
-    home = (orjson.loads(company)["address"] or {}).get("text")
-    trees = [orjson.loads(unit) for unit in units]
-
-    def likeness(unit: dict[str, object]) -> tuple[bool, bool, object, object]:
-        address = unit["address"]
-        text = address.get("text") if isinstance(address, dict) else None
-        return (
-            unit["status"] == "ended",
-            home is None or text != home,
-            unit["started"] or "9999",
-            unit["number"],
-        )
-
-    main = min((unit for unit in trees if unit["status"]), key=likeness, default=None)
-    if main is not None:
-        main["main"] = True
-    return sorted(
-        trees,
-        key=lambda unit: (
-            not unit["main"],
-            unit["status"] is None,
-            unit["status"] == "ended",
-            unit["number"],
-        ),
+def rendered_units(
+    keys: Iterable[UnitKey], cores: Mapping[UnitKey, bytes], main: UnitKey | None
+) -> bytes:
+    """The units as a JSON list; one without a document has only its number."""
+    units = (
+        _main_unit(cores[key]) if key == main and key in cores else cores.get(key) or _listed(key)
+        for key in keys
     )
+    return b"[%b]" % b",".join(units)
 
 
-def listed_unit(key: UnitKey) -> bytes:
+def _main_unit(core: bytes) -> bytes:
+    return orjson.dumps({**orjson.loads(core), "main": True})
+
+
+def _listed(key: UnitKey) -> bytes:
     """A unit that only its company's record lists."""
     return dump(ProductionUnit(number=key.number, main=None))

@@ -1,18 +1,18 @@
-"""The log of lookups and suggestions over RPC."""
+"""The log of lookups, suggestions and pages of units over RPC."""
 
 from collections.abc import Sequence
 
 import structlog
 
 from common.contracts.failures import Failure
-from common.contracts.lookup import LookupRequest, SuggestRequest
+from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
 from common.messaging.rpc import Asked, Result
 
 log = structlog.get_logger()
 
 
 def report(
-    asked: Sequence[Asked[LookupRequest] | Asked[SuggestRequest]],
+    asked: Sequence[Asked[LookupRequest] | Asked[SuggestRequest] | Asked[UnitsRequest]],
     results: Sequence[Result],
     seconds: float,
 ) -> None:
@@ -30,5 +30,11 @@ def report(
         )
 
 
-def _search_type(request: LookupRequest | SuggestRequest) -> str:
-    return request.questions[0].type if isinstance(request, LookupRequest) else "suggest"
+def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest) -> str:
+    match request:
+        case LookupRequest():
+            return request.questions[0].type
+        case SuggestRequest():
+            return "suggest"
+        case UnitsRequest():
+            return "units"

@@ -1,9 +1,18 @@
 """Indexes, created by a command (in Kubernetes a Job), never when a service starts."""
 
-from pymongo import ASCENDING, IndexModel
+from pymongo import ASCENDING, IndexModel, UpdateOne
+from pymongo.asynchronous.collection import AsyncCollection
 
 from common.mongo import Database
-from lookup.store.documents import COMPANIES, EVENT_BATCHES, OUTBOX, PARTICIPANTS, UNITS
+from lookup.store.documents import (
+    COMPANIES,
+    EVENT_BATCHES,
+    OUTBOX,
+    PARTICIPANTS,
+    UNITS,
+    Document,
+)
+from lookup.store.units import order_fields
 
 INDEXES = {
     COMPANIES: [
@@ -12,7 +21,11 @@ INDEXES = {
         IndexModel([("units", ASCENDING)], name="units"),
     ],
     UNITS: [
-        IndexModel([("company", ASCENDING)], name="company"),
+        # The order of a company's units, without a read of any unit.
+        IndexModel(
+            [(field, ASCENDING) for field in ("company", "ended", "_id", "started", "place")],
+            name="company_units",
+        ),
         IndexModel([("phones", ASCENDING)], name="phones"),
     ],
     PARTICIPANTS: [IndexModel([("holder", ASCENDING)], name="holder")],
@@ -42,11 +55,35 @@ INDEXES = {
 }
 
 
+#: Indexes of earlier releases, which others replaced.
+_REPLACED = {UNITS: ["company"]}
+#: Units per write.
+_BATCH = 1_000
+
+
 async def make_indexes(database: Database) -> list[str]:
-    """Creates missing indexes; returns the names of all."""
+    """Creates missing indexes, with the fields they need; returns the names of all."""
+    await _add_order(database[UNITS])
     made = []
     for collection, models in INDEXES.items():
         made += [
             f"{collection}.{name}" for name in await database[collection].create_indexes(models)
         ]
+    for collection, names in _REPLACED.items():
+        for name in (await database[collection].index_information()).keys() & names:
+            await database[collection].drop_index(name)
     return made
+
+
+async def _add_order(units: AsyncCollection[Document]) -> None:
+    """Adds the fields of the order to the units that an earlier release stored."""
+    found = units.find({"ended": {"$exists": False}}, {"core": 1}, batch_size=_BATCH)
+    while documents := await found.to_list(_BATCH):
+        await units.bulk_write(
+            [
+                # Only if nobody has stored the unit since.
+                UpdateOne(one, {"$set": order_fields(one["core"])})
+                for one in documents
+            ],
+            ordered=False,
+        )

@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.mongo import Database, translated_errors
 from lookup.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS, CompanyRow
+from lookup.store.units import StoredUnits
 
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
 _MAX_UNITS_OF_A_PHONE = 200
 
-#: Units of one read, about as many bytes as a message of lookups may have.
-MAX_UNITS = 25_000
+#: Holders of one read of e-invoicing identifiers, which takes a millisecond.
+_MAX_HOLDERS = 500
 
 _ROW = {"revision": 1, "core": 1, "owners": 1, "roles": 1, "updated_at": 1}
 
@@ -25,6 +26,7 @@ class StoredRegister:
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
         self._tombstones = database[TOMBSTONES]
+        self.units = StoredUnits(database)
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         with translated_errors():
@@ -107,61 +109,14 @@ class StoredRegister:
         ).to_list(None)
         return [CompanyKey.parse(document["_id"]) for document in found]
 
-    async def units_of(
-        self, companies: Collection[CompanyKey]
-    ) -> Mapping[CompanyKey, Sequence[tuple[UnitKey, bytes | None]]]:
-        keys = sorted(companies)
-        with translated_errors():
-            found, listing = await asyncio.gather(
-                self._units.find(
-                    {"company": {"$in": keys}},
-                    {"company": 1, "core": 1},
-                    sort=[("company", 1)],
-                    limit=MAX_UNITS if len(keys) > 1 else 0,
-                ).to_list(None),
-                self._companies.find({"_id": {"$in": keys}}, {"units": 1}).to_list(None),
-            )
-            if len(keys) > 1 and len(found) == MAX_UNITS:
-                # The limit may have cut off the last company; the first of all is read alone.
-                cut = found[-1]["company"]
-                if cut == keys[0]:
-                    return await self.units_of(keys[:1])
-                keys = [key for key in keys if key < cut]
-                found = [document for document in found if document["company"] < cut]
-                listing = [company for company in listing if company["_id"] < cut]
-            stored = {document["_id"] for document in found}
-            listed = {
-                UnitKey.parse(unit): CompanyKey.parse(company["_id"])
-                for company in listing
-                for unit in company["units"]
-                if unit not in stored
-            }
-            unloaded = await self._unloaded(listed)
-        units: dict[CompanyKey, list[tuple[UnitKey, bytes | None]]] = {key: [] for key in keys}
-        for document in found:
-            company, unit = CompanyKey.parse(document["company"]), UnitKey.parse(document["_id"])
-            units[company].append((unit, document["core"]))
-        for unit in unloaded:
-            units[listed[unit]].append((unit, None))
-        return units
-
-    async def _unloaded(self, units: Collection[UnitKey]) -> list[UnitKey]:
-        """The listed units that are neither stored, perhaps at another company, nor removed."""
-        if not units:
-            return []
-        found = await self._units.find({"_id": {"$in": list(units)}}, {"_id": 1}).to_list(None)
-        elsewhere = {unit["_id"] for unit in found}
-        return await self._not_removed(unit for unit in units if unit not in elsewhere)
-
-    async def einvoicing_of(
-        self, holders: Collection[CompanyKey | UnitKey]
-    ) -> Mapping[CompanyKey | UnitKey, Sequence[tuple[str, bytes]]]:
-        with translated_errors():
-            found = await self._participants.find(
-                {"holder": {"$in": list(holders)}}, {"holder": 1, "entry": 1}
-            ).to_list(None)
-        entries: defaultdict[CompanyKey | UnitKey, list[tuple[str, bytes]]] = defaultdict(list)
-        for document in found:
-            holder = CompanyKey.parse(document["holder"])
-            entries[holder].append((document["_id"], document["entry"]))
+    async def einvoicing_of(self, holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
+        entries: defaultdict[str, list[tuple[str, bytes]]] = defaultdict(list)
+        for start in range(0, len(holders), _MAX_HOLDERS):
+            some = holders[start : start + _MAX_HOLDERS]
+            with translated_errors():
+                found = await self._participants.find(
+                    {"holder": {"$in": some}}, {"holder": 1, "entry": 1}
+                ).to_list(None)
+            for document in found:
+                entries[document["holder"]].append((document["_id"], document["entry"]))
         return entries

@@ -30,6 +30,7 @@ from gateway.adapters.http.metrics import HttpMetrics
 from gateway.adapters.http.middleware import CONSTANT_HEADERS, RequestMiddleware, RouteFacts
 from gateway.adapters.http.sources import SOURCES_PATH, sources_handler
 from gateway.adapters.http.suggesting import SUGGEST_PATH, suggest_handler
+from gateway.adapters.http.units import UNITS_PATH, units_handler
 from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.adapters.quotas import MongoQuotas
@@ -37,7 +38,7 @@ from gateway.domain.clients import Network
 from gateway.domain.keys import Scope
 from gateway.domain.query import SEARCH_PARAMETERS
 from gateway.domain.rates import Rate
-from gateway.ports import ApiKeys, Events, Lookups, Suggestions, Webhooks
+from gateway.ports import ApiKeys, Events, Lookups, Suggestions, Units, Webhooks
 from gateway.usecases.batches import LookUpAll
 from gateway.usecases.events import ReadEvents
 from gateway.usecases.feed_notices import FeedNotices
@@ -61,6 +62,7 @@ class Dependencies:
 
     lookups: Lookups
     suggestions: Suggestions
+    units: Units
     webhooks: Webhooks
     events: Events
     signals: FeedNotices
@@ -131,6 +133,7 @@ def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: 
         for path, kind in LOOKUP_PATHS.items()
     }
     handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
+    handlers[UNITS_PATH] = units_handler(dependencies.units)
     for path, handler in handlers.items():
         router.add_get(path, handler)
         router.add_options(path, options_handler(policy.cors_origin))
@@ -187,14 +190,14 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     )
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
-    suggestions = RouteFacts(access=lookup.access, headers=common)
+    pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=CONSTANT_HEADERS)
     page = RouteFacts(Access(), headers=_varying(common, hdrs.ACCEPT_ENCODING))
     return {
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
-        SUGGEST_PATH: suggestions,
+        **dict.fromkeys((SUGGEST_PATH, UNITS_PATH), pages_of_lookups),
         BATCH_PATH: batch,
         **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),

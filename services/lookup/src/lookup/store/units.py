@@ -1,0 +1,159 @@
+"""The production units of a company, read in pages.
+
+A company may have thousands. Their order is read from an index alone, and only the units of a page
+as documents, so that every page costs the same.
+"""
+
+import asyncio
+import hashlib
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from common.contracts.company import CompanyKey, Status, UnitKey
+from common.mongo import Database, translated_errors
+from lookup.store.documents import COMPANIES, TOMBSTONES, UNITS
+
+#: After every date.
+_NEVER = "9999-12-31"
+
+
+class UnitPosition(NamedTuple):
+    """The place of a unit among those of its company; the main unit is before all others."""
+
+    #: 0 active, 1 ended, 2 only listed by the company.
+    section: int
+    key: str
+
+
+class UnitOrder(NamedTuple):
+    """The units of a company: the main one, then the active ones, then the others, by number.
+
+    No register marks the main unit. It is the one at the company's own address, or else the oldest,
+    active units first.
+    """
+
+    main: UnitKey | None = None
+    active: Sequence[str] = ()
+    ended: Sequence[str] = ()
+    #: Known only from their company's record (Denmark); without a document.
+    listed: Sequence[str] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.active) + len(self.ended) + len(self.listed)
+
+    @property
+    def stored(self) -> list[str]:
+        return [*self.active, *self.ended]
+
+    def page(
+        self, limit: int, after: UnitPosition | None = None
+    ) -> tuple[list[UnitKey], UnitPosition | None]:
+        """The units that follow a position, and the position to go on from, None at the end."""
+        found = list(islice(self._after(after), limit + 1))
+        is_last = len(found) <= limit
+        keys = [UnitKey.parse(position.key) for position in found[:limit]]
+        if is_last or not keys:
+            return keys, None
+        return keys, UnitPosition(0, "") if keys[-1] == self.main else found[limit - 1]
+
+    def _after(self, position: UnitPosition | None) -> Iterator[UnitPosition]:
+        if position is None and self.main is not None:
+            yield UnitPosition(0, self.main)
+        first, last = position or (0, "")
+        for section, keys in enumerate((self.active, self.ended, self.listed)):
+            start = bisect_right(keys, last) if section == first else 0
+            for key in islice(keys, start, None) if section >= first else ():
+                if key != self.main:
+                    yield UnitPosition(section, key)
+
+
+class StoredUnits:
+    """The units in MongoDB. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._companies = database[COMPANIES]
+        self._units = database[UNITS]
+        self._tombstones = database[TOMBSTONES]
+
+    async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
+        """The order of the units of a company, which is given as it is stored."""
+        home = place_of(orjson.loads(core)["address"])
+        with translated_errors():
+            groups, listing = await asyncio.gather(
+                self._groups(company, home),
+                self._companies.find_one({"_id": company}, {"units": 1}),
+            )
+        (active, best), (ended, best_ended) = (
+            next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
+            for state in (False, True)
+        )
+        listed = set(listing["units"] if listing else ()).difference(active, ended)
+        best = best or best_ended
+        main = UnitKey.parse(best["key"]) if best else None
+        return UnitOrder(main, active, ended, sorted(await self._unloaded(listed)))
+
+    async def _groups(self, company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
+        return await (await self._units.aggregate(self.pipeline(company, home))).to_list(None)
+
+    @staticmethod
+    def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
+        """Active and ended units, each with their keys in order and the best as the main unit."""
+        rank = {
+            "away": {"$ne": ["$place", home or ""]},
+            "started": {"$ifNull": ["$started", _NEVER]},
+            "key": "$_id",
+        }
+        # A unit that an earlier release stored counts as active until `indexes` completes it.
+        is_ended = {"$eq": ["$ended", True]}
+        return [
+            {"$match": {"company": company}},
+            {"$sort": {"ended": 1, "_id": 1}},
+            {"$group": {"_id": is_ended, "keys": {"$push": "$_id"}, "best": {"$min": rank}}},
+        ]
+
+    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+        """The stored units among these."""
+        if not keys:
+            return {}
+        with translated_errors():
+            found = self._units.find(
+                {"_id": {"$in": list(keys)}}, {"core": 1}, batch_size=len(keys) + 1
+            )
+            return {UnitKey.parse(one["_id"]): one["core"] for one in await found.to_list(None)}
+
+    async def _unloaded(self, units: Iterable[str]) -> list[str]:
+        """The units that are neither stored nor removed by their register."""
+        keys = list(units)
+        if not keys:
+            return []
+        with translated_errors():
+            found = await asyncio.gather(
+                *(
+                    collection.find({"_id": {"$in": keys}}, {"_id": 1}).to_list(None)
+                    for collection in (self._units, self._tombstones)
+                )
+            )
+        known = {document["_id"] for documents in found for document in documents}
+        return [key for key in keys if key not in known]
+
+
+def order_fields(core: bytes) -> dict[str, object]:
+    """The fields of a stored unit by which units are ordered."""
+    unit = orjson.loads(core)
+    return {
+        "ended": unit["status"] == Status.ENDED,
+        "started": unit["started"],
+        "place": place_of(unit["address"]),
+    }
+
+
+def place_of(address: Mapping[str, Any] | None) -> str | None:
+    """A short hash of an address, by which units at the company's own are found in an index."""
+    if address is None:
+        return None
+    return hashlib.blake2b(address["text"].encode(), digest_size=8).hexdigest()
