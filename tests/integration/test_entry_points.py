@@ -65,13 +65,14 @@ def test_each_missing_setting_is_one_line(module: str) -> None:
     assert all(line.startswith("setting ") for line in error.splitlines())
 
 
-def test_a_port_in_use_is_one_line() -> None:
+@pytest.mark.parametrize("setting", ["ADMIN_PORT", "HTTP_PORT"])
+def test_a_port_in_use_is_one_line(setting: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
 
-        ended = started("gateway", "serve", settings={**SETTINGS, "ADMIN_PORT": port})
+        ended = started("gateway", "serve", settings={**SETTINGS, setting: port})
 
     assert ended.returncode == 1
     [line] = ended.stderr.splitlines()

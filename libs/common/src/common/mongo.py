@@ -11,13 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pymongo.errors
+import structlog
 from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient, ReadPreference
 from pymongo.asynchronous.database import AsyncDatabase
 
 from common.contracts.failures import Unavailable
 from common.mongo_metrics import CommandMetrics, PoolMetrics
-from common.runtime.tasks import beside
+from common.runtime.tasks import CannotContinue, beside
 
 Client = AsyncMongoClient[dict[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
@@ -30,6 +31,9 @@ OPERATION_TIMEOUT = timedelta(milliseconds=1200)
 #: run in this event loop, and a busy loop must not look like a dead server. An operation with a
 #: timeout waits no longer than that for a connection.
 _CONNECT_TIMEOUT = timedelta(seconds=5)
+
+#: Seconds between two looks for a primary.
+_LOOK_EVERY = 1.0
 
 #: Seconds to close a client.
 CLOSE_TIMEOUT = 2.0
@@ -59,6 +63,8 @@ _SLOW_ANSWER = 1.0
 #: Seconds that a wall clock may be off before the health check reports it.
 _WRONG = 5.0
 
+log = structlog.get_logger()
+
 
 def _since_boot() -> float:
     """Seconds of a monotonic clock that includes the time when the machine is suspended."""
@@ -67,9 +73,28 @@ def _since_boot() -> float:
 
 @asynccontextmanager
 async def connected(
-    url: str, *, name: str, operation_timeout: timedelta | None = OPERATION_TIMEOUT
+    url: str,
+    *,
+    name: str,
+    operation_timeout: timedelta | None = OPERATION_TIMEOUT,
+    primary_timeout: timedelta | None = None,
 ) -> AsyncIterator[Client]:
-    """A client during the body; `operation_timeout` None is for streams and long loads."""
+    """A client during the body; `operation_timeout` None is for streams and long loads.
+
+    After `primary_timeout` without a primary that a new client finds, the body is cancelled.
+    """
+    async with _client(url, name=name, operation_timeout=operation_timeout) as client:
+        if primary_timeout is None:
+            yield client
+        else:
+            async with beside(_end_when_replaced(client, url, primary_timeout)):
+                yield client
+
+
+@asynccontextmanager
+async def _client(
+    url: str, *, name: str, operation_timeout: timedelta | None
+) -> AsyncIterator[Client]:
     client: Client = AsyncMongoClient(
         url,
         appname=name,
@@ -88,6 +113,36 @@ async def connected(
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await client.close()
+
+
+async def _end_when_replaced(client: Client, url: str, timeout: timedelta) -> None:
+    """Raises `CannotContinue` when only a new client finds the primary.
+
+    A client remembers the latest election that it saw, and takes a primary of an earlier one for a
+    member that was left behind: so is every primary of a replica set that was initiated anew, as
+    for a restore. The process has caches and an index of the former data, so it all starts again.
+    """
+    clock = asyncio.get_running_loop().time
+    found = clock()
+    while True:
+        await asyncio.sleep(_LOOK_EVERY)
+        if await _finds_primary(client):
+            found = clock()
+        elif clock() - found >= timeout.total_seconds():
+            async with _client(url, name="primary", operation_timeout=OPERATION_TIMEOUT) as new:
+                is_there = await _finds_primary(new)
+            # Once more: it may have returned just now, as after a partition or a suspension.
+            if is_there and not await _finds_primary(client):
+                log.error("database.replaced", timeout_s=timeout.total_seconds())
+                raise CannotContinue("the replica set was initiated anew")
+
+
+async def _finds_primary(client: Client) -> bool:
+    """Returns whether a primary is found within `SELECTION_TIMEOUT`; uses no pooled connection."""
+    try:
+        return await client.is_primary
+    except pymongo.errors.PyMongoError:
+        return False
 
 
 def database(client: Client, name: str) -> Database:

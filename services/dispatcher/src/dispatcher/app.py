@@ -67,6 +67,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             settings.mongo_url.get_secret_value(),
             name="dispatcher",
             operation_timeout=DATABASE_TIMEOUT,
+            primary_timeout=settings.mongo_primary_timeout,
         )
     )
     health.add("database", ping(mongo))

@@ -31,7 +31,11 @@ from gateway.usecases.feed_notices import FeedNotices
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
     """Starts the gateway onto `stack`. It serves 503 while a dependency is unavailable."""
     mongo = await stack.enter_async_context(
-        connected(settings.mongo_url.get_secret_value(), name="gateway")
+        connected(
+            settings.mongo_url.get_secret_value(),
+            name="gateway",
+            primary_timeout=settings.mongo_primary_timeout,
+        )
     )
     amqp_url = settings.amqp_url.get_secret_value()
     random = Random()  # noqa: S311 (jitter and request ids, nothing secret)

@@ -67,7 +67,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     """Starts the lookup service onto `stack`; numbers are looked up while an index is built."""
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     url = settings.mongo_url.get_secret_value()
-    mongo = await stack.enter_async_context(connected(url, name="lookup"))
+    mongo = await stack.enter_async_context(
+        connected(url, name="lookup", primary_timeout=settings.mongo_primary_timeout)
+    )
     register = database(mongo, settings.register_db)
     indexes = await _indexes(settings, stack, random)
     link = await stack.enter_async_context(
@@ -128,7 +130,10 @@ async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) ->
     """The search indexes, updated over a connection whose streams have no timeout."""
     streams = await stack.enter_async_context(
         connected(
-            settings.mongo_url.get_secret_value(), name="lookup-index", operation_timeout=None
+            settings.mongo_url.get_secret_value(),
+            name="lookup-index",
+            operation_timeout=None,
+            primary_timeout=settings.mongo_primary_timeout,
         )
     )
     register: Database = database(streams, settings.register_db)

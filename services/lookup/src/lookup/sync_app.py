@@ -37,7 +37,12 @@ async def connect(
     )
     url = settings.mongo_url.get_secret_value()
     client = await stack.enter_async_context(
-        connected(url, name="lookup-sync", operation_timeout=None)
+        connected(
+            url,
+            name="lookup-sync",
+            operation_timeout=None,
+            primary_timeout=settings.mongo_primary_timeout,
+        )
     )
     session = await stack.enter_async_context(
         sessions(retry_policy, ca_file=settings.register_ca_file)

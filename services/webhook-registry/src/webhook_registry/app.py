@@ -41,7 +41,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
     random = Random()  # noqa: S311 (spreads reconnects and slots, guards nothing)
     mongo = await stack.enter_async_context(
-        connected(settings.mongo_url.get_secret_value(), name="webhook-registry")
+        connected(
+            settings.mongo_url.get_secret_value(),
+            name="webhook-registry",
+            primary_timeout=settings.mongo_primary_timeout,
+        )
     )
     webhooks = database(mongo, settings.webhooks_db)
     amqp_url = settings.amqp_url.get_secret_value()

@@ -17,7 +17,7 @@ from common.runtime import logs, tracing
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from common.runtime.settings import ProcessSettings, shown
-from common.runtime.tasks import beside
+from common.runtime.tasks import CannotContinue, beside
 from common.runtime.vitals import describe_build, measure_loop_lag
 
 #: Net allocations after which the garbage collector examines the youngest generation.
@@ -29,7 +29,7 @@ S = TypeVar("S", bound=ProcessSettings)
 Build = Callable[[S, AsyncExitStack, Health], Awaitable[None]]
 
 
-class _CannotStart(Exception):
+class _CannotStart(CannotContinue):
     """A port is taken or a folder is unusable; the message is the system's."""
 
 
@@ -45,18 +45,36 @@ def chosen_command(
 
 
 def run(name: str, settings: S, build: Build[S]) -> None:
-    """Runs a service until SIGTERM or SIGINT at any stage; further signals are ignored."""
+    """Runs a service until SIGTERM or SIGINT at any stage; further signals are ignored.
+
+    Exits with 1 where it cannot start, or cannot continue.
+    """
     write_out_lines = logs.configure(settings.log_level, service=name)
+    status = 0
     try:
         uvloop.run(_main(name, settings, build))
-    except _CannotStart as fault:
-        write_out_lines()
-        sys.exit(f"{name} cannot start: {fault}")
+    except (CannotContinue, ExceptionGroup) as error:
+        fault = _fault_in(error)
+        if fault is None:
+            raise
+        verb = "start" if isinstance(fault, _CannotStart) else "continue"
+        sys.stderr.write(f"{name} cannot {verb}: {fault}\n")
+        status = 1
     # Python itself would first wait for every thread, and one that queries an unresponsive name
     # server takes half a minute. Everything has been closed already.
     write_out_lines()
     sys.stdout.flush()
-    os._exit(0)
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _fault_in(error: Exception) -> CannotContinue | None:
+    """The fault that ended the process, also where task groups wrapped it; None of other errors."""
+    faults, others = ExceptionGroup("", [error]).split(CannotContinue)
+    fault: Exception | None = faults
+    while isinstance(fault, ExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault if others is None and isinstance(fault, CannotContinue) else None
 
 
 async def _main(name: str, settings: S, build: Build[S]) -> None:

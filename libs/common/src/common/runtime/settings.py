@@ -83,6 +83,11 @@ class BrokerSettings(EnvironmentSettings):
 
 class DatabaseSettings(EnvironmentSettings):
     mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
+    mongo_primary_timeout: Duration = duration(
+        "PT30S",
+        "time without a primary, while a new client finds one, after which a service ends, to be "
+        "started again",
+    )
 
 
 class ProcessSettings(EnvironmentSettings):

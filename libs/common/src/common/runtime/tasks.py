@@ -16,6 +16,10 @@ PATIENCE = 6.0
 log = structlog.get_logger()
 
 
+class CannotContinue(Exception):
+    """The process has to be started again; the message says why."""
+
+
 @asynccontextmanager
 async def beside(
     *work: Coroutine[Any, Any, None], patience: float = PATIENCE

@@ -1,0 +1,112 @@
+"""A replica set that is initiated anew under running services, as for a restore.
+
+Its elections begin at 1 again, and the driver takes its primary for a member that was left behind:
+a running process would find no primary until it is started again.
+"""
+
+import asyncio
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from common.contracts.failures import Unavailable
+from common.mongo import connected, ping
+from local_stack import servers
+from local_stack.processes import wait_for
+from local_stack.replica_set import ReplicaSet
+from local_stack.system import SOON, System
+from tests.builders.webhooks import encoded_key
+
+pytestmark = [pytest.mark.integration, pytest.mark.chaos]
+
+MODULES = ("gateway", "lookup", "webhook_registry", "dispatcher")
+
+
+@pytest.fixture(name="members")
+def _members(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ReplicaSet]:
+    """A replica set whose primary was elected more than once."""
+    members = servers.own_replica_set(tmp_path, members=request.param, election_timeout=1)
+    try:
+        members.start()
+        members.kill()
+        members.start()
+        yield members
+    finally:
+        members.kill()
+
+
+@pytest.fixture(name="system")
+def _system(tmp_path: Path, amqp_url: str, members: ReplicaSet) -> Iterator[System]:
+    system = System(
+        tmp_path,
+        amqp_url,
+        members.url,
+        {"WEBHOOK_SECRET_KEYS": f"k1:{encoded_key('k1')}", "MONGO_PRIMARY_TIMEOUT": "PT1S"},
+    )
+    yield system
+    system.close()
+
+
+def initiate_anew(members: ReplicaSet, folder: Path) -> None:
+    members.kill()
+    for number in range(len(members.members)):
+        shutil.rmtree(folder / str(number) / "data")
+    members.start()
+
+
+@pytest.mark.parametrize("members", [1, 3], indirect=True)
+async def test_every_service_ends_and_serves_when_it_is_started_again(
+    members: ReplicaSet, system: System, tmp_path: Path
+) -> None:
+    services = [system.start(module) for module in MODULES]
+    # It reads nothing before its first pass: the register refuses connections.
+    sync = {
+        "brreg_url": "http://127.0.0.1:1",
+        "sync_interval": "PT1H",
+        "register_max_attempts": "1",
+    }
+    command = ("sync", "no-enheter", "--follow")
+    services.append(system.start("lookup", name="lookup-sync", command=command, **sync))
+    for service in services:
+        await asyncio.to_thread(service.wait_until_ready)
+
+    async with connected(members.url, name="former") as former:
+        assert await ping(former)() is None
+        await asyncio.to_thread(initiate_anew, members, tmp_path)
+        ended = await asyncio.to_thread(
+            wait_for,
+            lambda: all(service.process.exit_status is not None for service in services),
+            seconds=SOON,
+        )
+        # As every service would for ever.
+        with pytest.raises(Unavailable):
+            await ping(former)()
+    again = system.start("gateway", name="again")
+    await asyncio.to_thread(again.wait_until_ready)
+
+    assert ended, [service.process.name for service in services if not service.process.exit_status]
+    for service in services:
+        assert service.process.exit_status == 1
+        tail = service.process.log_tail()
+        assert "cannot continue: the replica set was initiated anew" in tail
+        assert "Traceback" not in tail
+
+
+@pytest.mark.parametrize("members", [1], indirect=True)
+async def test_a_database_that_is_merely_unavailable_ends_no_process(
+    members: ReplicaSet, system: System
+) -> None:
+    service = system.start("webhook_registry")
+    await asyncio.to_thread(service.wait_until_ready)
+
+    await asyncio.to_thread(members.kill)
+    # Several times the timeout of a primary; no effect signals that nothing happens.
+    await asyncio.sleep(4)
+    await asyncio.to_thread(members.start)
+    await asyncio.to_thread(service.wait_until_ready)
+
+    assert service.process.exit_status is None
+    async with connected(members.url, name="test") as client:
+        assert await client.is_primary
