@@ -63,7 +63,8 @@ async def signed_in(portal: Portal) -> Portal:
 def a_session(*, age: int, since_sign_in: int = 0) -> dict[str, str]:
     """The cookie of a user whose last request that renewed it is so many seconds ago."""
     at = int(time.time()) - age
-    session = {"key": KEY, "name": "acme", "csrf": "token", "seen": at, "since": at - since_sign_in}
+    since = at - since_sign_in
+    session = {"key": KEY, "name": "acme", "csrf": "token", "seen": at, "since": since}
     content = json.dumps({"created": at, "session": session}).encode()
     key = base64.urlsafe_b64encode(base64.b64decode(SESSION_KEY))
     return {"Cookie": f"portal={Fernet(key).encrypt_at_time(content, at).decode()}"}

@@ -73,11 +73,20 @@ async def test_a_pasted_identifier_leads_to_its_company(portal: Portal) -> None:
 async def test_a_name_shows_the_best_company_of_each_register_and_others(portal: Portal) -> None:
     await portal.go("/?q=prøvefabrikken")
 
-    results = portal.page.locator(".result h3")
+    results = portal.page.locator(".result h3 a")
     await expect(results).to_have_count(2)
+    await expect(portal.page.get_by_text("Searched as a name.")).to_be_visible()
     await expect(portal.page.get_by_text("Others that match").first).to_be_visible()
     await portal.go("/?q=qqqqqqqqzzzz&country=dk")
     await expect(portal.heading("No company matches")).to_be_visible()
+
+
+async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> None:
+    await portal.go("/?q=holding&country=no")
+
+    await expect(portal.page.get_by_text("alone names no single company")).to_be_visible()
+    names = portal.page.locator(".alternatives li")
+    assert all("HOLDING" in name.upper() for name in await names.all_inner_texts())
 
 
 async def test_a_company_has_its_facts_owners_units_and_documents(portal: Portal) -> None:
@@ -120,6 +129,8 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     await expect(portal.page.locator("#body-text")).to_contain_text('"NYE PRØVEPORTALEN AS"')
     await portal.press("Retry now")
     await receiver.next("/portal", number=2)
+    await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
+    await expect(portal.page.locator(".timeline .succeeded")).to_have_count(2)
     await portal.go(f"/companies/no/{number}")
     await expect(portal.page.locator("#history ~ .events .event")).not_to_have_count(0)
 
@@ -131,28 +142,57 @@ async def test_a_webhook_is_edited_tested_rotated_disabled_enabled_recovered_and
     await portal.go("/webhooks/new")
     secret = await portal.create_webhook(receiver.url("/managed"), description="Managed")
     await portal.press("Go to the webhook")
+    webhook = page.url
     await portal.press("Send")
-    await expect(page.get_by_role("status").first).to_contain_text("A test is on its way")
+    await expect(page.locator("#progress")).to_contain_text("The attempt succeeded")
     delivery = await receiver.next("/managed")
     verify(delivery.headers, delivery.body, secret)
 
+    await page.goto(webhook)
     await portal.press("Edit")
     await page.get_by_label("Description").fill("Renamed")
     await page.get_by_label("Denmark").check()
     await portal.press("Save")
     await expect(portal.heading("Renamed")).to_be_visible()
+    await portal.press("Rotate the secret …")
+    await expect(page.get_by_text("For 24 hours")).to_be_visible()
     await portal.press("Rotate the secret")
     assert await page.locator("#secret").inner_text() != secret
     await portal.press("Go to the webhook")
     await portal.press("Disable")
     await expect(page.get_by_text("Disabled", exact=True).first).to_be_visible()
     await portal.press("Enable")
-    await page.get_by_label("Recover from (UTC)").fill("2026-11-01T00:00")
+    await page.get_by_label("Recover from").fill("2026-11-01T00:00")
     await portal.press("Recover")
     await portal.press("Delete …")
     await portal.press("Delete")
 
     await expect(portal.heading("No webhooks yet")).to_be_visible()
+
+
+async def test_single_events_are_chosen_by_keyboard_and_the_form_says_what_arrives(
+    portal: Portal, receiver: Receiver
+) -> None:
+    page, said = portal.page, portal.page.locator("#arrivals")
+    await portal.go("/webhooks/new")
+    await expect(said).to_have_text(
+        "This webhook receives every event about any company in both registers."
+    )
+
+    await page.get_by_role("radio", name="All events").focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowDown")
+    await page.get_by_role("checkbox", name="owners.changed").focus()
+    await page.keyboard.press("Space")
+    await page.get_by_label("Norway").check()
+    await expect(said).to_have_text(
+        "This webhook receives owners.changed events about any company in Norway."
+    )
+    await portal.create_webhook(receiver.url("/single"), description="Single")
+    await portal.press("Go to the webhook")
+
+    await expect(page.locator(".facts-list code").first).to_have_text("owners.changed")
+    assert await page.get_by_text("*", exact=True).count() == 0
 
 
 async def test_an_invalid_webhook_is_refused_beside_its_fields(portal: Portal) -> None:
@@ -165,7 +205,26 @@ async def test_an_invalid_webhook_is_refused_beside_its_fields(portal: Portal) -
     await expect(portal.page.locator("#url-fault")).to_contain_text("https://")
     await expect(portal.page.locator("#companies-fault")).to_be_visible()
     await expect(url).to_have_attribute("aria-invalid", "true")
+    await expect(url).to_be_focused()
     await expect(url).to_have_value("http://example.com/")
+
+
+async def test_a_form_of_another_site_leaves_the_user_signed_in(portal: Portal) -> None:
+    page = portal.page
+    await page.route(
+        "http://other.example/",
+        lambda route: route.fulfill(
+            content_type="text/html",
+            body=f'<form method="post" action="{portal.url}/sign-in"><button>Go</button></form>',
+        ),
+    )
+    await page.goto("http://other.example/")
+
+    await page.get_by_role("button", name="Go").click()
+
+    await expect(portal.heading("Not sent")).to_be_visible()
+    await portal.go("/key")
+    await expect(portal.heading("API key")).to_be_visible()
 
 
 async def test_nothing_of_a_hostile_name_or_url_acts(
@@ -225,8 +284,16 @@ async def test_all_pages_except_the_live_ones_work_without_scripts(
     await portal.press("Subscribe to changes")
     await portal.create_webhook(receiver.url("/plain"), description="Plain")
     await portal.press("Go to the webhook")
+    webhook = portal.page.url
     await portal.press("Send")
     await receiver.next("/plain")
+    # The browser itself looks for the result.
+    await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
+    await portal.page.goto(f"{webhook}/edit")
+    await portal.page.get_by_label("Families of events").check()
+    await portal.page.get_by_role("checkbox", name="company.*").check()
+    await portal.press("Check what will arrive")
+    await expect(portal.page.locator("#arrivals")).to_contain_text("receives company.* events")
     await portal.go("/events?after=oldest")
 
     await expect(portal.page.locator("#events .event")).not_to_have_count(0)
@@ -269,14 +336,23 @@ async def test_pages_are_accessible_and_fit_their_window(
     await portal.go("/companies/dk/12345674")
     await look("company")
     await portal.go("/webhooks/new?company=dk:12345674&name=Prøvefabrikken ApS")
+    await portal.page.get_by_label("Families of events").check()
+    await portal.page.get_by_role("checkbox", name="company.*").check()
+    await expect(portal.page.locator("#arrivals")).to_contain_text("company.* events")
+    await portal.page.locator("#arrivals").scroll_into_view_if_needed()
     await look("form")
     await portal.create_webhook(receiver.url(f"/{scheme}"), description="Prøvefabrikken")
     await look("secret")
     await portal.press("Go to the webhook")
+    webhook = portal.page.url.removeprefix(portal.url)
     await portal.press("Send")
     await receiver.next(f"/{scheme}")
+    await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
+    await look("test")
+    await portal.go(f"{webhook}/rotate")
+    await look("rotate")
+    await portal.go(webhook)
     await look("webhook")
-    webhook = portal.page.url.removeprefix(portal.url)
     await portal.go("/webhooks")
     await look("webhooks")
     await portal.go(f"{webhook}/deliveries")

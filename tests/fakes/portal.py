@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
 from portal.adapters.http.application import application
-from portal.adapters.http.context import Dependencies
+from portal.adapters.http.context import Dependencies, Links
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
 from portal.adapters.http.sessions import SessionPolicy
@@ -30,7 +30,7 @@ ME: Final = {
     "key_id": "id",
     "name": "tests",
     "owner": "acme",
-    "scopes": ["lookup"],
+    "scopes": ["lookup", "webhooks", "events"],
     "created_at": "2026-03-02T12:00:00Z",
     "expires_at": None,
     "rate": {"count": 1200, "window_seconds": 60, "remaining": 1199, "reset_seconds": 60},
@@ -103,6 +103,7 @@ async def portal(
     live_readers: int = 5,
     live_readers_per_key: int = 5,
     session_keys: str = SESSION_KEY,
+    links: Links = Links(),  # noqa: B008 (immutable)
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
     upstream = web.Application()
@@ -119,6 +120,7 @@ async def portal(
             ),
             live=LiveReaders(live_readers, live_readers_per_key, metrics),
             metrics=metrics,
+            links=links,
             clock=lambda: 0.0,
             new_id=lambda: "request-1",
         )

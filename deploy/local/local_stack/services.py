@@ -82,6 +82,7 @@ def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
 def _for_portal(settings: StackSettings) -> Mapping[str, str]:
     return {
         "REGISTRY_URL": settings.base_url,
+        "API_REFERENCE_URL": f"{settings.base_url}/docs",
         "SESSION_KEY": session_key(settings.run_dir),
         "HTTP_HOST": settings.http_host,
         "HTTP_PORT": str(settings.portal_port),

@@ -6,8 +6,7 @@ from multidict import MultiDict
 from company_registry import Webhook, WebhookFilter
 from portal.domain.event_filter import read_filter
 from portal.domain.languages import formats_for
-from portal.domain.paging import page_of
-from portal.domain.pasted import countries_of
+from portal.domain.pasted import countries_of, has_letters, readings_of
 from portal.domain.webhook_form import form_of, read_form
 
 
@@ -40,8 +39,25 @@ def test_unknown_and_odd_values_are_shown_as_they_are() -> None:
     )
 
 
-def test_a_moment_is_in_utc() -> None:
-    assert formats_for("").moment("2026-03-02T12:00:00+01:00") == "2 Mar 2026, 11:00:00 UTC"
+@pytest.mark.parametrize(
+    "zone, shown",
+    [
+        ("", "2 Mar 2026, 11:00:00 UTC"),
+        ("Europe/Oslo", "2 Mar 2026, 12:00:00 CET"),
+        ("Europe", "2 Mar 2026, 11:00:00 UTC"),
+        ("/etc/passwd", "2 Mar 2026, 11:00:00 UTC"),
+    ],
+)
+def test_a_moment_is_in_the_zone_or_in_utc(zone: str, shown: str) -> None:
+    assert formats_for("", zone).moment("2026-03-02T12:00:00+01:00") == shown
+
+
+def test_a_typed_time_is_of_the_zone() -> None:
+    read = formats_for("", "Europe/Oslo").read
+
+    assert read("2026-07-02T12:00").isoformat() == "2026-07-02T10:00:00+00:00"
+    with pytest.raises(ValueError, match="outside"):
+        read("0001-01-01T00:00")
 
 
 @pytest.mark.parametrize(
@@ -69,17 +85,18 @@ def test_the_register_of_a_pasted_text_is_recognised(text: str, countries: tuple
 
 
 @pytest.mark.parametrize(
-    "number, shown", [("", 1), ("2", 2), ("3", 3), ("9", 3), ("0", 1), ("-1", 1), ("x", 1)]
+    "text, letters, readings",
+    [
+        ("holding", True, ("a name",)),
+        ("Torggate 16", True, ("a name", "an address")),
+        ("12345674", False, ("a number",)),
+        ("x", False, ("a name",)),
+    ],
 )
-def test_a_page_is_the_nearest_there_is(number: str, shown: int) -> None:
-    page = page_of(list(range(25)), number, size=10)
-
-    assert (page.number, page.count, page.total) == (shown, 3, 25)
-    assert page.items[0] == (shown - 1) * 10
-
-
-def test_an_empty_list_has_one_empty_page() -> None:
-    assert page_of([], "", size=10).count == 1
+def test_a_text_is_read_as_a_name_an_address_or_a_number(
+    text: str, readings: tuple[str, ...], *, letters: bool
+) -> None:
+    assert (has_letters(text), readings_of(text)) == (letters, readings)
 
 
 def test_a_forms_lists_are_read_as_words() -> None:

@@ -1,6 +1,7 @@
 """The plot of a webhook's last day."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from company_registry import Attempt
 from portal.domain.plot import HOURS, plot
@@ -61,3 +62,12 @@ def test_the_highest_bar_fills_the_plot() -> None:
 
     assert shown.top_count == 4
     assert shown.hours[-1].y_failed == 12
+
+
+def test_hours_are_of_the_readers_zone_and_follow_each_other_over_a_change_of_clocks() -> None:
+    # At 01:00 UTC clocks went from 02:00 to 03:00.
+    now = datetime(2026, 3, 29, 4, 30, tzinfo=ZoneInfo("Europe/Oslo"))
+
+    hours = plot([], now=now).hours
+
+    assert [each.begins.hour for each in hours[-4:]] == [0, 1, 3, 4]

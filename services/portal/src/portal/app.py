@@ -8,7 +8,7 @@ import httpx
 
 from common.runtime.health import Health, Required
 from portal.adapters.http.application import application, public_port
-from portal.adapters.http.context import Dependencies
+from portal.adapters.http.context import Dependencies, Links
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
 from portal.adapters.http.sessions import SessionPolicy
@@ -50,6 +50,7 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
         ),
         live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
         metrics=metrics,
+        links=Links(settings.api_reference_url, settings.key_request_url),
         clock=time.monotonic,
         new_id=lambda: uuid4().hex,
     )

@@ -19,6 +19,12 @@ def _http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _link(url: str) -> str:
+    if re.fullmatch(r"(https?://[^\s@]+|mailto:\S+@\S+)?", url) is None:
+        raise ValueError("write it as https://<host>/<path>, or as mailto:<address>")
+    return url
+
+
 def _session_key(keys: SecretStr) -> SecretStr:
     if not all(map(_is_key, keys.get_secret_value().split(","))):
         raise ValueError(f"give {_KEY_BYTES} random bytes as base64: openssl rand -base64 32")
@@ -41,6 +47,12 @@ class Settings(ProcessSettings):
     session_key: Annotated[SecretStr, AfterValidator(_session_key)] = Field(
         description="32 random bytes as base64, which encrypt sessions; the same in every process. "
         "Several, newest first, are separated by commas: the first encrypts, all decrypt"
+    )
+    api_reference_url: Annotated[str, AfterValidator(_link)] = Field(
+        default="", description="link to the API reference: the address of `/docs` for browsers"
+    )
+    key_request_url: Annotated[str, AfterValidator(_link)] = Field(
+        default="", description="link for people without a key: a page, or `mailto:<address>`"
     )
     http_host: str = Field(default="127.0.0.1", description="address of the public port")
     http_port: Port = Field(default=8085, description="public port")

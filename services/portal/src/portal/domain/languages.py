@@ -1,9 +1,10 @@
-"""Dates and numbers as the browser's language has them; the words are English."""
+"""Dates and numbers as the browser's language has them, in one time zone; the words are English."""
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, tzinfo
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.core import UnknownLocaleError
@@ -16,15 +17,23 @@ _LANGUAGE = re.compile(
     r"\s*([A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*)\s*(?:;\s*q=([01](?:\.\d{1,3})?))?\s*"
 )
 
+_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){1,2}")
+
 #: A browser sends a handful; a longer header is not read to its end.
 _MAX_LANGUAGES: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """Formats of dates and numbers in one language. Unknown values are a dash."""
+    """Formats of dates and numbers in one language and time zone. Unknown values are a dash."""
 
     locale: Locale
+    zone: tzinfo = UTC
+
+    @property
+    def zone_name(self) -> str:
+        """Such as `Europe/Copenhagen`."""
+        return str(self.zone).replace("_", " ")
 
     def date(self, text: str | None) -> str:
         """`2026-03-02` as a date."""
@@ -38,14 +47,22 @@ class Formats:
             return text or "–"
 
     def moment(self, text: str | None) -> str:
-        """RFC 3339 as a date and a time in UTC."""
+        """RFC 3339 as a date and a time, such as `2 Mar 2026, 12:00:00 CET`."""
         try:
-            moment = None if text is None else datetime.fromisoformat(text).astimezone(UTC)
-        except ValueError:
+            moment = None if text is None else datetime.fromisoformat(text).astimezone(self.zone)
+        except (ValueError, OverflowError):
             return text or "–"
         if moment is None:
             return "–"
-        return f"{format_datetime(moment, 'medium', locale=self.locale)} UTC"
+        shown = format_datetime(moment, "medium", tzinfo=self.zone, locale=self.locale)
+        return f"{shown} {moment.tzname()}"
+
+    def read(self, text: str) -> datetime:
+        """A value of `datetime-local`; raises ValueError for another form."""
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=self.zone).astimezone(UTC)
+        except OverflowError:
+            raise ValueError("a time outside of the calendar") from None
 
     def number(self, value: float | str | None) -> str:
         try:
@@ -58,8 +75,19 @@ class Formats:
         return "–" if share is None else str(format_percent(share, "#,##0.# %", locale=self.locale))
 
 
-def formats_for(accept_language: str) -> Formats:
-    """The formats of the first language that is known; British English without one."""
+def formats_for(accept_language: str, zone: str = "") -> Formats:
+    """The formats of the first language that is known; British English and UTC without one."""
+    return Formats(_locale(accept_language), _zone(zone))
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name) if _ZONE.fullmatch(name) else UTC
+    except (ValueError, LookupError, OSError):
+        return UTC
+
+
+def _locale(accept_language: str) -> Locale:
     ranked = []
     for part in accept_language.split(",")[:_MAX_LANGUAGES]:
         match = _LANGUAGE.fullmatch(part)
@@ -67,7 +95,7 @@ def formats_for(accept_language: str) -> Formats:
             ranked.append((float(match[2] or 1), match[1]))
     for _, tag in sorted(ranked, key=lambda one: -one[0]):
         try:
-            return Formats(Locale.parse(tag, sep="-"))
+            return Locale.parse(tag, sep="-")
         except (UnknownLocaleError, ValueError):
             continue
-    return Formats(_ENGLISH)
+    return _ENGLISH

@@ -1,4 +1,4 @@
-"""Recognition of the register that a pasted text belongs to."""
+"""Recognition of a pasted text: its register, and how it may be understood."""
 
 import re
 from typing import Final
@@ -24,3 +24,15 @@ def countries_of(text: str) -> tuple[Country, ...]:
         if form.fullmatch(bare):
             return (country,)
     return ("dk", "no")
+
+
+def has_letters(text: str) -> bool:
+    """True if the text may begin a name: it has two letters or digits, and one is a letter."""
+    return len(re.findall(r"\w", text)) > 1 and any(map(str.isalpha, text))
+
+
+def readings_of(text: str) -> tuple[str, ...]:
+    """How a text is understood, as far as the text says so."""
+    if not any(map(str.isalpha, text)):
+        return ("a number",)
+    return ("a name", "an address") if any(map(str.isdecimal, text)) else ("a name",)

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Final
 
 from company_registry.webhook_models import Attempt
 
 HOURS: Final = 24
+_HOUR: Final = timedelta(hours=1)
 #: Pixels of the drawing.
 WIDTH: Final = 720
 HEIGHT: Final = 180
@@ -56,15 +57,26 @@ class Plot:
 
 
 def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
-    """The plot of the 24 hours before `now`; older and cancelled attempts are omitted."""
-    first = now.replace(minute=0, second=0, microsecond=0) - timedelta(hours=HOURS - 1)
+    """The plot of the 24 hours before `now`, in its time zone.
+
+    Older and cancelled attempts are omitted.
+    """
+    latest = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    first = latest - timedelta(hours=HOURS - 1)
     hours = _by_hour(attempts, first)
     durations = sorted(_durations([one for hour in hours for one in hour]))
     medians = [round(median(found)) if (found := _durations(hour)) else None for hour in hours]
     top_count = max(1, *map(len, hours))
     top_ms = max(1, *(value or 0 for value in medians))
     drawn = tuple(
-        _hour(place, first, hour, medians[place], top_count, top_ms)
+        _hour(
+            place,
+            (first + place * _HOUR).astimezone(now.tzinfo),
+            hour,
+            medians[place],
+            top_count,
+            top_ms,
+        )
         for place, hour in enumerate(hours)
     )
     return Plot(
@@ -96,7 +108,7 @@ def _durations(attempts: Sequence[Attempt]) -> list[int]:
 
 def _hour(  # noqa: PLR0913 (the parts of one bar)
     place: int,
-    first: datetime,
+    begins: datetime,
     attempts: Sequence[Attempt],
     median_ms: int | None,
     top_count: int,
@@ -108,7 +120,7 @@ def _hour(  # noqa: PLR0913 (the parts of one bar)
     succeeded_height = round(height * succeeded / top_count)
     failed_height = round(height * failed / top_count)
     return Hour(
-        begins=first + timedelta(hours=place),
+        begins=begins,
         succeeded=succeeded,
         failed=failed,
         median_ms=median_ms,

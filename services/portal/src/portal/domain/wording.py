@@ -27,6 +27,32 @@ _FIELDS: Final = {
     "type": {"": "Choose one of the listed event types."},
 }
 
+#: Causes of failed and cancelled deliveries, by the API's words for them.
+_CAUSES: Final = {
+    "timeout": "No complete response in time",
+    "dns": "The host name has no address",
+    "blocked_address": "The address is private, and not called",
+    "connection_refused": "The connection was refused",
+    "connection_reset": "The receiver closed the connection",
+    "connection_failed": "The connection failed",
+    "tls": "The TLS certificate is not valid, or there is none",
+    "invalid_response": "The response is not HTTP, or is too large",
+    "redirect": "A redirect, which is not followed",
+    "http_status": "The receiver refused it",
+    "webhook_disabled": "The webhook was disabled",
+    "webhook_deleted": "The webhook was deleted",
+    "company_removed": "The register removed the company",
+    "delivery_failed": "All attempts of a delivery failed",
+    "gone": "The receiver answered 410: it wants no more",
+    "owner": "By you or a colleague",
+    "operator": "By the operator of this service",
+}
+
+
+def cause(name: str | None) -> str:
+    """The cause of a failed or cancelled delivery, or of a disabled webhook."""
+    return _CAUSES.get(name or "", (name or "unknown").replace("_", " ").capitalize())
+
 
 def detail(error: ApiError) -> str:
     """A sentence that says what happened and what to do."""

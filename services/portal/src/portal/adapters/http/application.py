@@ -48,6 +48,7 @@ ROUTES: Final = (
     web.get("/webhooks/{id}/edit", webhook_forms.edit),
     web.post("/webhooks/{id}/edit", webhook_forms.change),
     web.post("/webhooks/{id}/test", webhooks.send_test),
+    web.get("/webhooks/{id}/rotate", webhooks.confirm_rotation),
     web.post("/webhooks/{id}/rotate", webhooks.rotate),
     web.post("/webhooks/{id}/status", webhooks.set_status),
     web.post("/webhooks/{id}/recover", webhooks.recover),

@@ -14,11 +14,21 @@ from portal.adapters.registry import Registries
 
 
 @dataclass(frozen=True, slots=True)
+class Links:
+    """Addresses outside of the portal, for its users; empty where there is none."""
+
+    api_reference: str = ""
+    #: Where a person asks for a key.
+    key_request: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Dependencies:
     registries: Registries
     sessions: SessionPolicy
     live: LiveReaders
     metrics: HttpMetrics
+    links: Links
     #: Monotonic, in seconds.
     clock: Callable[[], float]
     new_id: Callable[[], str]

@@ -3,18 +3,31 @@
 from http import HTTPStatus
 from importlib.resources import files
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import aiohttp_jinja2
 import jinja2
 from aiohttp import hdrs, web
 
 from company_registry.models import Share
-from portal.adapters.http.context import SIGNED_IN
-from portal.adapters.http.sessions import csrf_token, take_notes
+from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
+from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
+from portal.domain import contacts, facts
 from portal.domain.languages import Formats, formats_for
+from portal.domain.wording import cause
 
 _PACKAGE: Final = "portal.adapters.http"
+
+#: The cookie of the browser's time zone.
+_ZONE: Final = "zone"
+
+#: The pages of the menu, and the scope that each needs.
+_MENU: Final = (
+    ("/", "Search", "lookup"),
+    ("/webhooks", "Webhooks", "webhooks"),
+    ("/events", "Events", "events"),
+    ("/key", "Key", None),
+)
 
 #: Pages hold what only the key's owner may see.
 _NO_STORE: Final = "no-store"
@@ -31,7 +44,15 @@ def set_up_templates(app: web.Application) -> None:
     environment.filters["segment"] = lambda text: quote(str(text), safe="")
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
     environment.filters["share"] = _share
+    environment.filters["cause"] = cause
     environment.globals["company_path"] = company_path
+    environment.globals["contacts"] = contacts
+    environment.globals["terms"] = facts
+
+
+def menu(user: SignedIn) -> list[tuple[str, str]]:
+    """Paths and names of the pages that the user's key may use."""
+    return [(path, name) for path, name, scope in _MENU if scope is None or scope in user.scopes]
 
 
 def static_folder() -> str:
@@ -43,7 +64,9 @@ def company_path(country: str, vat: str) -> str:
 
 
 def formats_of(request: web.Request) -> Formats:
-    return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""))
+    """The browser's; a script keeps its time zone in a cookie."""
+    zone = unquote(request.cookies.get(_ZONE, ""))
+    return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""), zone)
 
 
 async def page(
@@ -65,10 +88,13 @@ def page_without_session(
 def _rendered(
     request: web.Request, template: str, status: int, context: dict[str, Any]
 ) -> web.Response:
+    signed_in = request.get(SIGNED_IN)
     shown = {
-        "signed_in": request.get(SIGNED_IN),
+        "signed_in": signed_in,
+        "menu": () if signed_in is None else menu(signed_in),
         "path": request.path,
         "formats": formats_of(request),
+        "links": request.app[DEPENDENCIES].links,
         **context,
     }
     response = aiohttp_jinja2.render_template(template, request, shown, status=status)

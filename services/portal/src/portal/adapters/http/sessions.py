@@ -17,7 +17,7 @@ from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
-_KEY, _NAME, _SINCE = "key", "name", "since"
+_KEY, _NAME, _SCOPES, _SINCE = "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES = "csrf", "seen", "notes"
 
 #: The form field of the token.
@@ -43,6 +43,8 @@ class SignedIn:
     key: str
     #: Shown on the pages: the key's owner, or its id.
     name: str
+    #: Of the key: `lookup`, `webhooks`, `events`.
+    scopes: tuple[str, ...]
 
 
 class _RotatedFernet(Fernet):
@@ -82,13 +84,13 @@ async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | N
         return None
     if now - session.get(_SEEN, 0) > _RENEWAL:
         session[_SEEN] = int(now)
-    return SignedIn(session[_KEY], session[_NAME])
+    return SignedIn(session[_KEY], session[_NAME], tuple(session.get(_SCOPES, ())))
 
 
-async def sign_in(request: web.Request, key: str, name: str) -> None:
+async def sign_in(request: web.Request, user: SignedIn) -> None:
     """Begins a session with a key that the API has accepted."""
     session = await aiohttp_session.new_session(request)
-    session[_KEY], session[_NAME] = key, name
+    session[_KEY], session[_NAME], session[_SCOPES] = user.key, user.name, list(user.scopes)
     session[_SEEN] = session[_SINCE] = int(time.time())
 
 

@@ -1,7 +1,5 @@
 // The feed as it happens: each server-sent event is a part of the page, rendered by the portal.
 
-import { localise } from "./portal.js";
-
 const MOST = 200;
 
 const events = document.getElementById("events");
@@ -22,7 +20,6 @@ function add(html) {
   template.innerHTML = html;
   const item = template.content.querySelector("li");
   if (!item || document.getElementById(item.id)) return;
-  localise(item);
   item.classList.add("fresh");
   waiting.hidden = true;
   events.prepend(item);

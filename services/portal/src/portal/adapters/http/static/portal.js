@@ -1,17 +1,8 @@
-// On every page: times in the reader's time zone, and buttons that copy.
+// On every page: the time zone, in which the portal writes times, and buttons that copy.
 
-const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-
-export function localise(root) {
-  for (const time of root.querySelectorAll("time[data-local]")) {
-    const moment = new Date(time.dateTime);
-    if (!Number.isNaN(moment.valueOf())) {
-      time.title = time.textContent;
-      time.textContent = format.format(moment);
-      delete time.dataset.local;
-    }
-  }
-}
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+const secure = location.protocol === "https:" ? "; Secure" : "";
+document.cookie = `zone=${encodeURIComponent(zone)}; Path=/; Max-Age=31536000; SameSite=Lax${secure}`;
 
 function offerCopying(button) {
   const source = document.getElementById(button.dataset.copy);
@@ -29,7 +20,8 @@ function offerCopying(button) {
   });
 }
 
-localise(document);
-if (navigator.clipboard) {
-  document.querySelectorAll("button[data-copy]").forEach(offerCopying);
+export function offerCopies(root) {
+  if (navigator.clipboard) root.querySelectorAll("button[data-copy]").forEach(offerCopying);
 }
+
+offerCopies(document);

@@ -36,6 +36,7 @@ function option(suggestion, index) {
   name.textContent = suggestion.name;
   const about = document.createElement("span");
   const words = [suggestion.vat, suggestion.city, suggestion.country];
+  if (suggestion.matched_name) words.push(`as “${suggestion.matched_name}”`);
   if (suggestion.status !== "active") words.push(suggestion.status.replaceAll("_", " "));
   about.textContent = words.filter(Boolean).join(", ");
   item.append(name, " ", about);

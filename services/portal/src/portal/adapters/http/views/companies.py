@@ -7,14 +7,15 @@ from aiohttp import web
 
 from company_registry import ApiError, AsyncClient, Company, Event, Lookup
 from company_registry.models import Country, Format
-from portal.adapters.http.context import registry_of
+from portal.adapters.http.context import SIGNED_IN, registry_of
 from portal.adapters.http.pages import page
 from portal.adapters.http.views.search import COUNTRIES
 from portal.domain.chain import MAX_BOXES, MAX_DEPTH, drawing, owner_companies
-from portal.domain.paging import page_of
+from portal.domain.wording import detail
 
-_INCLUDE: Final = ("owners", "roles", "production_units", "einvoicing")
-_UNITS_PER_PAGE: Final = 10
+_INCLUDE: Final = ("owners", "roles", "einvoicing")
+_INCLUDE_ALL: Final = (*_INCLUDE, "production_units")
+_UNITS_PER_PAGE: Final = 20
 
 #: Events of a company that its history reads, and shows.
 _MAX_HISTORY_PAGES: Final = 3
@@ -29,10 +30,10 @@ async def show(request: web.Request) -> web.Response:
     country, vat = _key(request)
     company = await registry.lookup(country, vat, include=_INCLUDE)
     owners = await _owners(registry, company)
-    history, history_fault = await _history(registry, company)
-    units = page_of(
-        company.production_units or (), request.query.get("units", ""), size=_UNITS_PER_PAGE
-    )
+    may_read = "events" in request[SIGNED_IN].scopes
+    history, history_fault = await _history(registry, company) if may_read else ([], "")
+    after = request.query.get("units") or None
+    units = await registry.production_unit_page(country, vat, after=after, limit=_UNITS_PER_PAGE)
     return await page(
         request,
         "company.html",
@@ -40,6 +41,7 @@ async def show(request: web.Request) -> web.Response:
         country_name=COUNTRIES[country],
         chain=drawing(company, owners),
         units=units,
+        units_after=after,
         history=history[:_SHOWN_EVENTS],
         history_fault=history_fault,
     )
@@ -50,7 +52,7 @@ async def document(request: web.Request) -> web.Response:
     country, vat = _key(request)
     format_ = request.match_info["format"]
     body = await registry_of(request).lookup_document(
-        country, vat, include=_INCLUDE, format=cast(Format, format_)
+        country, vat, include=_INCLUDE_ALL, format=cast(Format, format_)
     )
     headers = {
         "Cache-Control": "no-store",
@@ -98,5 +100,5 @@ async def _history(registry: AsyncClient, company: Company) -> tuple[list[Event]
             if not found.has_more:
                 break
     except ApiError as error:
-        return [], error.detail
+        return [], detail(error)
     return events[::-1], ""

@@ -1,20 +1,33 @@
 """Deliveries of a webhook: content, times and the receiver's responses."""
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Any, Final, cast
+from urllib.parse import quote
 
 from aiohttp import web
 
-from company_registry import AsyncClient, Attempt, DeliveryPending, WebhookDisabled
-from company_registry.webhook_models import AttemptStatus
+from company_registry import (
+    AsyncClient,
+    Attempt,
+    DeliveryNotFound,
+    DeliveryPending,
+    WebhookDisabled,
+)
+from company_registry.webhook_models import AttemptStatus, Delivery
 from portal.adapters.http.context import registry_of
-from portal.adapters.http.pages import page, redirect
+from portal.adapters.http.pages import formats_of, page, redirect
 from portal.adapters.http.sessions import add_note
+from portal.domain.languages import Formats
 from portal.domain.plot import HEIGHT, WIDTH, plot
+from portal.domain.wording import detail
 
 _PAGE: Final = 25
 _STATES: Final = ("succeeded", "failed", "cancelled")
+
+#: Times that a page looks for a result, once a second.
+_MAX_TRIES: Final = 60
 
 #: Attempts of the plot are read in pages; a busier webhook has its plot from the latest ones.
 _PLOT_PAGE: Final = 100
@@ -26,13 +39,14 @@ async def listing(request: web.Request) -> web.Response:
     webhook = await registry.get_webhook(request.match_info["id"])
     filters = {name: request.query.get(name, "") for name in ("status", "type", "since", "until")}
     status = filters["status"] if filters["status"] in _STATES else None
-    now = datetime.now(UTC)
+    formats = formats_of(request)
+    now = datetime.now(formats.zone)
     attempts = await registry.list_attempts(
         webhook.id,
         status=cast(AttemptStatus | None, status),
         type=filters["type"] or None,
-        since=_time(filters["since"]),
-        until=_time(filters["until"]),
+        since=_time(filters["since"], formats),
+        until=_time(filters["until"], formats),
         after=request.query.get("after") or None,
         limit=_PAGE,
     )
@@ -50,28 +64,74 @@ async def listing(request: web.Request) -> web.Response:
 
 
 async def show(request: web.Request) -> web.Response:
+    """A delivery; with `?seen=`, it is shown again until it has more attempts than these."""
     registry = registry_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
-    delivery = await registry.get_delivery(webhook.id, request.match_info["delivery_id"])
+    delivery_id = request.match_info["delivery_id"]
+    seen, tries = (_count(request.query.get(name, "")) for name in ("seen", "tries"))
+    try:
+        delivery = await registry.get_delivery(webhook.id, delivery_id)
+    except DeliveryNotFound:
+        if seen is None or (tries or 0) >= _MAX_TRIES:
+            raise
+        # A test is an event first, and a delivery a moment later.
+        refresh = awaited(webhook.id, delivery_id, seen=seen, tries=(tries or 0) + 1)
+        return await page(request, "delivery_coming.html", webhook=webhook, refresh=refresh)
+    attempts = sorted(delivery.attempts, key=lambda attempt: attempt.attempt)
+    progress = _progress(attempts, delivery, seen)
+    is_awaited = progress is _Progress.WAITING and (tries or 0) < _MAX_TRIES
     return await page(
         request,
         "delivery.html",
         webhook=webhook,
         delivery=delivery,
         body=None if delivery.body is None else _indented(delivery.body),
-        attempts=sorted(delivery.attempts, key=lambda attempt: attempt.attempt),
+        attempts=attempts,
+        progress=progress,
+        refresh=awaited(webhook.id, delivery_id, seen=seen or 0, tries=(tries or 0) + 1)
+        if is_awaited
+        else "",
     )
 
 
 async def retry(request: web.Request) -> web.Response:
     webhook_id, delivery_id = request.match_info["id"], request.match_info["delivery_id"]
+    registry = registry_of(request)
+    seen = len((await registry.get_delivery(webhook_id, delivery_id)).attempts)
     try:
-        await registry_of(request).retry_delivery(webhook_id, delivery_id)
-    except (DeliveryPending, WebhookDisabled) as error:
-        await add_note(request, f"No attempt is made: {error.detail}.", is_error=True)
-    else:
-        await add_note(request, "Another attempt is being made.")
-    return redirect(f"/webhooks/{webhook_id}/deliveries/{delivery_id}")
+        await registry.retry_delivery(webhook_id, delivery_id)
+    except WebhookDisabled as error:
+        await add_note(request, f"No attempt is made. {detail(error)}", is_error=True)
+        return redirect(f"/webhooks/{webhook_id}/deliveries/{delivery_id}")
+    except DeliveryPending:
+        # Its result is the one to wait for.
+        pass
+    return redirect(awaited(webhook_id, delivery_id, seen=seen))
+
+
+def awaited(webhook_id: str, delivery_id: str, *, seen: int, tries: int = 0) -> str:
+    """The path of a delivery that is shown until it has more attempts than were seen."""
+    path = f"/webhooks/{quote(webhook_id, safe='')}/deliveries/{quote(delivery_id, safe='')}"
+    return f"{path}?seen={seen}&tries={tries}"
+
+
+class _Progress(StrEnum):
+    """The state of the attempt that a user has requested."""
+
+    NONE = ""
+    WAITING = "waiting"
+    ARRIVED = "arrived"
+
+
+def _progress(attempts: list[Attempt], delivery: Delivery, seen: int | None) -> _Progress:
+    if seen is None:
+        return _Progress.NONE
+    is_done = len(attempts) > seen or delivery.status == "cancelled"
+    return _Progress.ARRIVED if is_done else _Progress.WAITING
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
 
 
 async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> list[Attempt]:
@@ -88,10 +148,10 @@ async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> li
     return attempts
 
 
-def _time(value: str) -> datetime | None:
-    """A value of `datetime-local`, in UTC; another text is no filter."""
+def _time(value: str, formats: Formats) -> datetime | None:
+    """A value of `datetime-local`; another text is no filter."""
     try:
-        return datetime.fromisoformat(value).replace(tzinfo=UTC) if value else None
+        return formats.read(value) if value else None
     except ValueError:
         return None
 

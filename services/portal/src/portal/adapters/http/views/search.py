@@ -1,22 +1,33 @@
 """Search, with suggestions while one types."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
 
-from company_registry import ApiError, AsyncClient, Company, CompanyNotFound, InvalidParameter
+from company_registry import (
+    ApiError,
+    AsyncClient,
+    Company,
+    CompanyNotFound,
+    CompanySummary,
+    InvalidParameter,
+    SuggestionPage,
+)
 from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import company_path, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.pasted import countries_of
+from portal.domain.pasted import countries_of, has_letters, readings_of
+from portal.domain.wording import faults
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
 
 _REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")
 
 _SUGGESTIONS: Final = 8
+_PAGE: Final = 20
 _MAX_TEXT: Final = 300
 
 #: A text of one of these types names one company.
@@ -27,28 +38,98 @@ _IDENTIFIERS: Final = {
     "ean": "e-invoicing identifier",
 }
 
+_READINGS: Final = {"name": "a name", "address": "an address"}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The companies of one register that a text may mean."""
+
+    country: Country
+    #: The company that the text names.
+    best: Company | None = None
+    #: Others with the text in their names, or at the address.
+    others: tuple[CompanySummary, ...] = ()
+    #: The cursor of further ones.
+    cursor: str | None = None
+    #: Faults of the text.
+    fault: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.best is None and not self.others
+
 
 async def search(request: web.Request) -> web.Response:
     """The companies that a text names; an identifier leads to its company."""
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
-    country = request.query.get("country", "")
-    found: list[Company] = []
-    faults: list[str] = []
+    country, after = request.query.get("country", ""), request.query.get("after", "")
+    found: list[Found] = []
     if text:
-        found, faults = await _found(registry_of(request), _registers(country, text), text)
-    if len(found) == 1 and found[0].match.type in _IDENTIFIERS:
-        kind = _IDENTIFIERS[found[0].match.type]
-        await add_note(request, f"Found by its {kind}.")
-        return redirect(company_path(found[0].country, found[0].vat))
+        found = await _found(registry_of(request), _registers(country, text), text, after)
+    matches = [one.best for one in found if one.best is not None]
+    if len(matches) == 1 and matches[0].match.type in _IDENTIFIERS:
+        [company] = matches
+        await add_note(request, f"Searched as a {_IDENTIFIERS[company.match.type]}.")
+        return redirect(company_path(company.country, company.vat))
     return await page(
         request,
         "search.html",
         q=text,
         country=country,
+        after=after,
         countries=COUNTRIES,
-        found=found,
-        faults=faults,
+        found=[one for one in found if not one.is_empty],
+        understood=_understood(text, matches),
+        fault=next((one.fault for one in found if one.fault), ""),
     )
+
+
+async def _found(
+    registry: AsyncClient, countries: tuple[Country, ...], text: str, after: str
+) -> list[Found]:
+    """Of each register, the one with the best match first; after a cursor, its next page."""
+    if after and len(countries) == 1:
+        listed = await _listed(registry, countries[0], text, after)
+        return [Found(countries[0], others=listed.suggestions, cursor=listed.cursor)]
+    found = await asyncio.gather(*(_found_in(registry, country, text) for country in countries))
+    return sorted(found, key=lambda one: -(one.best.match.score if one.best else 0))
+
+
+async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found:
+    try:
+        best = await registry.search(country, text)
+    except CompanyNotFound:
+        best = None
+    except InvalidParameter as error:
+        return Found(country, fault=" ".join(faults(error.errors, {}).values()))
+    alternatives = () if best is None else best.alternatives or ()
+    if best is not None and best.match.type != "name":
+        return Found(country, best, alternatives)
+    listed = await _listed(registry, country, text)
+    vats = {one.vat for one in listed.suggestions}
+    others = (*listed.suggestions, *(one for one in alternatives if one.vat not in vats))
+    own = None if best is None else best.vat
+    return Found(country, best, tuple(one for one in others if one.vat != own), listed.cursor)
+
+
+async def _listed(
+    registry: AsyncClient, country: Country, text: str, after: str | None = None
+) -> SuggestionPage:
+    """A page of the companies with the text in their names; empty for a text that is no name."""
+    if not has_letters(text):
+        return SuggestionPage(suggestions=())
+    try:
+        return await registry.suggestion_page(country, text, after, limit=_PAGE)
+    except InvalidParameter:
+        return SuggestionPage(suggestions=())
+
+
+def _understood(text: str, matches: list[Company]) -> str:
+    """How the text was understood; of one without a match, how it may be."""
+    types = list(dict.fromkeys(company.match.type for company in matches))
+    words = [_READINGS.get(each) or f"a {_IDENTIFIERS.get(each, each)}" for each in types]
+    return " and as ".join(words or readings_of(text))
 
 
 async def suggest(request: web.Request) -> web.Response:
@@ -68,6 +149,7 @@ async def suggest(request: web.Request) -> web.Response:
                 "vat": one.vat,
                 "name": one.name,
                 "city": one.city,
+                "matched_name": one.matched_name,
                 "status": one.status,
                 "score": one.score,
                 "path": company_path(each, one.vat),
@@ -89,22 +171,3 @@ def _registers(country: str, text: str) -> tuple[Country, ...]:
     """The chosen register, or else the registers to which the text may belong."""
     chosen: tuple[Country, ...] = tuple(each for each in _REGISTERS if each == country)
     return chosen or countries_of(text)
-
-
-async def _found(
-    registry: AsyncClient, countries: tuple[Country, ...], text: str
-) -> tuple[list[Company], list[str]]:
-    """The company of each register, the best match first, and invalid parameters."""
-
-    async def of(country: Country) -> Company | str | None:
-        try:
-            return await registry.search(country, text)
-        except CompanyNotFound:
-            return None
-        except InvalidParameter as error:
-            return f"{COUNTRIES[country]}: {error.detail}"
-
-    answers = await asyncio.gather(*map(of, countries))
-    found = [answer for answer in answers if isinstance(answer, Company)]
-    faults = [answer for answer in answers if isinstance(answer, str)]
-    return sorted(found, key=lambda company: -company.match.score), faults

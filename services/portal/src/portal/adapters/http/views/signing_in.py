@@ -7,8 +7,8 @@ from aiohttp import web
 
 from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
-from portal.adapters.http.pages import page, redirect
-from portal.adapters.http.sessions import add_note, sign_in, sign_out
+from portal.adapters.http.pages import menu, page, redirect
+from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out
 
 #: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
 _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
@@ -29,14 +29,15 @@ async def enter(request: web.Request) -> web.Response:
     key, next_ = str(form.get("key", "")).strip(), str(form.get("next", "/"))
     metrics = request.app[DEPENDENCIES].metrics
     try:
-        name = await _owner(registry_with(request, key))
+        user = await _user(registry_with(request, key), key)
     except (ValueError, Unauthorized):
         metrics.signed_in(accepted=False)
         error = "This key is not valid. Paste all of it, with the dot in the middle."
         return await _form(request, next_=next_, error=error, status=401)
     metrics.signed_in(accepted=True)
-    await sign_in(request, key, name)
-    return redirect(next_ if _OWN_PATH.fullmatch(next_) else "/")
+    await sign_in(request, user)
+    home = menu(user)[0][0]
+    return redirect(next_ if next_ != "/" and _OWN_PATH.fullmatch(next_) else home)
 
 
 async def leave(request: web.Request) -> web.Response:
@@ -50,10 +51,10 @@ async def key(request: web.Request) -> web.Response:
     return await page(request, "key.html", key=await registry_of(request).me())
 
 
-async def _owner(registry: AsyncClient) -> str:
-    """The name to show; raises Unauthorized for a key that is not valid."""
-    key = await registry.me()
-    return f"{key.owner} · {key.name}"
+async def _user(registry: AsyncClient, key: str) -> SignedIn:
+    """The user of a key; raises Unauthorized for a key that is not valid."""
+    found = await registry.me()
+    return SignedIn(key, f"{found.owner} · {found.name}", found.scopes)
 
 
 async def _form(request: web.Request, *, next_: str, error: str, status: int = 200) -> web.Response:

@@ -1,0 +1,376 @@
+"""Contents of the portal's pages: menus, times, searches, companies, webhooks and deliveries."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from portal.adapters.http.context import Links
+from tests.fakes.portal import ME, Portal
+from tests.fakes.portal import portal as a_portal
+
+AT = "2026-07-02T22:30:00Z"
+COMPANY: dict[str, Any] = {
+    "country": "dk",
+    "vat": "12345674",
+    "name": "Prøve ApS",
+    "status": "bankrupt",
+    "status_text": "UNDER KONKURS",
+    "form": {"code": "80", "description": "Anpartsselskab"},
+    "phone": "12345678",
+    "email": "post@example.com",
+    "website": "www.example.com",
+    "advertising_protected": True,
+    "revision": 2,
+    "match": {"type": "vat", "score": 100},
+    "source": {"register": "cvr", "updated_at": AT},
+    "owners": [
+        {"name": "Ejer ApS", "type": "company", "vat": "12345682", "role": "owner"},
+        {"name": "Carla Prøve", "type": "person", "role": "general_partner"},
+    ],
+    "roles": [{"role": "board_chair", "role_text": "FORMAND", "name": "A", "type": "person"}],
+    "einvoicing": [],
+}
+WEBHOOK: dict[str, Any] = {
+    "id": "wh_1",
+    "url": "https://example.com/hooks",
+    "events": ["*"],
+    "status": "enabled",
+    "secret": "whsec_1",
+    "created_at": AT,
+    "updated_at": AT,
+}
+ATTEMPT: dict[str, Any] = {
+    "delivery_id": "d1",
+    "event_id": "e1",
+    "event_type": "webhook.test",
+    "attempt": 1,
+    "status": "failed",
+    "error": "connection_refused",
+    "duration_ms": 7,
+    "attempted_at": AT,
+}
+DELIVERY: dict[str, Any] = {
+    "delivery_id": "d1",
+    "event_id": "e1",
+    "event_type": "webhook.test",
+    "status": "pending",
+    "body": "{}",
+}
+UNITS = "/api/companies/dk/12345674/production_units"
+NO_UNITS: dict[str, Any] = {"production_units": [], "total": 0, "cursor": None}
+HOOK, OF_DELIVERY = "/api/webhooks/wh_1", "/api/webhooks/wh_1/deliveries/d1"
+
+
+@pytest.fixture
+async def portal() -> AsyncIterator[Portal]:
+    """A signed-in browser, of a key with every scope."""
+    async with a_portal() as portal:
+        portal.api.answers[HOOK] = (200, WEBHOOK)
+        portal.api.answers[UNITS] = (200, NO_UNITS)
+        portal.api.answers[f"{HOOK}/deliveries"] = (200, {"deliveries": [ATTEMPT]})
+        await portal.sign_in()
+        yield portal
+
+
+async def shown(portal: Portal, path: str, **options: Any) -> str:
+    return await (await portal.get(path, **options)).text()
+
+
+def summary(name: str, **fields: Any) -> dict[str, Any]:
+    return {"vat": "12345674", "name": name, "status": "active", "score": 90, **fields}
+
+
+# Menus
+
+
+@pytest.mark.parametrize(
+    "scopes, names, home",
+    [
+        (["lookup"], ["Search", "Key"], "/"),
+        (["webhooks", "events"], ["Webhooks", "Events", "Key"], "/webhooks"),
+        ([], ["Key"], "/key"),
+    ],
+)
+async def test_a_menu_has_only_what_the_key_may_use(
+    scopes: list[str], names: list[str], home: str
+) -> None:
+    async with a_portal() as portal:
+        portal.api.answers["/api/me"] = (200, {**ME, "scopes": scopes})
+
+        signed_in = await portal.sign_in()
+        text = await shown(portal, "/key")
+
+    assert signed_in.headers["Location"] == home
+    [menu] = re.findall(r"<nav aria-label=\"Main\">.*?</nav>", text, re.DOTALL)
+    assert re.findall(r">([A-Z]\w+)</a>", menu) == names
+
+
+async def test_a_company_offers_no_webhook_and_reads_no_events_without_their_scopes() -> None:
+    async with a_portal() as portal:
+        portal.api.answers["/api/me"] = (200, {**ME, "scopes": ["lookup"]})
+        portal.api.answers["/api/vat"] = (200, {**COMPANY, "owners": []})
+        portal.api.answers[UNITS] = (200, NO_UNITS)
+        await portal.sign_in()
+
+        text = await shown(portal, "/companies/dk/12345674")
+
+    assert "Subscribe to changes" not in text
+    assert "History" not in text
+    assert "/api/events" not in [path for _, path, _ in portal.api.requests]
+
+
+async def test_pages_link_to_the_reference_and_to_where_a_key_comes_from() -> None:
+    links = Links("https://api.example.com/docs", "mailto:keys@example.com")
+
+    async with a_portal(links=links) as portal:
+        text = await shown(portal, "/sign-in")
+
+    assert 'href="https://api.example.com/docs"' in text
+    assert 'href="mailto:keys@example.com"' in text
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    "cookie, time",
+    [
+        ("Europe%2FCopenhagen", "3 Jul 2026, 00:30:00 CEST"),
+        ("America/New_York", "2 Jul 2026, 18:30:00 EDT"),
+        ("", "2 Jul 2026, 22:30:00 UTC"),
+        ("../../etc/passwd", "2 Jul 2026, 22:30:00 UTC"),
+        ("Europe/Nowhere", "2 Jul 2026, 22:30:00 UTC"),
+    ],
+)
+async def test_all_times_are_in_one_zone_which_the_page_names(
+    portal: Portal, cookie: str, time: str
+) -> None:
+    portal.client.session.cookie_jar.update_cookies({"zone": cookie}, portal.client.make_url("/"))
+
+    text = await shown(portal, "/webhooks/wh_1")
+
+    assert f'<time datetime="{AT}">{time}</time>' in text
+    assert re.search(r"All times are in \w+", text)
+
+
+async def test_typed_times_are_of_the_zone(portal: Portal) -> None:
+    portal.client.session.cookie_jar.update_cookies(
+        {"zone": "Europe/Copenhagen"}, portal.client.make_url("/")
+    )
+    portal.api.answers[f"{HOOK}/recover"] = (202, {"count": 1})
+
+    await portal.post("/webhooks/wh_1/recover", {"since": "2026-07-02T12:00"})
+
+    assert portal.api.bodies[-1] == {"since": "2026-07-02T10:00:00Z"}
+    assert "1 delivery is sent again." in await shown(portal, "/webhooks/wh_1")
+
+
+# Searches
+
+
+async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> None:
+    listed = [summary("Prøve Holding ApS"), summary("Ny ApS", matched_name="Gammel Holding ApS")]
+    page = {"suggestions": listed, "cursor": "c2"}
+    portal.api.fail("/api", 404, "company_not_found")
+    portal.api.answers["/api/suggest"] = (200, page)
+
+    text = await shown(portal, "/?q=holding&country=dk")
+    following = await shown(portal, "/?q=holding&country=dk&after=c2")
+
+    assert "No company matches" not in text
+    assert "Searched as a name." in text
+    assert "Prøve Holding ApS" in text
+    assert "as “Gammel Holding ApS”" in text
+    assert "/?q=holding&amp;country=dk&amp;after=c2" in text
+    assert "First page" in following
+    assert "after=c2" in portal.api.queries
+
+
+async def test_a_text_without_any_company_says_how_it_was_understood(portal: Portal) -> None:
+    portal.api.fail("/api", 404, "company_not_found")
+    portal.api.answers["/api/suggest"] = (200, {"suggestions": [], "cursor": None})
+
+    text = await shown(portal, "/?q=Torggate+16")
+
+    assert "No company matches" in text
+    assert "Searched as a name and as an address." in text
+
+
+@pytest.mark.parametrize(
+    "type_, understood", [("address", "an address"), ("name", "a name")], ids=str
+)
+async def test_a_result_says_how_the_text_was_understood(
+    portal: Portal, type_: str, understood: str
+) -> None:
+    other = summary("Anden ApS", vat="12345682")
+    match = {"match": {"type": type_, "score": 100}, "alternatives": [other]}
+    portal.api.answers["/api"] = (200, {**COMPANY, **match})
+    portal.api.answers["/api/suggest"] = (200, {"suggestions": [summary("Prøve ApS")]})
+
+    text = await shown(portal, "/?q=Torggate+16&country=dk")
+
+    assert f"Searched as {understood}." in text
+    assert "Anden ApS" in text
+    assert text.count("Prøve ApS</a>") == 1
+
+
+async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
+    portal.api.answers["/api"] = (200, COMPANY)
+
+    response = await portal.get("/?q=DK12345674")
+
+    assert response.headers["Location"] == "/companies/dk/12345674"
+    assert "Searched as a registration number." in await shown(portal, "/key")
+
+
+async def test_an_invalid_text_has_its_fault_at_the_field(portal: Portal) -> None:
+    fault = {"parameter": "search", "message": "give at least `two` letters"}
+    problem = {"code": "invalid_parameter", "detail": "search is not valid", "errors": [fault]}
+    portal.api.answers["/api"] = (400, problem)
+
+    text = await shown(portal, "/?q=x")
+
+    assert '<p class="fault" id="q-fault" role="alert">Give at least two letters.</p>' in text
+    assert 'aria-describedby="q-fault"' in text
+
+
+# Companies
+
+
+async def test_a_company_is_in_words_with_links(portal: Portal) -> None:
+    portal.api.answers["/api/vat"] = (200, COMPANY)
+    unknown = {"status": 404, "code": "company_not_found"}
+    portal.api.answers["/api/batch"] = (200, {"results": [{"problem": unknown}]})
+
+    text = await shown(portal, "/companies/dk/12345674")
+
+    assert 'href="tel:+4512345678"' in text
+    assert 'href="mailto:post@example.com"' in text
+    assert 'href="https://www.example.com" rel="noopener noreferrer nofollow"' in text
+    assert "Private limited company" in text
+    assert "Chair of the board" in text
+    assert "is fully liable for a limited partnership" in text
+    assert '<span class="state state-bad">Bankrupt</span>' in text
+    assert "an administrator has taken over" in text
+    [drawing] = re.findall(r"<svg class=\"chain\".*?</svg>", text, re.DOTALL)
+    assert re.findall(r'href="([^"]+)"', drawing) == ["/companies/dk/12345682"]
+
+
+async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:
+    unit = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
+    page = {"production_units": [unit], "total": 8000, "cursor": "u2"}
+    portal.api.answers["/api/vat"] = (200, {**COMPANY, "owners": []})
+    portal.api.answers[UNITS] = (200, page)
+
+    text = await shown(portal, "/companies/dk/12345674")
+    following = await shown(portal, "/companies/dk/12345674?units=u2")
+
+    assert "Prøve Aarhus" in text
+    assert "1 of 8,000" in text
+    assert 'href="/companies/dk/12345674?units=u2#units"' in text
+    assert "after=u2" in portal.api.queries
+    assert "First page" in following
+
+
+# Webhooks and deliveries
+
+
+async def test_a_rotation_asks_first(portal: Portal) -> None:
+    portal.api.answers[f"{HOOK}/rotate-secret"] = (200, WEBHOOK)
+
+    asked = await shown(portal, "/webhooks/wh_1/rotate")
+    requests = [path for method, path, _ in portal.api.requests if method == "POST"]
+    done = await (await portal.post("/webhooks/wh_1/rotate")).text()
+
+    assert "For 24 hours" in asked
+    assert requests == []
+    assert "whsec_1" in done
+
+
+async def test_a_rotation_within_the_overlap_says_when_it_is_possible(portal: Portal) -> None:
+    problem = {"code": "rotation_pending", "detail": "recently", "possible_from": AT}
+    portal.api.answers[f"{HOOK}/rotate-secret"] = (409, problem)
+
+    await portal.post("/webhooks/wh_1/rotate")
+
+    assert "again from 2 Jul 2026, 22:30:00 UTC" in await shown(portal, "/webhooks/wh_1")
+
+
+@pytest.mark.parametrize("given", ["", "soon"])
+async def test_a_recovery_without_a_time_has_its_fault_at_the_field(
+    portal: Portal, given: str
+) -> None:
+    response = await portal.post("/webhooks/wh_1/recover", {"since": given})
+
+    text = await response.text()
+    assert response.status == 400
+    assert '<p class="fault" id="since-fault">Enter a date and a time.</p>' in text
+    assert not portal.api.bodies
+
+
+async def test_a_recovery_that_the_api_refuses_has_its_fault_at_the_field(portal: Portal) -> None:
+    fault = {"parameter": "since", "message": "give a time before `until` and before now"}
+    problem = {"code": "invalid_body", "detail": "the body is invalid", "errors": [fault]}
+    portal.api.answers[f"{HOOK}/recover"] = (400, problem)
+
+    text = await (await portal.post("/webhooks/wh_1/recover", {"since": "2026-07-02T12:00"})).text()
+
+    assert "Give a time before until and before now." in text
+    assert 'value="2026-07-02T12:00"' in text
+
+
+async def test_a_test_leads_to_its_delivery_which_is_awaited(portal: Portal) -> None:
+    portal.api.answers[f"{HOOK}/test"] = (202, {"delivery_id": "d1"})
+    portal.api.fail(OF_DELIVERY, 404, "delivery_not_found")
+
+    response = await portal.post("/webhooks/wh_1/test")
+    path = response.headers["Location"]
+    coming = await shown(portal, path)
+    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
+    waiting = await shown(portal, path)
+    portal.api.answers[OF_DELIVERY] = (200, {**DELIVERY, "attempts": [ATTEMPT]})
+    arrived = await shown(portal, path)
+
+    assert path == "/webhooks/wh_1/deliveries/d1?seen=0&tries=0"
+    for text in (coming, waiting):
+        assert 'data-refresh="/webhooks/wh_1/deliveries/d1?seen=0&amp;tries=1"' in text
+        assert 'http-equiv="refresh"' in text
+    assert "data-refresh" not in arrived
+    assert "The attempt failed. The connection was refused." in arrived
+
+
+async def test_a_result_that_does_not_come_is_awaited_for_a_while(portal: Portal) -> None:
+    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
+
+    text = await shown(portal, "/webhooks/wh_1/deliveries/d1?seen=0&tries=60")
+    portal.api.fail(OF_DELIVERY, 404, "delivery_not_found")
+    missing = await portal.get("/webhooks/wh_1/deliveries/d1?seen=0&tries=60")
+
+    assert "data-refresh" not in text
+    assert "no result yet" in text
+    assert missing.status == 404
+
+
+@pytest.mark.parametrize("pending", [False, True])
+async def test_a_retry_awaits_the_next_attempt(portal: Portal, *, pending: bool) -> None:
+    portal.api.answers[OF_DELIVERY] = (200, {**DELIVERY, "attempts": [ATTEMPT]})
+    portal.api.answers[f"{OF_DELIVERY}/retry"] = (202, {"delivery_id": "d1"})
+    if pending:
+        portal.api.fail(f"{OF_DELIVERY}/retry", 409, "delivery_pending")
+
+    response = await portal.post("/webhooks/wh_1/deliveries/d1/retry")
+
+    assert response.headers["Location"].endswith("?seen=1&tries=0")
+    assert "Waiting for the result" in await shown(portal, response.headers["Location"])
+
+
+async def test_a_retry_of_a_disabled_webhook_says_what_to_do(portal: Portal) -> None:
+    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
+    portal.api.fail(f"{OF_DELIVERY}/retry", 409, "webhook_disabled")
+
+    response = await portal.post("/webhooks/wh_1/deliveries/d1/retry")
+
+    text = await shown(portal, response.headers["Location"])
+    assert "The webhook is disabled. Enable it first." in text
