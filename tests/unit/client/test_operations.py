@@ -55,6 +55,10 @@ def test_a_filter_is_sent_without_the_fields_that_are_not_set() -> None:
 def test_a_change_sends_only_its_fields() -> None:
     assert update_webhook("wh_1", status="disabled").request.body == {"status": "disabled"}
     assert update_webhook("wh_1", filter=None).request.body == {"filter": None}
+    parts = WebhookFilter(forms=("AS",), municipalities=())
+    assert update_webhook("wh_1", filter=parts).request.body == {
+        "filter": {"forms": ["AS"], "municipalities": []}
+    }
 
 
 def test_a_held_request_has_that_much_longer() -> None:

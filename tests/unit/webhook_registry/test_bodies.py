@@ -126,9 +126,12 @@ def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
     [
         ("dk", "filter"),
         ([], "filter"),
-        ({"country": ["dk"]}, "filter"),
+        ({"country": ["dk"]}, "filter.country"),
         ({"forms": "AS"}, "filter.forms"),
         ({"forms": ["as"]}, "filter.forms[0]"),
+        ({"countries": ["dk"], "forms": ["80", "AS"]}, "filter.forms[1]"),
+        ({"countries": ["no"], "municipalities": ["København"]}, "filter.municipalities[0]"),
+        ({"countries": ["no"], "companies": ["dk:12345674"]}, "filter.companies"),
         ({"industries": ["62", "6x"]}, "filter.industries[1]"),
         ({"municipalities": [""]}, "filter.municipalities[0]"),
         ({"fields": ["colour"]}, "filter.fields[0]"),
@@ -146,6 +149,47 @@ def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
 )
 def test_an_invalid_filter_is_named_by_its_path(limits: object, parameter: str) -> None:
     assert faults_of_draft(filter=limits).keys() == {parameter}
+
+
+@pytest.mark.parametrize(
+    "part, value, nearest",
+    [
+        ("municipalities", "Ozlo", "Oslo"),
+        ("municipalities", "Kobenhavn", "København"),
+        ("forms", "as", "AS"),
+        ("forms", "ApS", "80"),
+        ("industries", "99999", "9900"),
+        ("industries", "62.99", "6290"),
+        ("fields", "adress", "address"),
+    ],
+)
+def test_a_value_that_no_company_has_gets_the_nearest(part: str, value: str, nearest: str) -> None:
+    [message] = faults_of_draft(filter={part: [value]}).values()
+
+    assert "did you mean" in message
+    assert nearest in message.partition("did you mean")[2].rstrip("?").split()
+
+
+def test_a_value_that_is_near_to_none_gets_the_form_of_one() -> None:
+    assert faults_of_draft(filter={"forms": ["ZZZ"]}) == {
+        "filter.forms[0]": "give the code of a legal form as companies have it, such as 80 or AS"
+    }
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"forms": ["80", "AS", "SÆR", "285"]},
+        # DB07 and SN2007, DB25 and SN2025, codes of before 2008, and those of unknown industries.
+        {"industries": ["6", "62", "62.010", "620100", "6210", "622000", "62.200", "726000"]},
+        {"industries": ["00.000", "980000", "999999", "01.1"]},
+        {"municipalities": ["OSLO", "tana", "Deatnu - Tana", "ÅRHUS", "Aarhus", "SØLLERØD"]},
+        {"municipalities": ["Skedsmo", "LONGYEARBYEN"], "countries": ["no"]},
+        {"companies": ["dk:12345674", "no:123456785"], "countries": ["no"]},
+    ],
+)
+def test_a_filter_that_could_match_is_accepted(limits: dict[str, Any]) -> None:
+    assert read_draft(a_draft(filter=limits)).filter is not None
 
 
 def test_a_thousand_companies_are_accepted() -> None:

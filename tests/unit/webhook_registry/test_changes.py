@@ -6,8 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
+from common.contracts.company import Country
 from common.contracts.failures import FailureCode
-from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, a_webhook
 from webhook_registry.domain.bodies import read_changes
 from webhook_registry.domain.changes import changed, disabled, enabled, stopped_by_operator
@@ -38,6 +39,29 @@ def test_a_new_url_changes_the_host() -> None:
     webhook = after(a_webhook(), url="https://Other.example.com/x")
 
     assert (webhook.url, webhook.host) == ("https://Other.example.com/x", "other.example.com")
+
+
+def test_absent_parts_of_a_filter_stay_and_null_clears_them() -> None:
+    webhook = a_webhook(filter=WebhookFilter(countries=(Country.NO,), forms=("AS",)))
+
+    assert after(webhook, filter={"municipalities": ["Oslo"]}).filter == WebhookFilter(
+        countries=(Country.NO,), forms=("AS",), municipalities=("Oslo",)
+    )
+    assert after(webhook, filter={"forms": ["ASA"]}).filter == WebhookFilter(
+        countries=(Country.NO,), forms=("ASA",)
+    )
+    assert after(webhook, filter={"forms": None}).filter == WebhookFilter(countries=(Country.NO,))
+    assert after(webhook, filter={"forms": None, "countries": []}).filter is None
+    assert after(webhook, filter={}) == webhook
+
+
+def test_a_part_that_excludes_the_parts_that_stay_is_refused() -> None:
+    webhook = a_webhook(filter=WebhookFilter(forms=("AS",)))
+
+    with pytest.raises(Rejected) as caught:
+        after(webhook, filter={"countries": ["dk"]})
+
+    assert [error.parameter for error in caught.value.failure.errors] == ["filter.forms[0]"]
 
 
 def test_null_removes_filter_and_description() -> None:

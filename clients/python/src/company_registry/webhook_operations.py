@@ -62,8 +62,17 @@ def create_webhook(  # noqa: PLR0913 (named options)
 
 
 def update_webhook(webhook_id: str, **changes: Unpack[WebhookChanges]) -> Operation[Webhook]:
-    """Changes the given fields; `status` enables or disables. Raises WebhookNotFound."""
-    request = Request("PATCH", _webhook(webhook_id), body=_body(changes))
+    """Changes the given fields; `status` enables or disables. Raises WebhookNotFound.
+
+    Of a `filter` the parts that were given to it change: an empty part clears, the others stay.
+    """
+    body = {
+        name: value.model_dump(mode="json", exclude_unset=True)
+        if isinstance(value, Model)
+        else value
+        for name, value in changes.items()
+    }
+    request = Request("PATCH", _webhook(webhook_id), body=body)
     return Operation(request, Webhook.model_validate_json)
 
 

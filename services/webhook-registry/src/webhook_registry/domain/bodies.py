@@ -14,7 +14,7 @@ from common.domain.nearest import unknown_names
 from webhook_registry.domain.custom_headers import read_headers
 from webhook_registry.domain.destination import Destination, read_destination
 from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
-from webhook_registry.domain.subscription import read_events, read_filter
+from webhook_registry.domain.subscription import read_events, read_filter, read_new_filter
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -27,7 +27,10 @@ RECOVERABLE = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A webhook to create, or changes of one: fields that are not `given` stay unchanged."""
+    """A webhook to create, or changes of one: fields that are not `given` stay unchanged.
+
+    So do the parts of a filter that are not set in it.
+    """
 
     given: Collection[str]
     destination: Destination | None
@@ -64,23 +67,28 @@ def read_draft(body: bytes) -> Changes:
     """Reads the webhook to create, with all its fields; raises Rejected with every error."""
     optional = ("filter", "description", "headers")
     fields = _fields(body, required=("url", "events"), optional=optional)
-    return _changes(fields, given=("url", "events", *optional))
+    return _changes(fields, given=("url", "events", *optional), parse_filter=read_new_filter)
 
 
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
     optional = ("url", "events", "filter", "description", "headers", "status")
     fields = _fields(body, required=(), optional=optional)
-    return _changes(fields, given=frozenset(fields))
+    return _changes(fields, given=frozenset(fields), parse_filter=read_filter)
 
 
-def _changes(fields: Fields, *, given: Collection[str]) -> Changes:
+def _changes(
+    fields: Fields,
+    *,
+    given: Collection[str],
+    parse_filter: Callable[[object], WebhookFilter | None],
+) -> Changes:
     read = _Reader(fields)
     changes = Changes(
         given=given,
         destination=read("url", read_destination),
         events=read("events", read_events) or (),
-        filter=read("filter", read_filter),
+        filter=read("filter", parse_filter),
         description=read("description", _description),
         headers=read("headers", read_headers) or {},
         status=read("status", _status),

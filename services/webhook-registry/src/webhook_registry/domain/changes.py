@@ -2,17 +2,22 @@
 
 from datetime import datetime
 
-from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
+from common.contracts.failures import FieldError
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
 from webhook_registry.domain.bodies import Changes
-from webhook_registry.domain.refusals import disabled_by_operator
+from webhook_registry.domain.refusals import Wrong, disabled_by_operator, invalid_body
+from webhook_registry.domain.subscription import merged_filter
 
 
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
     """Applies changes to a webhook; returns the same object when nothing changes.
 
-    Raises Rejected for enabling a webhook that an operator disabled.
+    Raises Rejected for enabling a webhook that an operator disabled, and for a filter that can
+    never match.
     """
     after = webhook.model_copy(update=changes.fields)
+    if "filter" in changes.given:
+        after = after.model_copy(update={"filter": _filter(webhook, changes)})
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
@@ -23,6 +28,14 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
         case None:
             pass
     return webhook if after == webhook else after.model_copy(update={"updated_at": at})
+
+
+def _filter(webhook: Webhook, changes: Changes) -> WebhookFilter | None:
+    try:
+        return merged_filter(webhook.filter, changes.filter)
+    except Wrong as wrong:
+        error = FieldError(parameter=f"filter{wrong.at}", message=str(wrong))
+        raise invalid_body("the request body is invalid", error) from None
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:

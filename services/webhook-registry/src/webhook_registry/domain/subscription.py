@@ -6,6 +6,8 @@ from typing import Final
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
+from common.domain.nearest import nearest, unknown_names
+from webhook_registry.domain.known_values import is_known, nearest_values
 from webhook_registry.domain.refusals import Wrong
 from webhook_store.matching import patterns_of
 
@@ -47,23 +49,64 @@ def read_events(value: object) -> tuple[str, ...]:
 
 
 def read_filter(value: object) -> WebhookFilter | None:
-    """Reads the filter; None if it restricts nothing. Raises Wrong."""
+    """Reads the given parts of a filter, which it remembers; None for null. Raises Wrong."""
     if value is None:
         return None
-    if not isinstance(value, dict) or not value.keys() <= WebhookFilter.model_fields.keys():
+    if not isinstance(value, dict):
         raise Wrong(f"give null or an object with any of {', '.join(WebhookFilter.model_fields)}")
-    limits = WebhookFilter(
-        countries=_countries(value.get("countries")),
-        companies=_companies(value.get("companies")),
-        **{name: _texts(name, value.get(name)) for name in _TEXTS},
-    )
-    return limits if limits != WebhookFilter() else None
+    for name, message in unknown_names("field", value, tuple(WebhookFilter.model_fields)):
+        raise Wrong(message, at=f".{name}")
+    return WebhookFilter(**{name: _part(name, given) for name, given in value.items()})
+
+
+def _part(name: str, value: object) -> tuple[str, ...]:
+    match name:
+        case "countries":
+            return _countries(value)
+        case "companies":
+            return _companies(value)
+        case _:
+            return _texts(name, value)
+
+
+def read_new_filter(value: object) -> WebhookFilter | None:
+    """Reads the filter of a new webhook; None if it restricts nothing. Raises Wrong."""
+    return merged_filter(None, read_filter(value))
+
+
+def merged_filter(
+    before: WebhookFilter | None, given: WebhookFilter | None
+) -> WebhookFilter | None:
+    """The filter after a merge patch (RFC 7396): parts that are not given stay.
+
+    Raises Wrong for a filter whose parts exclude one another.
+    """
+    if given is None:
+        return None
+    parts = {name: getattr(given, name) for name in given.model_fields_set}
+    after = (before or WebhookFilter()).model_copy(update=parts)
+    _check_countries(after)
+    return after if after != WebhookFilter() else None
+
+
+def _check_countries(limits: WebhookFilter) -> None:
+    """Raises Wrong for values that no company of the filter's countries has."""
+    countries = limits.countries
+    if not countries:
+        return
+    if limits.companies and not any(one.country in countries for one in limits.companies):
+        raise Wrong(f"none of them is in {', '.join(countries)}", at=".companies")
+    for part in ("forms", "municipalities"):
+        for number, value in enumerate(getattr(limits, part)):
+            if is_known(part, value) and not is_known(part, value, countries):
+                message = f"no company in {', '.join(countries)} has {value}"
+                raise Wrong(message, at=f".{part}[{number}]")
 
 
 #: The other parts of a filter: what each text looks like, and how to say it.
 _TEXTS: Final = {
     "forms": (
-        re.compile(r"[A-Z0-9]{1,10}"),
+        re.compile(r"\S{1,10}"),
         "give the code of a legal form as companies have it, such as 80 or AS",
     ),
     "industries": (
@@ -88,8 +131,12 @@ def _texts(part: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or len(value) > MAX_TEXTS:
         raise Wrong(f"give a list of at most {MAX_TEXTS} texts", at=f".{part}")
     for number, text in enumerate(value):
-        if not isinstance(text, str) or not pattern.fullmatch(text):
-            raise Wrong(hint, at=f".{part}[{number}]")
+        at = f".{part}[{number}]"
+        if not isinstance(text, str):
+            raise Wrong(hint, at=at)
+        if not pattern.fullmatch(text) or not is_known(part, text):
+            found = nearest(text, FIELDS) if part == "fields" else nearest_values(part, text)
+            raise Wrong(hint + (f"; did you mean {' or '.join(found)}?" if found else ""), at=at)
     return tuple(dict.fromkeys(value))
 
 
