@@ -46,8 +46,10 @@ async def test_a_misspelled_parameter_is_named_with_the_nearest(
 
 
 async def test_one_that_is_near_to_none_lists_them_all(gateway: Gateway) -> None:
-    assert await errors_of(gateway, "/api/suggest?country=dk&q=ab&xyzzy=1") == [
-        ("xyzzy", "unknown parameter; the parameters are country, q, limit")
+    path = "/api/address?country=dk&q=Vej+1&xyzzy=1"
+
+    assert await errors_of(gateway, path) == [
+        ("xyzzy", "unknown parameter; the parameters are country, q, include, format")
     ]
     assert await errors_of(gateway, "/api/me?limit=1") == [
         ("limit", "unknown parameter; there are none")
