@@ -395,6 +395,16 @@ async def test_families_beside_single_events_stay_while_no_other_is_chosen(
     assert signed_in.api.bodies[-1].get("events") == sent
 
 
+async def test_a_part_of_a_filter_that_is_emptied_is_cleared(signed_in: Portal) -> None:
+    limits = {"countries": ["dk"], "companies": ["dk:12345674"]}
+    signed_in.api.answers["/api/webhooks/wh_1"] = (200, {**WEBHOOK, "filter": limits})
+
+    await signed_in.post("/webhooks/wh_1/edit", {"url": "https://example.com/", "countries": "dk"})
+
+    sent = signed_in.api.bodies[-1]["filter"]
+    assert (sent["countries"], sent["companies"]) == (["dk"], [])
+
+
 async def test_a_refused_field_says_why_and_has_the_focus(signed_in: Portal) -> None:
     errors = [{"parameter": "filter.companies[1]", "message": "give `country` and number"}]
     signed_in.api.answers["/api/webhooks"] = (

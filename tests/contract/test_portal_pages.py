@@ -298,6 +298,29 @@ async def test_a_rotation_within_the_overlap_says_when_it_is_possible(portal: Po
     assert "again from 2 Jul 2026, 22:30:00 UTC" in await shown(portal, "/webhooks/wh_1")
 
 
+async def test_a_filter_of_attempts_has_its_fault_at_the_field(portal: Portal) -> None:
+    response = await portal.get("/webhooks/wh_1/deliveries?since=soon&until=2026-07-02T12:00")
+
+    text = await response.text()
+    assert response.status == 400
+    assert '<p class="fault" id="since-fault">Enter a date and a time.</p>' in text
+    assert 'id="until-fault"' not in text
+
+
+async def test_a_filter_of_events_has_its_fault_at_the_field(portal: Portal) -> None:
+    fault = {"parameter": "companies", "message": "must be a list"}
+    problem = {"code": "invalid_parameter", "detail": "invalid", "errors": [fault]}
+    portal.api.answers["/api/events"] = (400, problem)
+
+    response = await portal.get("/events?companies=se:1")
+
+    text = await response.text()
+    assert response.status == 400
+    assert "Write each as country and number, such as dk:12345674." in text
+    assert re.search(r'<input id="companies"[^>]* aria-invalid="true"[^>]* autofocus', text)
+    assert "events.js" not in text
+
+
 @pytest.mark.parametrize("given", ["", "soon"])
 async def test_a_recovery_without_a_time_has_its_fault_at_the_field(
     portal: Portal, given: str

@@ -1,6 +1,7 @@
 """Dates and numbers as the browser's language has them, in one time zone; the words are English."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, tzinfo
 from typing import Final
@@ -73,6 +74,18 @@ class Formats:
     def percent(self, share: float | None) -> str:
         """A share of 1 as a percentage with at most one decimal."""
         return "–" if share is None else str(format_percent(share, "#,##0.# %", locale=self.locale))
+
+    def read_all(self, given: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, str]]:
+        """The times of fields that are not empty, and what is wrong with others."""
+        times: dict[str, datetime] = {}
+        wrong: dict[str, str] = {}
+        for name, text in given.items():
+            try:
+                if text:
+                    times[name] = self.read(text)
+            except ValueError:
+                wrong[name] = "Enter a date and a time."
+        return times, wrong
 
 
 def formats_for(accept_language: str, zone: str = "") -> Formats:

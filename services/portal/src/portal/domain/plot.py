@@ -61,22 +61,14 @@ def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
 
     Older and cancelled attempts are omitted.
     """
-    latest = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
-    first = latest - timedelta(hours=HOURS - 1)
-    hours = _by_hour(attempts, first)
+    begins = _beginnings(now)
+    hours = _by_hour(attempts, begins[0])
     durations = sorted(_durations([one for hour in hours for one in hour]))
     medians = [round(median(found)) if (found := _durations(hour)) else None for hour in hours]
     top_count = max(1, *map(len, hours))
     top_ms = max(1, *(value or 0 for value in medians))
     drawn = tuple(
-        _hour(
-            place,
-            (first + place * _HOUR).astimezone(now.tzinfo),
-            hour,
-            medians[place],
-            top_count,
-            top_ms,
-        )
+        _hour(place, begins[place], hour, medians[place], top_count, top_ms)
         for place, hour in enumerate(hours)
     )
     return Plot(
@@ -89,6 +81,13 @@ def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
         top_ms=top_ms,
         lines=_lines(drawn),
     )
+
+
+def _beginnings(now: datetime) -> list[datetime]:
+    """The beginnings of the hours, counted in UTC: clocks may change among them."""
+    latest = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    ago = range(HOURS - 1, -1, -1)
+    return [(latest - hours * _HOUR).astimezone(now.tzinfo) for hours in ago]
 
 
 def _by_hour(attempts: Sequence[Attempt], first: datetime) -> list[list[Attempt]]:

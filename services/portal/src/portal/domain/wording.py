@@ -21,10 +21,13 @@ _DETAILS: Final = {
     "idempotency_conflict": "This form was sent before with other values. Open it again.",
 }
 
-#: What a field needs, where the API speaks of a request's body.
+#: What a field needs, by the beginning of a message that speaks of requests.
 _FIELDS: Final = {
     "url": {"is required": "Enter the address that deliveries are sent to."},
     "type": {"": "Choose one of the listed event types."},
+    "types": {"": "Choose one of the listed event types."},
+    "countries": {"": "Choose Denmark or Norway."},
+    "companies": {"must be": "Write each as country and number, such as dk:12345674."},
 }
 
 #: Causes of failed and cancelled deliveries, by the API's words for them.
@@ -89,7 +92,8 @@ def sentence(text: str) -> str:
 
 def _message(name: str, message: str) -> str:
     words = _FIELDS.get(name, {})
-    return words.get(message) or words.get("") or sentence(message)
+    own = (text for start, text in words.items() if message.startswith(start))
+    return next(own, None) or sentence(message)
 
 
 def _value(values: Sequence[str], place: str) -> str:

@@ -1,8 +1,10 @@
 """Deliveries of a webhook: content, times and the receiver's responses."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import quote
 
@@ -13,18 +15,21 @@ from company_registry import (
     Attempt,
     DeliveryNotFound,
     DeliveryPending,
+    InvalidParameter,
     WebhookDisabled,
 )
-from company_registry.webhook_models import AttemptStatus, Delivery
+from company_registry.webhook_models import Attempts, AttemptStatus, Delivery
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import formats_of, page, redirect
 from portal.adapters.http.sessions import add_note
 from portal.domain.languages import Formats
 from portal.domain.plot import HEIGHT, WIDTH, plot
-from portal.domain.wording import detail
+from portal.domain.wording import detail, faults
 
 _PAGE: Final = 25
 _STATES: Final = ("succeeded", "failed", "cancelled")
+
+_NO_ATTEMPTS: Final = Attempts(deliveries=())
 
 #: Times that a page looks for a result, once a second.
 _MAX_TRIES: Final = 60
@@ -35,27 +40,21 @@ _MAX_PLOT_PAGES: Final = 5
 
 
 async def listing(request: web.Request) -> web.Response:
-    registry = registry_of(request)
+    registry, formats = registry_of(request), formats_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
     filters = {name: request.query.get(name, "") for name in ("status", "type", "since", "until")}
-    status = filters["status"] if filters["status"] in _STATES else None
-    formats = formats_of(request)
-    now = datetime.now(formats.zone)
-    attempts = await registry.list_attempts(
-        webhook.id,
-        status=cast(AttemptStatus | None, status),
-        type=filters["type"] or None,
-        since=_time(filters["since"], formats),
-        until=_time(filters["until"], formats),
-        after=request.query.get("after") or None,
-        limit=_PAGE,
+    attempts, found = await _attempts(
+        registry, webhook.id, filters, formats, request.query.get("after", "")
     )
+    now = datetime.now(formats.zone)
     return await page(
         request,
         "deliveries.html",
+        status=HTTPStatus.BAD_REQUEST if found else HTTPStatus.OK,
         webhook=webhook,
         attempts=attempts,
         filters=filters,
+        faults=found,
         states=_STATES,
         types=await registry.event_types(),
         plot=plot(await _last_day(registry, webhook.id, now), now=now),
@@ -63,34 +62,57 @@ async def listing(request: web.Request) -> web.Response:
     )
 
 
+async def _attempts(
+    registry: AsyncClient, webhook_id: str, filters: Mapping[str, str], formats: Formats, after: str
+) -> tuple[Attempts, dict[str, str]]:
+    """A page of attempts, or what is wrong with the filters."""
+    times, found = formats.read_all({name: filters[name] for name in ("since", "until")})
+    status = filters["status"] if filters["status"] in _STATES else None
+    if found:
+        return _NO_ATTEMPTS, found
+    try:
+        listed = await registry.list_attempts(
+            webhook_id,
+            status=cast(AttemptStatus | None, status),
+            type=filters["type"] or None,
+            **times,
+            after=after or None,
+            limit=_PAGE,
+        )
+    except InvalidParameter as error:
+        found = faults(error.errors, {})
+        if not found or not found.keys() <= filters.keys():
+            raise
+        return _NO_ATTEMPTS, found
+    return listed, {}
+
+
 async def show(request: web.Request) -> web.Response:
     """A delivery; with `?seen=`, it is shown again until it has more attempts than these."""
     registry = registry_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
     delivery_id = request.match_info["delivery_id"]
-    seen, tries = (_count(request.query.get(name, "")) for name in ("seen", "tries"))
+    seen, tries = _count(request, "seen"), _count(request, "tries") or 0
+    again = awaited(webhook.id, delivery_id, seen=seen or 0, tries=tries + 1)
+    if tries >= _MAX_TRIES:
+        again = ""
     try:
         delivery = await registry.get_delivery(webhook.id, delivery_id)
     except DeliveryNotFound:
-        if seen is None or (tries or 0) >= _MAX_TRIES:
+        if seen is None or not again:
             raise
         # A test is an event first, and a delivery a moment later.
-        refresh = awaited(webhook.id, delivery_id, seen=seen, tries=(tries or 0) + 1)
-        return await page(request, "delivery_coming.html", webhook=webhook, refresh=refresh)
-    attempts = sorted(delivery.attempts, key=lambda attempt: attempt.attempt)
-    progress = _progress(attempts, delivery, seen)
-    is_awaited = progress is _Progress.WAITING and (tries or 0) < _MAX_TRIES
+        return await page(request, "delivery_coming.html", webhook=webhook, refresh=again)
+    progress = _progress(delivery, seen)
     return await page(
         request,
         "delivery.html",
         webhook=webhook,
         delivery=delivery,
         body=None if delivery.body is None else _indented(delivery.body),
-        attempts=attempts,
+        attempts=sorted(delivery.attempts, key=lambda attempt: attempt.attempt),
         progress=progress,
-        refresh=awaited(webhook.id, delivery_id, seen=seen or 0, tries=(tries or 0) + 1)
-        if is_awaited
-        else "",
+        refresh=again if progress is _Progress.WAITING else "",
     )
 
 
@@ -123,14 +145,15 @@ class _Progress(StrEnum):
     ARRIVED = "arrived"
 
 
-def _progress(attempts: list[Attempt], delivery: Delivery, seen: int | None) -> _Progress:
+def _progress(delivery: Delivery, seen: int | None) -> _Progress:
     if seen is None:
         return _Progress.NONE
-    is_done = len(attempts) > seen or delivery.status == "cancelled"
+    is_done = len(delivery.attempts) > seen or delivery.status == "cancelled"
     return _Progress.ARRIVED if is_done else _Progress.WAITING
 
 
-def _count(text: str) -> int | None:
+def _count(request: web.Request, name: str) -> int | None:
+    text = request.query.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
 
 
@@ -146,14 +169,6 @@ async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> li
         if after is None:
             break
     return attempts
-
-
-def _time(value: str, formats: Formats) -> datetime | None:
-    """A value of `datetime-local`; another text is no filter."""
-    try:
-        return formats.read(value) if value else None
-    except ValueError:
-        return None
 
 
 def _indented(body: str) -> str:

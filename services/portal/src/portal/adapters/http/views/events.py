@@ -13,6 +13,7 @@ from company_registry import (
     AsyncClient,
     CursorExpired,
     EventPage,
+    InvalidParameter,
     NoResponse,
     RateLimited,
 )
@@ -22,6 +23,7 @@ from portal.adapters.http.middleware import set_headers
 from portal.adapters.http.pages import fragment, page
 from portal.adapters.http.views.search import COUNTRIES
 from portal.domain.event_filter import EventFilter, read_filter
+from portal.domain.wording import faults
 
 _PAGE: Final = 25
 _LATEST: Final = "latest"
@@ -40,17 +42,25 @@ async def listing(request: web.Request) -> web.Response:
     chosen = read_filter(request.query)
     registry = registry_of(request)
     expired = False
+    found: dict[str, str] = {}
+    events = None
     try:
         events = await _page(registry, chosen, request.query.get("after", _RECENT))
     except CursorExpired as error:
         events, expired = await _page(registry, chosen, error.oldest), True
+    except InvalidParameter as error:
+        found = faults(error.errors, {"companies": chosen.companies})
+        if not found or not found.keys() <= {"types", "countries", "companies"}:
+            raise
     return await page(
         request,
         "events.html",
+        status=HTTPStatus.BAD_REQUEST if found else HTTPStatus.OK,
         events=events,
         # Newest first, as live events are added.
-        shown=events.events[::-1],
+        shown=() if events is None else events.events[::-1],
         filter=chosen,
+        faults=found,
         expired=expired,
         types=await registry.event_types(),
         countries=COUNTRIES,

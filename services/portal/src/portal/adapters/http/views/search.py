@@ -13,6 +13,7 @@ from company_registry import (
     CompanyNotFound,
     CompanySummary,
     InvalidParameter,
+    Suggestion,
     SuggestionPage,
 )
 from company_registry.models import Country
@@ -143,23 +144,24 @@ async def suggest(request: web.Request) -> web.Response:
         except ApiError:
             # A suggestion that fails is missing, and the search itself says why.
             return []
-        return [
-            {
-                "country": COUNTRIES[each],
-                "vat": one.vat,
-                "name": one.name,
-                "city": one.city,
-                "matched_name": one.matched_name,
-                "status": one.status,
-                "score": one.score,
-                "path": company_path(each, one.vat),
-            }
-            for one in listed
-        ]
+        return [_option(each, one) for one in listed]
 
     lists = await asyncio.gather(*map(of, _registers(country, text)))
     ranked = sorted((one for listed in lists for one in listed), key=lambda one: -_score(one))
     return web.json_response({"suggestions": ranked[:_SUGGESTIONS]})
+
+
+def _option(country: Country, one: Suggestion) -> dict[str, object]:
+    return {
+        "country": COUNTRIES[country],
+        "vat": one.vat,
+        "name": one.name,
+        "city": one.city,
+        "matched_name": one.matched_name,
+        "status": one.status,
+        "score": one.score,
+        "path": company_path(country, one.vat),
+    }
 
 
 def _score(suggestion: dict[str, object]) -> float:

@@ -90,22 +90,14 @@ async def change(request: web.Request) -> web.Response:
         return await _shown_again(request, form, webhook_id, is_preview=_PREVIEW in posted)
     webhook = await registry_of(request).get_webhook(webhook_id)
     types = await _types(request)
-    changes: WebhookChanges = {
-        "url": form.url,
-        "filter": form.filter,
-        "description": form.description or None,
-    }
-    # Families beside single types are shown as types, and stay while no other is chosen.
-    if form.events != form_of(webhook, [each.name for each in types]).events:
-        changes["events"] = list(form.events)
-    if form.headers or posted.get("clear_headers"):
-        changes["headers"] = form.header_values
+    shown = form_of(webhook, [each.name for each in types])
+    changes = _changes(form, shown, clear_headers="clear_headers" in posted)
     try:
         await registry_of(request).update_webhook(webhook_id, **changes)
     except InvalidBody as error:
-        shown = _refusal(form, error)
+        refusal = _refusal(form, error)
         return await _page(
-            request, form, types, webhook_id=webhook_id, headers=webhook.headers, **shown
+            request, form, types, webhook_id=webhook_id, headers=webhook.headers, **refusal
         )
     await add_note(request, "The webhook is changed.")
     return redirect(f"/webhooks/{webhook_id}")
@@ -114,6 +106,20 @@ async def change(request: web.Request) -> web.Response:
 async def arriving(request: web.Request) -> web.Response:
     """What will arrive, for the script of the form."""
     return web.Response(text=_arrivals(_read(await request.post())))
+
+
+def _changes(form: WebhookForm, shown: WebhookForm, *, clear_headers: bool) -> WebhookChanges:
+    changes: WebhookChanges = {
+        "url": form.url,
+        "filter": form.filter,
+        "description": form.description or None,
+    }
+    # Families beside single types are shown as types, and stay while no other is chosen.
+    if form.events != shown.events:
+        changes["events"] = list(form.events)
+    if form.headers or clear_headers:
+        changes["headers"] = form.header_values
+    return changes
 
 
 def _read(posted: Posted) -> WebhookForm:

@@ -1,7 +1,6 @@
 """Webhooks: their list, one with its health, and what can be done with it."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
@@ -15,7 +14,6 @@ from portal.adapters.http.sessions import add_note
 from portal.adapters.http.views.deliveries import awaited
 from portal.adapters.http.views.search import COUNTRIES
 from portal.domain.arrivals import arrivals
-from portal.domain.languages import Formats
 from portal.domain.wording import detail, faults
 
 _STATES: Final = {"enabled": "The webhook is enabled.", "disabled": "The webhook is disabled."}
@@ -107,11 +105,15 @@ async def recover(request: web.Request) -> web.Response:
     """Resends the deliveries that failed in a period; its times are of the reader's zone."""
     form, webhook_id = await request.post(), request.match_info["id"]
     given = {name: str(form.get(name, "")) for name in ("since", "until")}
-    times, found = _period(given, formats_of(request))
+    times, found = formats_of(request).read_all(given)
+    if "since" not in times:
+        found.setdefault("since", "Enter a date and a time.")
+    if found:
+        return await _page(request, **given, found=found, status=HTTPStatus.BAD_REQUEST)
     try:
-        if times is None:
-            return await _page(request, **given, found=found, status=HTTPStatus.BAD_REQUEST)
-        recovered = await registry_of(request).recover(webhook_id, *times)
+        recovered = await registry_of(request).recover(
+            webhook_id, times["since"], times.get("until")
+        )
     except InvalidBody as error:
         shown = faults(error.errors, {})
         return await _page(request, **given, found=shown, status=error.status)
@@ -120,21 +122,6 @@ async def recover(request: web.Request) -> web.Response:
     else:
         await add_note(request, _recovered(recovered.count))
     return redirect(f"/webhooks/{webhook_id}")
-
-
-def _period(
-    given: Mapping[str, str], formats: Formats
-) -> tuple[tuple[datetime, datetime | None] | None, dict[str, str]]:
-    """The beginning and the end, or what is wrong with either."""
-    found: dict[str, str] = {}
-    times: dict[str, datetime] = {}
-    for name, text in given.items():
-        try:
-            if text or name == "since":
-                times[name] = formats.read(text)
-        except ValueError:
-            found[name] = "Enter a date and a time."
-    return (None if found else (times["since"], times.get("until"))), found
 
 
 def _recovered(count: int) -> str:
