@@ -47,6 +47,24 @@ class Checkout:
         return len(log.read_text().split()) if log.exists() else 0
 
 
+def test_what_is_being_installed_is_shown_without_a_terminal_too(tmp_path: Path) -> None:
+    (tmp_path / ".venv" / "lib" / "python3" / "site-packages").mkdir(parents=True)
+    (tmp_path / ".venv" / "lib" / "python3" / "one-1.0.dist-info").mkdir()
+    installer = (ROOT / "deploy" / "local" / "install").read_text()
+    progress = installer[installer.index("progress() {") :].partition("\n}\n")[0] + "\n}\n"
+    said = "echo 'Collecting one==1.0 (from -r constraints.txt)'"
+    shown = subprocess.run(
+        ["bash", "-c", f"set -euo pipefail; {progress} {said} | progress 2"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+
+    assert shown.stdout == "  package 1 of 2: one==1.0\n"
+
+
 def script(path: Path, line: str) -> None:
     path.write_text(f"#!/bin/sh\n{line}\n")
     path.chmod(0o755)

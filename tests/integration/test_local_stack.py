@@ -5,12 +5,14 @@ import signal
 import socket
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
-from local_stack import SetupError, alone, ports, registers
+from common.runtime.settings import load
+from local_stack import SetupError, alone, packages, ports, registers
 from local_stack.processes import Process, Program, complete, wait_for
 from local_stack.run_files import State, env_file
 from local_stack.settings import StackSettings
@@ -174,6 +176,86 @@ def test_one_setting_moves_every_port_that_is_not_set_itself(
     expected = {name: port + 600 for name, port in unmoved.run_ports.items()}
     assert moved.run_ports == expected | {"HTTP_PORT": 8000}
     assert moved.receiver_port == unmoved.receiver_port + 600
+
+
+@pytest.mark.parametrize("name", ["HTTP_PORT", "PORTAL_PORT", "REGISTERS_PORT", "RECEIVER_PORT"])
+def test_no_offset_leads_to_a_port_that_browsers_refuse(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    default = getattr(StackSettings(port_offset=0), name.lower())
+    for refused in ports.REFUSED_BY_BROWSERS:
+        monkeypatch.setenv("PORT_OFFSET", str(max(0, refused - default)))
+        moved = [value for field, value in StackSettings() if field.endswith("_port")]
+
+        assert not ports.REFUSED_BY_BROWSERS & set(moved)
+        assert len(set(moved)) == len(moved)
+
+
+def test_a_given_port_that_browsers_refuse_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PORTAL_PORT", "6000")
+
+    with pytest.raises(SystemExit):
+        load(StackSettings)
+
+    assert capsys.readouterr().err == (
+        "settings: PORTAL_PORT=6000: browsers refuse to open this port, which belongs to another "
+        "protocol; choose another one\n"
+    )
+
+
+def test_an_impossible_port_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HTTP_PORT", "70000")
+
+    with pytest.raises(SystemExit):
+        load(StackSettings)
+
+    assert capsys.readouterr().err == (
+        "setting HTTP_PORT: Input should be less than or equal to 65535\n"
+    )
+
+
+class Screen(StringIO):
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+APT = (
+    "Reading package lists...\n",
+    "Get:1 http://mirror.example bookworm/main amd64 erlang-base amd64 1:25 [9,999 kB]\n",
+    "Unpacking erlang-base (1:25) ...\n",
+    "Setting up rabbitmq-server (3.10) ...\n",
+)
+
+
+def test_installing_shows_each_step_in_one_line_of_a_terminal() -> None:
+    screen = Screen(is_terminal=True)
+
+    last = packages.show_progress(APT, screen, lambda: 0.0)
+
+    assert screen.getvalue().split("\r\033[K") == [
+        "",
+        "  Downloading erlang-base",
+        "  Unpacking erlang-base",
+        "  Setting up rabbitmq-server",
+        "",
+    ]
+    assert last == "".join(APT)
+
+
+def test_installing_without_a_terminal_shows_a_line_every_five_seconds() -> None:
+    screen, clock = Screen(is_terminal=False), iter([0.0, 0.0, 0.0, 4.9, 5.0, 5.0])
+
+    packages.show_progress(APT, screen, lambda: next(clock))
+
+    assert screen.getvalue() == "  Downloading erlang-base\n  Setting up rabbitmq-server\n"
 
 
 def test_a_port_of_a_server_that_is_given_is_not_needed() -> None:

@@ -1,16 +1,29 @@
 """Debian packages that servers and tests need, installed when they are missing."""
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
+from typing import TextIO
 
 from local_stack import SetupError
 
 #: A slow mirror, and Erlang is 60 MB.
 INSTALL_TIMEOUT = 900.0
+
+#: Seconds between two lines of progress without a terminal.
+_LINE_EVERY = 5.0
+#: Steps as apt-get names them: `Get:3 <mirror> <suite> <arch> erlang …`, `Unpacking erlang …`.
+_STEP = re.compile(
+    r"(?:(?P<get>Get):\d+ \S+ \S+ \S+ |(?P<step>Unpacking|Setting up) )(?P<package>[\w.+-]+)"
+)
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
 
@@ -22,19 +35,53 @@ def install(packages: Sequence[str], *, why: str) -> None:
         raise SetupError(by_hand)
     print(f"{why} Installing {' '.join(packages)} …", flush=True)
     with _no_service_started():
-        for command in (["update", "-qq"], ["install", "-y", "-qq", *packages]):
-            done = subprocess.run(
-                ["apt-get", "-o", "DPkg::Lock::Timeout=120", *command],
-                env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=INSTALL_TIMEOUT,
-                check=False,
-            )
-            if done.returncode != 0:
-                raise SetupError(f"{by_hand} (apt-get failed here:\n{done.stdout[-2000:]})")
+        for command in (["update", "-q"], ["install", "-y", "-q", *packages]):
+            status, last = _apt_get(command)
+            if status != 0:
+                raise SetupError(f"{by_hand} (apt-get failed here:\n{last})")
+
+
+def _apt_get(command: Sequence[str]) -> tuple[int, str]:
+    """Runs apt-get and shows what it is at; returns its exit status and its last lines."""
+    with subprocess.Popen(
+        ["apt-get", "-o", "DPkg::Lock::Timeout=120", *command],
+        env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as running:
+        timer = Timer(INSTALL_TIMEOUT, running.kill)
+        timer.start()
+        try:
+            last = show_progress(running.stdout or (), sys.stdout, time.monotonic)
+        finally:
+            timer.cancel()
+    return running.returncode, last
+
+
+def show_progress(lines: Iterable[str], screen: TextIO, clock: Callable[[], float]) -> str:
+    """Shows the steps of apt-get and returns its last lines.
+
+    On a terminal one line is rewritten; elsewhere there is a line every `_LINE_EVERY` seconds.
+    """
+    last: deque[str] = deque(maxlen=20)
+    due = clock()
+    for line in lines:
+        last.append(line)
+        step = _STEP.match(line)
+        if step is None:
+            continue
+        text = f"  {'Downloading' if step['get'] else step['step']} {step['package']}"
+        if screen.isatty():
+            screen.write(f"\r\033[K{text}")
+        elif clock() >= due:
+            screen.write(f"{text}\n")
+            due = clock() + _LINE_EVERY
+        screen.flush()
+    if screen.isatty():
+        screen.write("\r\033[K")
+    return "".join(last)
 
 
 def chromium() -> str:

@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from local_stack.ports import REFUSED_BY_BROWSERS
 
 _LAST_PORT = 65_535
 #: The highest port below.
@@ -17,10 +19,19 @@ _BROKER_PORTS = (
 )
 
 
+#: Moves a default past a port that browsers refuse; no two defaults are this far apart.
+_PAST = 20
+
+
 def _port(default: int, description: str) -> Any:
     """A port that `port_offset` moves, unless it is set itself."""
+
+    def moved(fields: dict[str, Any]) -> int:
+        port: int = default + fields.get("port_offset", 0)
+        return port + _PAST if port in REFUSED_BY_BROWSERS else port
+
     return Field(
-        default_factory=lambda fields: default + fields.get("port_offset", 0),
+        default_factory=moved,
         description=description,
         gt=0,
         le=_LAST_PORT,
@@ -64,6 +75,17 @@ class StackSettings(BaseSettings):
     # After the ports, which their validators read.
     amqp_url: SecretStr | None = Field(default=None, description="a RabbitMQ to use instead")
     mongo_url: SecretStr | None = Field(default=None, description="a replica set to use instead")
+
+    # After all fields: an error of one keeps the defaults below it from being computed.
+    @model_validator(mode="after")
+    def _opened_by_browsers(self) -> "StackSettings":
+        for name, value in self:
+            if name.endswith("_port") and value in REFUSED_BY_BROWSERS:
+                raise ValueError(
+                    f"{name.upper()}={value}: browsers refuse to open this port, which belongs to "
+                    "another protocol; choose another one"
+                )
+        return self
 
     @field_validator("amqp_url", "mongo_url")
     @classmethod

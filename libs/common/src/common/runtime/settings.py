@@ -135,6 +135,8 @@ def load(settings: type[S]) -> S:
     except ValidationError as error:
         faults: dict[str, str] = {}
         for fault in error.errors(include_url=False, include_input=False):
+            if fault["type"] == "default_factory_not_called":
+                continue  # a default that depends on the invalid setting
             name = str(fault["loc"][0]).upper() if fault["loc"] else ""
             missing = fault["type"] == "missing"
             message = "is not set" if missing else fault["msg"].removeprefix("Value error, ")
