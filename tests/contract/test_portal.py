@@ -10,13 +10,13 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from aiohttp import ClientPayloadError, ClientSession, DummyCookieJar, web
+from aiohttp import ClientPayloadError, ClientSession, DummyCookieJar
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
 from portal.adapters.http.application import ROUTES
 from portal.adapters.http.views import events
-from tests.delivery.waiting import SOON
+from tests.delivery.waiting import SOON, eventually
 from tests.fakes.portal import KEY, OTHER_KEY, SESSION_KEY, Portal
 from tests.fakes.portal import portal as a_portal
 
@@ -216,7 +216,7 @@ async def test_a_form_without_the_sessions_token_does_nothing(
 
 #: Paths of every form, and some that take none.
 _FORMS = [
-    *(route.path for route in ROUTES if isinstance(route, web.RouteDef) and route.method == "POST"),
+    *(route.path for route in ROUTES if route.method == "POST"),
     "/",
     "/nothing",
     "/static/portal.css",
@@ -491,6 +491,25 @@ async def test_live_pages_end_at_shutdown(signed_in: Portal) -> None:
         async with asyncio.timeout(SOON):
             with suppress(ClientPayloadError):
                 await stream.content.read()
+
+
+async def test_a_live_page_that_does_not_read_gives_its_place_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(events, "_STREAM_LIFETIME", 0.5)
+    large = EVENT | {"data": {"company": None, "changes": [{"field": "a" * 2**20}] * 4}}
+    async with a_portal(live_readers=1) as portal:
+        portal.api.answers["/api/events"] = (
+            200,
+            {"events": [large] * 25, "cursor": "c1", "has_more": True},
+        )
+        await portal.sign_in()
+
+        async with portal.client.get("/events/live"):
+            again = await eventually(
+                lambda: portal.client.get("/events/live"), lambda response: response.status == 200
+            )
+            again.close()
 
 
 async def test_live_pages_beyond_the_limit_are_refused() -> None:

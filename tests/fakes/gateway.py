@@ -11,7 +11,7 @@ from uuid import UUID
 
 import orjson
 from aiohttp import ClientResponse, web
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 
 from common.contracts.events import EventType
@@ -28,8 +28,7 @@ from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
-from gateway.adapters.http.connections import ConnectionLimits, PublicRunner
-from gateway.adapters.http.metrics import ConnectionMetrics
+from gateway.adapters.http.refusals import refusals
 from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.domain.keys import ApiKey, write_key
@@ -39,6 +38,7 @@ from gateway.ports import Webhooks
 from gateway.usecases.feed_notices import FeedNotices
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
+from tests.fakes.public_server import PublicServer
 
 Q = TypeVar("Q")
 R = TypeVar("R")
@@ -213,20 +213,6 @@ def database_unavailable() -> Problem:
     return ServiceUnavailable("the API key cannot be checked now")
 
 
-class PublicServer(TestServer):
-    """A server that reads HTTP as the public port does."""
-
-    async def _make_runner(self, **options: Any) -> web.AppRunner:
-        # aiohttp's test server cancels the handler of a client that disconnects; ours does not.
-        return PublicRunner(
-            self.app,
-            lambda: "unread",
-            limits=ConnectionLimits(max_connections=100),
-            metrics=ConnectionMetrics(CollectorRegistry()),
-            **{**options, "handler_cancellation": False},
-        )
-
-
 @dataclass
 class Fakes:
     """Stands for everything outside of the application."""
@@ -290,7 +276,7 @@ async def gateway(
         running.dependencies(webhooks=registrar),
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
     )
-    async with TestClient(PublicServer(app)) as running.client:
+    async with TestClient(PublicServer(app, refusals(lambda: "unread"))) as running.client:
         yield running
 
 

@@ -17,8 +17,10 @@ from portal.adapters.http.application import application
 from portal.adapters.http.context import Dependencies, Links
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
+from portal.adapters.http.refusals import refusals
 from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.registry import Registries
+from tests.fakes.public_server import PublicServer
 
 KEY: Final = "id.secret"
 OTHER_KEY: Final = "other.secret"
@@ -126,5 +128,8 @@ async def portal(
         )
         # The jar takes cookies of an address, and sends none that need HTTPS.
         jar = CookieJar(unsafe=True)
-        async with TestClient(TestServer(application(dependencies)), cookie_jar=jar) as client:
+        server_of_pages = PublicServer(
+            application(dependencies), refusals(dependencies.new_id), handler_cancellation=True
+        )
+        async with TestClient(server_of_pages, cookie_jar=jar) as client:
             yield Portal(client, api)

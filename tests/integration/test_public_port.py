@@ -4,7 +4,7 @@ import asyncio
 import gzip
 import re
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -17,14 +17,15 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
-from gateway.adapters.http.connections import ConnectionLimits
-from gateway.adapters.http.metrics import ConnectionMetrics
+from common.runtime.public_port.limits import ConnectionLimits
+from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.server import public_port
+from gateway.adapters.http.refusals import refusals
 from gateway.adapters.http.routes import Policy, application
-from gateway.adapters.http.server import public_port
 from gateway.domain.keys import Scope, write_key
 from gateway.domain.rates import Rate
 from tests.builders.keys import a_presented_key, an_api_key
-from tests.delivery.waiting import SOON
+from tests.delivery.waiting import SOON, eventually
 from tests.fakes.gateway import FakeApiKeys, FakeLookups, Fakes
 
 pytestmark = pytest.mark.integration
@@ -96,7 +97,7 @@ def serving_app(
         port=port,
         shared=shared,
         shutdown_grace=timedelta(seconds=shutdown_grace),
-        new_id=lambda: "id",
+        refuse=refusals(lambda: "id"),
         limits=limits,
         metrics=ConnectionMetrics(registry or CollectorRegistry()),
     )
@@ -153,6 +154,10 @@ async def exchange(port: int, *parts: bytes) -> bytes:
             return await reader.read()
         finally:
             writer.transport.abort()
+
+
+def statuses(answered: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1\.[01] (\d+) ", answered)]
 
 
 def a_head(line: str, *headers: str) -> bytes:
@@ -277,9 +282,16 @@ NEVER = 1000.0
 
 
 def limits(
-    max_connections: int = 100, *, head: float = NEVER, send: float = NEVER
+    max_connections: int = 100,
+    *,
+    head: float = NEVER,
+    body: float = NEVER,
+    send: float = NEVER,
+    unsent: int = 2**30,
 ) -> ConnectionLimits:
-    return ConnectionLimits(max_connections, head, send)
+    return ConnectionLimits(
+        max_connections, head=head, body=body, send=send, unsent_responses=unsent
+    )
 
 
 ANSWERED = a_head("GET /nothing")
@@ -313,6 +325,128 @@ async def test_an_unfinished_later_head_closes_the_connection() -> None:
         slow.writer.write(b"GET /ap")
 
         assert await slow.reader.read() == b""
+
+
+async def test_an_unfinished_head_behind_a_request_in_progress_closes_the_connection() -> None:
+    lookups = FakeLookups()
+    lookups.gate.clear()
+    async with (
+        asyncio.timeout(SOON),
+        serving(lookups, limits=limits(head=0.05), shutdown_grace=0.1) as port,
+        client(port) as slow,
+    ):
+        slow.writer.write(a_head(f"GET {LOOKUP}") + b"GET /ap")
+
+        assert await slow.reader.read() == b""
+        assert lookups.asked == []
+
+
+async def test_a_whole_head_behind_a_request_in_progress_waits_for_it() -> None:
+    lookups = FakeLookups()
+    lookups.gate.clear()
+    async with (
+        serving(lookups, limits=limits(head=0.05)) as port,
+        client(port) as busy,
+        asyncio.TaskGroup() as group,
+    ):
+        first = group.create_task(busy.ask(a_head(f"GET {LOOKUP}") + ANSWERED))
+        await lookups.reached.wait()
+        # Opened later, and closed by the timeout: so much time has passed.
+        assert await exchange(port, b"") == b""
+        lookups.gate.set()
+
+        assert (await first, await busy.ask(b"")) == (200, 404)
+
+
+async def test_a_head_behind_a_request_of_the_same_write_is_bounded() -> None:
+    large = b"GET /api HTTP/1.1\r\nHost: x\r\n" + b"X-A: %b\r\n" % (b"a" * 8000) * 22
+
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(port, ANSWERED + large)
+
+    assert statuses(answered) == [404, 400]
+
+
+CHUNKED = "Transfer-Encoding: chunked"
+
+#: Requests with their status, which follow one another on one connection.
+PIPELINE = (
+    (a_head("GET /nothing"), 404),
+    (a_head("POST /api/batch", JSON_TYPE, "Content-Length: 6") + b"\r\n\r\n{}", 401),
+    (a_head("POST /api/webhooks", CHUNKED) + b"4\r\n\r\n\r\n\r\n0\r\n\r\n", 401),
+    (b"\r\n" + a_head("GET /docs/icon.svg", "Upgrade: websocket", "Connection: upgrade"), 200),
+    (a_head("POST /nothing", CHUNKED) + b"1\r\nx\r\n0\r\nX-Trailer: 1\r\n\r\n", 404),
+    (a_head("DELETE /docs", "Connection: close"), 405),
+)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 16, 10_000])
+async def test_requests_are_read_alike_in_pieces_of_any_size(step: int) -> None:
+    sent = b"".join(request for request, _ in PIPELINE)
+
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(port, *(sent[at : at + step] for at in range(0, len(sent), step)))
+
+    assert statuses(answered) == [status for _, status in PIPELINE]
+
+
+#: A request that another server on the way may have read as the body of the one before it.
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        ["Content-Length: 5", CHUNKED],
+        [CHUNKED, "Content-Length: 5"],
+        ["Content-Length: 5", "Content-Length: 6"],
+        ["Content-Length: 5", "Content-Length: 5"],
+        ["Content-Length: 5, 5"],
+        ["Content-Length: +5"],
+        ["Content-Length: -5"],
+        ["Content-Length: 0x5"],
+        ["Content-Length: 5 5"],
+        ["Content-Length : 5"],
+        ["Content-Length:"],
+        [f"{CHUNKED}, identity"],
+        ["Transfer-Encoding: xchunked"],
+        ["Transfer-Encoding: identity"],
+        ["Transfer-Encoding: chunked, chunked"],
+        ["Transfer-Encoding : chunked"],
+        ["Transfer-Encoding:\x0bchunked"],
+        [" Transfer-Encoding: chunked"],
+        ["X: y\nTransfer-Encoding: chunked"],
+        ["X: y\rTransfer-Encoding: chunked"],
+        ["X: y\0"],
+        ["Host: y"],
+    ],
+)
+async def test_an_ambiguous_request_hides_no_other(headers: list[str]) -> None:
+    async with serving(FakeLookups()) as port:
+        answered = await exchange(port, a_head("POST /nothing", *headers) + b"0\r\n\r\n" + HIDDEN)
+
+    assert statuses(answered) == [400]
+
+
+@pytest.mark.parametrize("size", [b"z", b"-1", b"0x1", b"1 1", b"1;\n", b"f" * 17])
+async def test_a_chunk_of_no_size_ends_the_connection(size: bytes) -> None:
+    sent = a_head("POST /api/batch", JSON_TYPE, CHUNKED).replace(b"\r\n", KEY, 1)
+
+    async with serving(FakeLookups(), keys=KEYS) as port:
+        answered = await exchange(port, sent + size + b"\r\nx\r\n0\r\n\r\n" + HIDDEN)
+
+    assert statuses(answered) == [400]
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 3", CHUNKED])
+async def test_a_body_that_does_not_arrive_is_refused(framing: str) -> None:
+    sent = a_head("POST /api/batch", JSON_TYPE, framing).replace(b"\r\n", KEY, 1)
+
+    async with serving(FakeLookups(), keys=KEYS, limits=limits(body=0.05)) as port:
+        answered = await exchange(port, sent)
+
+    assert answered.startswith(b"HTTP/1.1 400 ")
+    assert b"within 0.05 s" in answered
 
 
 async def test_a_connection_may_be_idle_longer_than_the_head_timeout() -> None:
@@ -368,6 +502,61 @@ async def test_a_client_that_reads_no_responses_is_closed() -> None:
     assert closed == 1
 
 
+#: A response that is more than sockets buffer, and made for its client alone.
+ANSWER = 32 * 2**20
+
+
+def a_server_of_answers() -> web.Application:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(body=bytes(ANSWER))
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    return app
+
+
+async def test_requests_are_no_sign_that_a_client_reads() -> None:
+    registry = CollectorRegistry()
+    serving_it = serving_app(a_server_of_answers(), limits=limits(send=0.1), registry=registry)
+
+    async with asyncio.timeout(SOON), serving_it as port, client(port) as greedy:
+        with pytest.raises(ConnectionError):
+            await greedy.ask_forever(a_head("GET /"), pause=0.01)
+
+    closed = registry.get_sample_value("http_connections_closed_total", {"reason": "send_timeout"})
+    assert closed == 1
+
+
+async def test_a_client_that_reads_slowly_receives_all() -> None:
+    serving_it = serving_app(a_server_of_answers(), limits=limits(send=0.1))
+
+    async with asyncio.timeout(SOON), serving_it as port, client(port) as slow:
+        slow.writer.write(a_head("GET /", "Connection: close"))
+        received = 0
+        while piece := await slow.reader.read(2**18):
+            received += len(piece)
+            await asyncio.sleep(0.002)
+
+    assert received > ANSWER
+
+
+async def test_the_largest_unsent_response_ends_when_all_are_too_large() -> None:
+    registry = CollectorRegistry()
+    bound = limits(unsent=2 * ANSWER)
+    serving_it = serving_app(a_server_of_answers(), limits=bound, registry=registry)
+
+    async def ended() -> float | None:
+        reason = {"reason": "unsent_responses"}
+        return registry.get_sample_value("http_connections_closed_total", reason)
+
+    async with asyncio.timeout(SOON), serving_it as port, AsyncExitStack() as stack:
+        for _ in range(4):
+            greedy = await stack.enter_async_context(client(port))
+            greedy.writer.transport.pause_reading()  # type: ignore[attr-defined]
+            greedy.writer.write(a_head("GET /"))
+        await eventually(ended, lambda count: count == 2)
+
+
 @dataclass(frozen=True, slots=True)
 class Client:
     """One connection that is kept."""
@@ -394,12 +583,13 @@ class Client:
                 break
         return await answer
 
-    async def ask_forever(self, head: bytes) -> None:
+    async def ask_forever(self, head: bytes, *, pause: float = 0) -> None:
         """Sends requests and reads none of the responses."""
         self.writer.transport.pause_reading()  # type: ignore[attr-defined]
         while True:
             self.writer.write(head)
             await self.writer.drain()
+            await asyncio.sleep(pause)
 
 
 @asynccontextmanager

@@ -2,7 +2,8 @@
 
 import pytest
 
-from gateway.domain.conditional import accepts_gzip, entity_tag, etag_matches
+from common.runtime.public_port.conditional import accepts_gzip, etag_matches
+from gateway.domain.conditional import entity_tag
 from gateway.domain.query import Format
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)

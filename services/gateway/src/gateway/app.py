@@ -13,13 +13,14 @@ from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.processes import workers
+from common.runtime.public_port.connection_table import connections_within
+from common.runtime.public_port.limits import ConnectionLimits
+from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
 from gateway.adapters.cached_api_keys import CachedApiKeys
-from gateway.adapters.http.connection_table import connections_within
-from gateway.adapters.http.connections import ConnectionLimits
-from gateway.adapters.http.metrics import ConnectionMetrics
+from gateway.adapters.http.refusals import refusals
 from gateway.adapters.http.routes import Dependencies, Policy, application
-from gateway.adapters.http.server import public_port
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.adapters.keys import MongoKeys
 from gateway.adapters.quotas import MongoQuotas
@@ -90,7 +91,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             port=settings.http_port,
             shared=settings.http_port_shared,
             shutdown_grace=settings.shutdown_grace,
-            new_id=new_id,
+            refuse=refusals(new_id),
             limits=ConnectionLimits(
                 connections_within(raise_file_limit(), settings.max_connections)
             ),

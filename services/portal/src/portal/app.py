@@ -6,11 +6,17 @@ from uuid import uuid4
 
 import httpx
 
+from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
-from portal.adapters.http.application import application, public_port
+from common.runtime.public_port.connection_table import connections_within
+from common.runtime.public_port.limits import ConnectionLimits
+from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.server import public_port
+from portal.adapters.http.application import application
 from portal.adapters.http.context import Dependencies, Links
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
+from portal.adapters.http.refusals import refusals
 from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.registry import Registries, reachable
 from portal.settings import Settings
@@ -21,17 +27,24 @@ _SPARE_CONNECTIONS = 100
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
     """Starts the portal onto `stack`. Its pages say so while the API is unavailable."""
-    connections = settings.max_live_readers + _SPARE_CONNECTIONS
+    files = raise_file_limit()
+    to_api = min(settings.max_live_readers + _SPARE_CONNECTIONS, files // 2)
     http = await stack.enter_async_context(
-        httpx.AsyncClient(limits=httpx.Limits(max_connections=connections), trust_env=False)
+        httpx.AsyncClient(limits=httpx.Limits(max_connections=to_api), trust_env=False)
     )
     health.add("registry", reachable(http, settings.registry_url), required=Required.FIRST)
+    dependencies = _dependencies(settings, http)
     await stack.enter_async_context(
         public_port(
-            application(_dependencies(settings, http)),
+            application(dependencies),
             host=settings.http_host,
             port=settings.http_port,
             shutdown_grace=settings.shutdown_grace,
+            refuse=refusals(dependencies.new_id),
+            limits=ConnectionLimits(connections_within(files - to_api, settings.max_connections)),
+            metrics=ConnectionMetrics(),
+            # A browser that leaves a page ends the request that the page was waiting for.
+            handler_cancellation=True,
         )
     )
 

@@ -69,6 +69,9 @@ class Settings(ProcessSettings):
     registry_timeout: Duration = Field(
         default=timedelta(seconds=5), description="time for a response of the API"
     )
+    max_connections: int = Field(
+        default=1024, ge=1, description="maximum number of open browser connections"
+    )
     max_live_readers: int = Field(
         default=500, ge=1, description="open pages that follow events live, in this process"
     )

@@ -1,34 +1,8 @@
-"""Entity tags, conditional requests and codings (RFC 9110 sections 8.8.3, 12.5.3 and 13.1.2)."""
-
-import re
+"""Entity tags (RFC 9110 section 8.8.3)."""
 
 from gateway.domain.query import Format
-
-_TAG = re.compile(r'(?:W/)?("[!#-~\x80-\uffff]*")')
-
-#: The weight of an acceptable coding: not 0.
-_WEIGHT = re.compile(r"1(\.0{0,3})?|0\.(?=0*[1-9])[0-9]{1,3}")
 
 
 def entity_tag(tag: str, format_: Format) -> str:
     """The quoted tag of one representation; it differs by format."""
     return f'"{tag}.{format_}"'
-
-
-def etag_matches(entity: str, if_none_match: str | None) -> bool:
-    """True if the client already has the representation, by weak comparison."""
-    if if_none_match is None:
-        return False
-    return if_none_match.strip() == "*" or entity in _TAG.findall(if_none_match)
-
-
-def accepts_gzip(accept_encoding: str) -> bool:
-    """True if the client accepts gzip; without the header it does not."""
-    weights = dict(_weighted(coding) for coding in accept_encoding.lower().split(","))
-    weight = weights.get("gzip", weights.get("x-gzip", weights.get("*", "0")))
-    return bool(_WEIGHT.fullmatch(weight))
-
-
-def _weighted(coding: str) -> tuple[str, str]:
-    name, _, parameter = coding.partition(";")
-    return name.strip(), parameter.strip().removeprefix("q=") or "1"

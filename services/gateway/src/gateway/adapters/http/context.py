@@ -8,9 +8,6 @@ from gateway.adapters.http.limits import Quota
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import Unauthorized
 
-#: The usual spelling; aiohttp's constant is "Etag".
-ETAG = "ETag"
-
 
 @dataclass(slots=True)
 class RequestContext:
@@ -43,10 +40,3 @@ def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
 def accept_of(request: web.BaseRequest) -> str:
     """The values of all Accept headers."""
     return ",".join(request.headers.getall(hdrs.ACCEPT, ()))
-
-
-def if_none_match(request: web.BaseRequest) -> str | None:
-    """The values of all If-None-Match headers."""
-    if hdrs.IF_NONE_MATCH not in request.headers:
-        return None
-    return ",".join(request.headers.getall(hdrs.IF_NONE_MATCH))

@@ -1,10 +1,7 @@
 """The OpenAPI document, and the page that shows it with Swagger UI; each compressed once."""
 
-import gzip
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib.metadata import distribution, version
 from importlib.resources import files
 from pathlib import Path
@@ -15,8 +12,7 @@ import yaml
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from gateway.adapters.http.context import ETAG, if_none_match
-from gateway.domain.conditional import accepts_gzip, etag_matches
+from common.runtime.public_port.fixed import fixed
 
 #: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
 CONTENT_SECURITY_POLICY = (
@@ -90,39 +86,16 @@ def documentation() -> Mapping[str, Handler]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class _Representation:
-    """A representation of a document with its own entity tag (RFC 9110, 8.8.3.3)."""
-
-    body: bytes
-    headers: dict[str, str]
-
-    def answer(self, request: web.Request) -> web.Response:
-        if etag_matches(self.headers[ETAG], if_none_match(request)):
-            return web.Response(status=304, headers=self.headers)
-        return web.Response(body=self.body, headers=self.headers)
-
-
 def _fixed(body: bytes, media_type: str) -> Handler:
-    headers: dict[str, str] = {
-        hdrs.CONTENT_TYPE: media_type,
-        hdrs.CACHE_CONTROL: "public, max-age=300",
-        hdrs.CONTENT_SECURITY_POLICY: CONTENT_SECURITY_POLICY,
-        hdrs.REFERRER_POLICY: "no-referrer",
-    }
-    tag = sha256(body).hexdigest()[:16]
-    plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
-    # Without a timestamp all processes produce the same bytes.
-    compressed = _Representation(
-        gzip.compress(body, mtime=0),
-        {**headers, ETAG: f'"{tag}.gzip"', hdrs.CONTENT_ENCODING: "gzip"},
+    return fixed(
+        body,
+        {
+            hdrs.CONTENT_TYPE: media_type,
+            hdrs.CACHE_CONTROL: "public, max-age=300",
+            hdrs.CONTENT_SECURITY_POLICY: CONTENT_SECURITY_POLICY,
+            hdrs.REFERRER_POLICY: "no-referrer",
+        },
     )
-
-    async def answer(request: web.Request) -> web.Response:
-        accepted = ",".join(request.headers.getall(hdrs.ACCEPT_ENCODING, ()))
-        return (compressed if accepts_gzip(accepted) else plain).answer(request)
-
-    return answer
 
 
 def _redirect(location: str) -> Handler:

@@ -4,15 +4,10 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import SearchType
-from gateway.adapters.http.context import (
-    ETAG,
-    REQUEST_CONTEXT,
-    accept_of,
-    if_none_match,
-    parameters_of,
-)
+from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
+from gateway.adapters.http.context import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.adapters.http.xml_processes import XmlRenderer
-from gateway.domain.conditional import entity_tag, etag_matches
+from gateway.domain.conditional import entity_tag
 from gateway.domain.query import Format, parse_lookup
 from gateway.ports import Lookups
 

@@ -1,7 +1,5 @@
 """Prometheus metrics of the HTTP interface."""
 
-from collections.abc import Sized
-
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -53,22 +51,3 @@ class HttpMetrics:
 
     def limited(self, policy: str) -> None:
         self._limited.labels(policy).inc()
-
-
-class ConnectionMetrics:
-    """Counters of one port's connections."""
-
-    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
-        self._open = Gauge("http_connections", "Open connections", registry=registry)
-        self._closed = Counter(
-            "http_connections_closed_total",
-            "Connections closed by the gateway: evicted, head_timeout, refused or send_timeout",
-            ["reason"],
-            registry=registry,
-        )
-
-    def watch(self, connections: Sized) -> None:
-        self._open.set_function(lambda: len(connections))
-
-    def closed(self, reason: str) -> None:
-        self._closed.labels(reason).inc()

@@ -1,13 +1,10 @@
-"""The application: its routes and its middleware, outermost first, and its port."""
+"""The application: its routes and its middleware, outermost first."""
 
-from contextlib import AbstractAsyncContextManager
-from datetime import timedelta
 from typing import Final
 
 import aiohttp_session
 from aiohttp import web
 
-from common.runtime.http_server import KEEP_ALIVE, listening
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
 from portal.adapters.http.middleware import (
     STATIC_PATH,
@@ -16,7 +13,7 @@ from portal.adapters.http.middleware import (
     refuse_other_sites,
     show_errors,
 )
-from portal.adapters.http.pages import set_up_templates, static_folder
+from portal.adapters.http.pages import set_up_templates, static_files
 from portal.adapters.http.sessions import session_storage
 from portal.adapters.http.views import (
     companies,
@@ -59,7 +56,7 @@ ROUTES: Final = (
     web.post("/webhooks/{id}/deliveries/{delivery_id}/retry", deliveries.retry),
     web.get("/events", events.listing),
     web.get("/events/live", events.live),
-    web.static(STATIC_PATH, static_folder()),
+    *(web.get(f"{STATIC_PATH}/{name}", handler) for name, handler in static_files().items()),
 )
 
 
@@ -79,18 +76,3 @@ def application(dependencies: Dependencies) -> web.Application:
     app.add_routes(ROUTES)
     app.on_shutdown.append(dependencies.live.end)
     return app
-
-
-def public_port(
-    app: web.Application, *, host: str, port: int, shutdown_grace: timedelta
-) -> AbstractAsyncContextManager[int]:
-    """Serves the application while the body runs; yields the port (for port 0)."""
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        keepalive_timeout=KEEP_ALIVE,
-        shutdown_timeout=shutdown_grace.total_seconds(),
-        # A browser that leaves a page ends the request that the page was waiting for.
-        handler_cancellation=True,
-    )
-    return listening(runner, host=host, port=port)

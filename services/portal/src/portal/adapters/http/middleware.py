@@ -62,6 +62,7 @@ _TITLES: Final[dict[int, str]] = {
     400: "Invalid request",
     403: "Your key may not do this",
     404: "Not found",
+    408: "Not received",
     409: "Not possible now",
     410: "No longer kept",
     429: "Too many requests",
@@ -182,6 +183,8 @@ def _detail(error: web.HTTPException) -> str:
             return "There is no such page."
         case HTTPStatus.METHOD_NOT_ALLOWED:
             return "This page cannot be sent a form."
+        case HTTPStatus.REQUEST_TIMEOUT:
+            return "The form did not arrive in time. Send it again."
         case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
             return "The form is too long."
         case _:

@@ -2,19 +2,22 @@
 
 from http import HTTPStatus
 from importlib.resources import files
+from mimetypes import guess_type
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import aiohttp_jinja2
 import jinja2
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 
+from common.runtime.public_port.fixed import fixed
 from company_registry.models import Share
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
 from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
 from portal.domain import contacts, facts
 from portal.domain.languages import Formats, formats_for
-from portal.domain.wording import cause, without_members
+from portal.domain.wording import cause
 
 _PACKAGE: Final = "portal.adapters.http"
 
@@ -45,7 +48,6 @@ def set_up_templates(app: web.Application) -> None:
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
     environment.filters["share"] = _share
     environment.filters["cause"] = cause
-    environment.filters["without_members"] = without_members
     environment.globals["company_path"] = company_path
     environment.globals["contacts"] = contacts
     environment.globals["terms"] = facts
@@ -56,8 +58,19 @@ def menu(user: SignedIn) -> list[tuple[str, str]]:
     return [(path, name) for path, name, scope in _MENU if scope is None or scope in user.scopes]
 
 
-def static_folder() -> str:
-    return str(files(_PACKAGE) / "static")
+def static_files() -> dict[str, Handler]:
+    """The handlers of scripts and styles, by their names."""
+    return {
+        file.name: fixed(
+            file.read_bytes(),
+            {
+                hdrs.CONTENT_TYPE: guess_type(file.name)[0] or "application/octet-stream",
+                hdrs.CACHE_CONTROL: "no-cache",
+                hdrs.VARY: hdrs.ACCEPT_ENCODING,
+            },
+        )
+        for file in (files(_PACKAGE) / "static").iterdir()
+    }
 
 
 def company_path(country: str, vat: str) -> str:

@@ -17,6 +17,8 @@ from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
+from common.runtime.public_port.bodies import LateBody, send_continue
+
 _KEY, _NAME, _SCOPES, _SINCE = "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES = "csrf", "seen", "notes"
 
@@ -133,11 +135,14 @@ def _host_of(origin: str) -> str:
 async def is_own_form(request: web.Request) -> bool:
     """True if a form has the session's token.
 
-    Raises HTTPBadRequest for a form that cannot be read.
+    Raises HTTPBadRequest for a form that cannot be read, and HTTPRequestTimeout for a late one.
     """
     session = await aiohttp_session.get_session(request)
     try:
+        await send_continue(request)
         given = (await request.post()).get(CSRF_FIELD, "")
+    except LateBody:
+        raise web.HTTPRequestTimeout from None
     except (ValueError, LookupError, HttpProcessingError, web.RequestPayloadError):
         # aiohttp lets the errors of its parsers and of an unknown charset through.
         raise web.HTTPBadRequest from None

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import time
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
@@ -77,7 +77,10 @@ async def live(request: web.Request) -> web.StreamResponse:
     with request.app[DEPENDENCIES].live.reading(request[SIGNED_IN].key):
         await response.prepare(request)
         await response.write(b"retry: 2000\n\n")
-        await _follow(request, response, read_filter(request.query), after)
+        # Also ends a page that does not read what is written to it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_STREAM_LIFETIME):
+                await _follow(request, response, read_filter(request.query), after)
     return response
 
 
@@ -85,8 +88,7 @@ async def _follow(
     request: web.Request, response: web.StreamResponse, chosen: EventFilter, after: str
 ) -> None:
     registry = registry_of(request)
-    ends = time.monotonic() + _STREAM_LIFETIME
-    while time.monotonic() < ends:
+    while True:
         try:
             found = await _page(registry, chosen, after, wait=_WAIT)
         except CursorExpired as error:

@@ -10,7 +10,7 @@ RESERVED_FILES = 256
 
 
 def connections_within(files: int, wanted: int) -> int:
-    """Number of connections allowed by the limit of open files, at most the configured one."""
+    """Number of connections allowed by `files` open files, at most the configured one."""
     return min(wanted, max(files - RESERVED_FILES, files // 2))
 
 

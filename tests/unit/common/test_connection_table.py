@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from gateway.adapters.http.connection_table import MAX_REFUSED, ConnectionTable, connections_within
+from common.runtime.public_port.connection_table import (
+    MAX_REFUSED,
+    ConnectionTable,
+    connections_within,
+)
 
 
 @dataclass(eq=False)

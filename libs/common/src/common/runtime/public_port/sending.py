@@ -1,0 +1,112 @@
+"""Sending in slices: a client that reads slowly holds one of them, not the whole response."""
+
+import asyncio
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Protocol, TypeAlias, cast
+
+from aiohttp import web
+from aiohttp.base_protocol import BaseProtocol
+from aiohttp.http_writer import StreamWriter
+
+#: Bytes of one slice.
+SLICE = 32 * 1024
+#: Bytes that a connection may leave unsent before its handler waits.
+HIGH_WATER = 16 * 1024
+#: Bytes that the kernel takes for a connection without sending them; it would take megabytes.
+UNSENT_IN_KERNEL = 64 * 1024
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview[int] | memoryview[bytes]"
+
+
+class Sending(Protocol):
+    """A connection, as the writer of its responses sees it."""
+
+    #: Bytes written to the connection so far.
+    written: int
+    #: True if the response is the same object for every client, so that it costs no memory.
+    is_shared: bool
+
+    def wrote(self) -> None:
+        """Something was written, and is not yet sent."""
+
+    def wait_for_client(self, rest: int) -> None:
+        """The response waits until the client has read, with `rest` bytes still to write."""
+
+    def resume(self) -> None:
+        """The wait is over."""
+
+
+class SlicingWriter(StreamWriter):
+    """Writes each response in slices, and each of them when the one before has left."""
+
+    async def write(
+        self,
+        chunk: Buffer,
+        *,
+        drain: bool = True,
+        LIMIT: int = SLICE,  # noqa: ARG002, N803 (of aiohttp)
+    ) -> None:
+        left = len(chunk)
+        for each in _slices(chunk):
+            left -= len(each)
+            await super().write(each, drain=False)
+            if drain:
+                await self._drained(left)
+
+    async def write_eof(self, chunk: bytes = b"") -> None:
+        if len(chunk) > SLICE:
+            await self.write(chunk)
+            chunk = b""
+        await super().write_eof(chunk)
+
+    async def drain(self) -> None:
+        await self._drained(0)
+
+    async def _drained(self, left: int) -> None:
+        protocol = self._protocol
+        if protocol.transport is None or not protocol.writing_paused:
+            return
+        connection = cast(Sending, protocol)
+        connection.wait_for_client(0 if connection.is_shared else left)
+        try:
+            await super().drain()
+        finally:
+            connection.resume()
+
+    def _write(self, chunk: Buffer) -> None:
+        super()._write(chunk)
+        connection = cast(Sending, self._protocol)
+        connection.written += len(chunk)
+        connection.wrote()
+
+    def _writelines(self, chunks: Iterable[Buffer]) -> None:
+        self._write(b"".join(chunks))
+
+
+def _slices(chunk: Buffer) -> Iterator[Buffer]:
+    if len(chunk) <= SLICE:
+        yield chunk
+        return
+    whole = memoryview(chunk).cast("B")
+    for start in range(0, len(whole), SLICE):
+        yield whole[start : start + SLICE]
+
+
+def writer_of(protocol: BaseProtocol) -> SlicingWriter:
+    return SlicingWriter(protocol, protocol._loop)
+
+
+class SharedResponse(web.Response):
+    """A response whose body is one object for all clients, so that unsent it costs nothing."""
+
+
+def bound_sending(transport: asyncio.Transport, seconds: float) -> None:
+    """Bounds what is unsent, here and in the kernel, which ends a connection without progress."""
+    transport.set_write_buffer_limits(high=HIGH_WATER)
+    client = transport.get_extra_info("socket")
+    if client is not None:
+        with suppress(OSError):  # it may have ended already
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_IN_KERNEL)
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))

@@ -1,0 +1,32 @@
+"""A server of tests that reads HTTP as public ports do."""
+
+from typing import Any
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from prometheus_client import CollectorRegistry
+
+from common.runtime.public_port.limits import ConnectionLimits, Refuse
+from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.server import PublicRunner
+
+
+class PublicServer(TestServer):
+    """`handler_cancellation` says what happens to the request of a client that disconnects."""
+
+    def __init__(
+        self, app: web.Application, refuse: Refuse, *, handler_cancellation: bool = False
+    ) -> None:
+        super().__init__(app)
+        self._refuse = refuse
+        self._handler_cancellation = handler_cancellation
+
+    async def _make_runner(self, **options: Any) -> web.AppRunner:
+        # aiohttp's test server always cancels.
+        return PublicRunner(
+            self.app,
+            self._refuse,
+            limits=ConnectionLimits(max_connections=100),
+            metrics=ConnectionMetrics(CollectorRegistry()),
+            **{**options, "handler_cancellation": self._handler_cancellation},
+        )
