@@ -301,6 +301,30 @@ async def test_all_pages_except_the_live_ones_work_without_scripts(
     await expect(portal.heading("Sign in")).to_be_visible()
 
 
+async def test_on_a_phone_the_plot_begins_with_the_newest_hour_and_attempts_are_cards(
+    browser: Browser, portal_url: str, key: str, receiver: Receiver
+) -> None:
+    portal = await opened(
+        browser, portal_url, viewport=PHONE, timezone_id="Asia/Kolkata", has_touch=True
+    )
+    await portal.sign_in(key)
+    await portal.go("/webhooks/new")
+    await portal.create_webhook(receiver.url("/phone"), description="Phone")
+    await portal.press("Go to the webhook")
+    webhook = portal.page.url
+    await portal.press("Send")
+    await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
+    await portal.page.goto(f"{webhook}/deliveries")
+
+    await expect(portal.page.locator("rect.bar-good").first).to_be_in_viewport()
+    card = portal.page.get_by_role("row").filter(has_text="webhook.test")
+    box = await card.bounding_box()
+    assert box is not None
+    assert box["width"] <= PHONE["width"]
+    # Half an hour apart from whole hours, so neither UTC nor this machine's zone.
+    await expect(card.locator("time")).to_contain_text("IST")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
 async def test_pages_are_accessible_and_fit_their_window(

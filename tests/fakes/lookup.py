@@ -61,6 +61,11 @@ class FakeSearches:
 
     names: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
     addresses: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
+    #: Names whose words many companies share.
+    shared: Collection[str] = ()
+
+    async def many_share(self, _country: Country, name: str) -> bool:
+        return name in self.shared
 
     async def by_name(self, _country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         return self.names.get(name, ())[:limit]

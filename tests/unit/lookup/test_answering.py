@@ -203,8 +203,58 @@ async def test_the_matched_trade_or_former_name_is_returned() -> None:
     assert body["match"] == {"type": "name", "score": 98, "matched_name": "Prøven"}
 
 
-async def detail_of(request: LookupRequest) -> str:
-    [failure] = await AnswerLookups(FakeRegister(), FakeSearches())([request])
+NAME_OR_ADDRESS = ((SearchType.NAME, "torggate 16"), (SearchType.ADDRESS, "torggate 16"))
+
+
+async def test_an_address_counts_when_no_name_matches_well() -> None:
+    searches = FakeSearches(
+        names={"torggate 16": hits((1, 70))}, addresses={"torggate 16": hits((2, 96.5))}
+    )
+    request = asking(*NAME_OR_ADDRESS, inferred=True, include=[Include.ALTERNATIVES])
+
+    body = await answered(request, FakeRegister(rows(1, 2)), searches)
+
+    assert (body["vat"], body["match"]["type"]) == ("00000002", "address")
+    assert numbers(body) == ["00000001"]
+
+
+async def test_a_name_that_matches_well_or_better_wins_against_an_address() -> None:
+    for named, at_address in ((88.0, 100.0), (85.0, 80.0)):
+        searches = FakeSearches(
+            names={"torggate 16": hits((1, named))},
+            addresses={"torggate 16": hits((2, at_address))},
+        )
+
+        body = await answered(asking(*NAME_OR_ADDRESS), FakeRegister(rows(1, 2)), searches)
+
+        assert (body["vat"], body["match"]["type"]) == ("00000001", "name")
+
+
+async def test_a_company_that_matches_by_name_and_address_has_its_better_match() -> None:
+    searches = FakeSearches(
+        names={"torggate 16": hits((1, 70))}, addresses={"torggate 16": hits((2, 95), (1, 95))}
+    )
+    request = asking(*NAME_OR_ADDRESS, include=[Include.ALTERNATIVES])
+
+    body = await answered(request, FakeRegister(rows(1, 2)), searches)
+
+    assert {body["vat"], *numbers(body)} == {"00000001", "00000002"}
+    assert body["match"] == {"type": "address", "score": 95, "matched_name": None}
+
+
+async def test_not_found_points_to_suggestions_when_many_share_the_words() -> None:
+    by_name = asking((SearchType.NAME, "holding"), inferred=True)
+
+    shared = await detail_of(by_name, FakeSearches(shared={"holding"}))
+    unknown = await detail_of(by_name)
+
+    assert "many companies" in shared
+    assert "GET /api/suggest" in shared
+    assert "suggest" not in unknown
+
+
+async def detail_of(request: LookupRequest, searches: FakeSearches | None = None) -> str:
+    [failure] = await AnswerLookups(FakeRegister(), searches or FakeSearches())([request])
     assert isinstance(failure, Failure)
     assert failure.code is FailureCode.COMPANY_NOT_FOUND
     return failure.detail

@@ -74,6 +74,34 @@ def test_generic_words_find_only_what_is_called_so(index: SearchIndex, asked: st
     assert found(index, asked) == "dk:10000002"
 
 
+HOLDINGS = [
+    an_indexed_company(f"{word} Holding Group ApS", number=10_000_010 + n)
+    for n, word in enumerate(("Nordlys", "Aurora", "Fiskeri"))
+]
+
+
+@pytest.mark.parametrize("asked", ["Holding", "group", "HOLDING ApS"])
+def test_a_word_that_is_too_common_to_find_one_company_is_shared(
+    index: SearchIndex, asked: str
+) -> None:
+    filled(index, *HOLDINGS)
+
+    assert index.search_name(asked) is None
+    assert index.many_share(asked)
+    assert len(index.suggest(asked, 10).hits) == 3
+
+
+@pytest.mark.parametrize("asked", ["Nordlys", "Qwzxvk", "Bygg", "", "ApS"])
+def test_other_words_are_not_shared(index: SearchIndex, asked: str) -> None:
+    assert not filled(index, *HOLDINGS).many_share(asked)
+
+
+def test_a_generic_word_of_one_name_is_not_shared(index: SearchIndex) -> None:
+    company = an_indexed_company("Nordlys Holding", number=10_000_010, trade_names=("My Holding",))
+
+    assert not filled(index, company).many_share("Holding")
+
+
 @pytest.mark.parametrize(
     "asked",
     ["Qwzxvk", "Purpurabe Opvaskemaskine", "Qwzxvk Fiskeri", "asdfgh", "", "&", "ApS"],

@@ -7,7 +7,7 @@ import pytest
 from company_registry import WebhookFilter
 from company_registry.errors import FieldError, problem_error
 from portal.domain.arrivals import arrivals
-from portal.domain.wording import detail, faults, sentence
+from portal.domain.wording import detail, faults, sentence, without_members
 
 COUNTRIES = {"dk": "Denmark", "no": "Norway"}
 
@@ -98,3 +98,16 @@ def test_a_fault_names_the_value_that_is_wrong() -> None:
         "forms": "Give a code.",
         "headers": "Give a value.",
     }
+
+
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("A production unit ended.", "A production unit ended."),
+        ("The owners changed; `data.changes` has both lists.", "The owners changed."),
+        ("It is no longer kept, and `data.company` is null.", "It is no longer kept."),
+        ("A test of the owner; `data` is empty.", "A test of the owner."),
+    ],
+)
+def test_a_description_for_people_has_no_members_of_a_body(text: str, shown: str) -> None:
+    assert without_members(text) == shown

@@ -74,20 +74,28 @@ def _by_form(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def _by_address(term: str, country: Country) -> tuple[Question, ...]:
-    """An address search, then a name search: some companies are named after their address."""
+    """A search for an address and one for a name: some companies are named after their address.
+
+    The address is first if it has a postal code. With a house number alone it is second, and
+    counts if no name matches well: `Bygg 24` may be either.
+    """
+    text = term.strip()
     # A longer text is not a valid term, and would be slow to match.
-    if len(term.strip()) > ADDRESS_LENGTH[1] or not is_address(term.strip()):
+    if len(text) > ADDRESS_LENGTH[1] or _ASSOCIATION.match(text):
         return ()
-    kinds = [SearchType.ADDRESS]
-    if len(term.strip()) <= NAME_LENGTH[1]:
-        kinds.append(SearchType.NAME)
+    if is_address(text):
+        kinds = [SearchType.ADDRESS, SearchType.NAME]
+    elif _STREET_AND_HOUSE.search(text):
+        kinds = [SearchType.NAME, SearchType.ADDRESS]
+    else:
+        return ()
+    if len(text) > NAME_LENGTH[1]:
+        kinds.remove(SearchType.NAME)
     return tuple(_question(kind, term, country) for kind in kinds)
 
 
 def is_address(term: str) -> bool:
     """True if a text has a street with a house number, and a postal code behind or before them."""
-    if _ASSOCIATION.match(term):
-        return False
     for code in _POSTAL_CODE.finditer(term):
         before, after = term[: code.start()], term[code.end() :]
         if not any(map(str.isdigit, after)) and _STREET_AND_HOUSE.search(before):

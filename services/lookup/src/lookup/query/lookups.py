@@ -65,6 +65,9 @@ class Searches(Protocol):
     async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
         """At most `limit` companies, best first, each once."""
 
+    async def many_share(self, country: Country, name: str) -> bool:
+        """True if the words are too common to find one company, and several have them all."""
+
     async def by_address(
         self, country: Country, address: str, limit: int = 1
     ) -> Sequence[SearchHit]:
@@ -73,6 +76,9 @@ class Searches(Protocol):
 
 #: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
+
+#: The score of a name with every queried word; below it an address may be meant.
+WELL_MATCHED = 88.0
 
 #: Bytes of a batch's companies; further ones are to be requested apart.
 MAX_SIZE = 12 * 1024 * 1024
@@ -102,11 +108,14 @@ class AnswerLookups:
         """Returns one result per request, in order; may raise `Unavailable`."""
         candidates = await self._find_all(requests)
         extras = await self._extras(requests, candidates)
+        shared = await asyncio.gather(*map(self._is_shared, requests, candidates))
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, extra in zip(requests, candidates, extras, strict=True):
+        for request, ranked, extra, is_shared in zip(
+            requests, candidates, extras, shared, strict=True
+        ):
             if not ranked:
-                replies.append(not_found(request))
+                replies.append(not_found(request, is_shared=is_shared))
             elif request.include and size > MAX_SIZE:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
@@ -125,7 +134,7 @@ class AnswerLookups:
             searches = {
                 number: Search(request.country, request.questions[turn], _limit(request))
                 for number, request in enumerate(requests)
-                if _is_open(request, turn, found=bool(found[number]))
+                if _is_open(request, turn, next(iter(found[number].values()), None))
             }
             results = await self._hits(list(searches.values()))
             rows = await self._rows(hit.key for hits in results for hit in hits)
@@ -133,8 +142,17 @@ class AnswerLookups:
                 for hit in hits:
                     if hit.key in rows:
                         candidate = Candidate(search.question.type, hit, rows[hit.key])
-                        found[number].setdefault(hit.key, candidate)
-        return [list(candidates.values()) for candidates in found]
+                        before = found[number].get(hit.key, candidate)
+                        better = candidate.hit.score > before.hit.score
+                        found[number][hit.key] = candidate if better else before
+        return [_best_first(candidates.values()) for candidates in found]
+
+    async def _is_shared(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bool:
+        """True if nothing was found because too many companies have the words of a name."""
+        names = [one.term for one in request.questions if one.type is SearchType.NAME]
+        if ranked or not names:
+            return False
+        return await self.searches.many_share(request.country, names[0])
 
     async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         wanted = set(keys)
@@ -253,15 +271,30 @@ def _limit(request: LookupRequest) -> int:
     return 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
 
 
-def _is_open(request: LookupRequest, turn: int, *, found: bool) -> bool:
+def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:
     """True if the next reading of a request is to be looked up.
 
-    A number whose inferred type matches may also be a phone number: an alternative.
+    A number whose inferred type matches may also be a phone number: an alternative. A text that
+    some name resembles may be an address.
     """
     if turn >= len(request.questions):
         return False
-    is_phone = request.questions[turn].type is SearchType.PHONE
-    return not found or (Include.ALTERNATIVES in request.include and is_phone)
+    if found is None:
+        return True
+    match request.questions[turn].type:
+        case SearchType.PHONE:
+            return Include.ALTERNATIVES in request.include
+        case SearchType.ADDRESS:
+            return found.hit.score < WELL_MATCHED
+        case _:
+            return False
+
+
+def _best_first(candidates: Collection[Candidate]) -> list[Candidate]:
+    """As they were found, or by score where some match by their name and some by their address."""
+    if {SearchType.NAME, SearchType.ADDRESS} <= {one.type for one in candidates}:
+        return sorted(candidates, key=lambda one: one.hit.score, reverse=True)
+    return list(candidates)
 
 
 def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:

@@ -103,9 +103,14 @@ def summary(core: bytes, score: float) -> dict[str, Any]:
     }
 
 
-def not_found(request: LookupRequest) -> Failure:
-    """Names the inferred types, to explain why nothing was found."""
+def not_found(request: LookupRequest, *, is_shared: bool) -> Failure:
+    """Names the inferred types, to explain why nothing was found.
+
+    `is_shared` is true if many companies have the words of the name.
+    """
     detail = "no company in the register matches"
+    if is_shared:
+        detail = "many companies have these words in their names; GET /api/suggest lists them"
     if request.inferred:
         types = (_SEARCHED_AS[question.type] for question in request.questions)
         detail += f"; searched as {', then as '.join(types)}"

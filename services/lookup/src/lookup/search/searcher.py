@@ -63,6 +63,10 @@ class IndexSearches:
         search = partial(self._answering(country).search_names, name, limit)
         return await _bounded(self.pool, country, "name", search)
 
+    async def many_share(self, country: Country, name: str) -> bool:
+        search = partial(self._answering(country).many_share, name)
+        return await _bounded(self.pool, country, "name", search)
+
     async def by_address(
         self, country: Country, address: str, limit: int = 1
     ) -> Sequence[SearchHit]:

@@ -1,5 +1,6 @@
 """Problems of the API in words for people, who see a page and not a request."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -51,6 +52,9 @@ _CAUSES: Final = {
     "operator": "By the operator of this service",
 }
 
+#: The part of a description that begins with `data`, and what leads to it.
+_MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `data\b")
+
 
 def cause(name: str | None) -> str:
     """The cause of a failed or cancelled delivery, or of a disabled webhook."""
@@ -82,6 +86,11 @@ def faults(errors: Sequence[FieldError], given: Mapping[str, Sequence[str]]) -> 
         line = f"“{wrong}” is not valid. {message}" if wrong else message
         found.setdefault(name, []).append(line)
     return {name: " ".join(dict.fromkeys(lines)) for name, lines in found.items()}
+
+
+def without_members(text: str) -> str:
+    """The description of an event type without what it says about the members of a body."""
+    return f"{_MEMBERS.split(text)[0].removesuffix('.')}."
 
 
 def sentence(text: str) -> str:

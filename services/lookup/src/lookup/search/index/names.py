@@ -72,6 +72,15 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
     return [one.hit for one in each_once(candidates) if one.match.accepted][:limit]
 
 
+def many_share(view: View, term: str) -> bool:
+    """True if the queried words are too common to find one company, and several have them all."""
+    query = read_query(term, view.country)
+    if not query.name.words or is_informative(query.name.tokens, view.weigh):
+        return False
+    words = [view.term(fields.WORD, word) for word in NameSearch(view, query).words()]
+    return len({one.company for one in view.best_ranked(all_of(words), _RANKED)}) > 1
+
+
 def each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The companies by the best of their names, best first."""
     best: dict[CompanyKey, Candidate] = {}
@@ -121,7 +130,7 @@ class NameSearch:
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
         """The steps, each with the score from which later ones are skipped."""
-        view, words = self.view, self._words()
+        view, words = self.view, self.words()
         known = [word for word in words if view.frequency(word)]
         unknown = [word for word in words if not view.frequency(word)]
         if not is_informative(self.query.name.tokens, view.weigh):
@@ -149,7 +158,7 @@ class NameSearch:
             return []
         return self.view.best_ranked(self.view.within(fields.NAME, key, edits), _RANKED)
 
-    def _words(self) -> list[str]:
+    def words(self) -> list[str]:
         """The queried words to look up, as indexed, rarest first."""
         tokens = self.query.name.tokens
         queried = [word for word in tokens if word not in self.query.context] or tokens

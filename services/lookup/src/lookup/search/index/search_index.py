@@ -16,7 +16,7 @@ from lookup.search.index.addresses import search_addresses
 from lookup.search.index.budget import Budget
 from lookup.search.index.documents import written
 from lookup.search.index.generation import BULK, LIVE, Generation
-from lookup.search.index.names import search_names
+from lookup.search.index.names import many_share, search_names
 from lookup.search.index.suggestions import suggest
 from lookup.search.indexed import IndexedCompany
 
@@ -62,6 +62,10 @@ class SearchIndex:
     def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """The company with the best matching name, if any is accepted."""
         return next(iter(self.search_names(term, 1, budget)), None)
+
+    def many_share(self, term: str, budget: Budget | None = None) -> bool:
+        """True if the words are too common to find one company, and several have them all."""
+        return many_share(self._generation.view(budget), term)
 
     def search_addresses(
         self, term: str, limit: int, budget: Budget | None = None

@@ -17,7 +17,7 @@ from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
 from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
 from portal.domain import contacts, facts
 from portal.domain.languages import Formats, formats_for
-from portal.domain.wording import cause
+from portal.domain.wording import cause, without_members
 
 _PACKAGE: Final = "portal.adapters.http"
 
@@ -48,6 +48,7 @@ def set_up_templates(app: web.Application) -> None:
     environment.filters["words"] = lambda text: str(text).replace("_", " ")
     environment.filters["share"] = _share
     environment.filters["cause"] = cause
+    environment.filters["without_members"] = without_members
     environment.globals["company_path"] = company_path
     environment.globals["contacts"] = contacts
     environment.globals["terms"] = facts
