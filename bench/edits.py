@@ -25,6 +25,20 @@ def one_typo(text: str, random: Random) -> str:
     )
 
 
+def one_edit(text: str, random: Random) -> str:
+    """A letter or space added, dropped, replaced or swapped with its neighbour, at any place."""
+    place, letter = random.randrange(len(text) + 1), random.choice(_LETTERS + " ")
+    before, after = text[:place], text[place:]
+    return random.choice(
+        (
+            before + letter + after,
+            before + after[1:] if after else before[:-1],
+            before + letter + after[1:] if after else before[:-1] + letter,
+            before + after[1::-1] + after[2:] if after[1:] else text[:-2] + text[:-3:-1],
+        )
+    )
+
+
 def two_typos(text: str, random: Random) -> str:
     return one_typo(one_typo(text, random) or text, random)
 
@@ -61,8 +75,10 @@ def _upper_case(name: str, _: Random) -> str | None:
     return name.upper()
 
 
+ONE_EDIT = "one edit of any letter or space"
 EDITS: dict[str, Edit] = {
     "one typo": one_typo,
+    ONE_EDIT: one_edit,
     "two typos": two_typos,
     "dropped word": _dropped_word,
     "swapped words": _swapped_words,

@@ -29,6 +29,7 @@ from lookup.search.scoring import (
     read_query,
     weight,
 )
+from lookup.search.written import cut_ends
 
 _SHORTEST_PART = 2
 #: Minimum query share of an accepted name, since its other points are at most 11.
@@ -65,7 +66,7 @@ class Scan:
     def search_name(self, term: str) -> SearchHit | None:
         """The best of all names."""
         query = read_query(term, self._country)
-        near = self._similar_whole(query.name.key) | self._with_words(query)
+        near = self._similar_whole(query) | self._with_words(query)
         ranked = (self._match(query, number) for number in near)
         best = max(ranked, key=lambda one: one[0], default=None)
         if best is None or not best[0].accepted:
@@ -73,11 +74,13 @@ class Scan:
         match, key, matched = best
         return SearchHit(key, match.score, matched)
 
-    def _similar_whole(self, key: str) -> set[int]:
+    def _similar_whole(self, query: Query) -> set[int]:
         found = process.extract_iter(
-            key, self._keys, scorer=OSA.distance, score_cutoff=MAX_WHOLE_EDITS
+            query.name.key, self._keys, scorer=OSA.distance, score_cutoff=MAX_WHOLE_EDITS
         )
-        return {number for _, _, number in found}
+        stems = {stem.key for stem, _ in cut_ends(query.written)}
+        slipped = {number for number, other in enumerate(self._keys) if other in stems}
+        return slipped | {number for _, _, number in found}
 
     def _with_words(self, query: Query) -> set[int]:
         """Every name with one of the words of which an accepted name must have one."""

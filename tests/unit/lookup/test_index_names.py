@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from common.contracts.company import CompanyKey, Status
+from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.index import SearchIndex
 from tests.builders.indexed import an_indexed_company, filled
 
@@ -59,6 +59,84 @@ def test_a_typo_that_makes_or_parts_a_spelled_out_letter_is_one_typo(
     filled(index, NORDLYS, an_indexed_company(name, number=10_000_002))
 
     assert found(index, asked) == "dk:10000002"
+
+
+#: Names of the issue, and neighbours of them.
+ONE_EDIT_AWAY = (
+    "Hama Sushi ApS", "BIOMAR A/S", "Exerp ApS", "ACCUMULI SECURITY LIMITED", "AES INVEST AS",
+    "Nordlys Invest AS", "Nordlys Security Limited", "Sushi Nord ApS", "Ærø Handel A/S", "Rejsa AS",
+    "3B Media House AS", "Aida A/S", "Abiz AS",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked, name",
+    [
+        ("Hama Sush iApS", "Hama Sushi ApS"),
+        ("Hama SushiApS", "Hama Sushi ApS"),
+        ("HamaS ushi ApS", "Hama Sushi ApS"),
+        ("Hama Sushi A pS", "Hama Sushi ApS"),
+        ("Hama Sushi AsP", "Hama Sushi ApS"),
+        ("BIOMA RA/S", "BIOMAR A/S"),
+        ("BIOMARA/S", "BIOMAR A/S"),
+        ("BIOMARØA/S", "BIOMAR A/S"),
+        ("BIOMAR A/SD", "BIOMAR A/S"),
+        ("BIOMAR /S", "BIOMAR A/S"),
+        ("ExerpApS", "Exerp ApS"),
+        ("ACCUMULI SECURITY LIMTED", "ACCUMULI SECURITY LIMITED"),
+        ("ACCUMULI SECURITY LMIITED", "ACCUMULI SECURITY LIMITED"),
+        ("ACCUMULI SECURITYLIMITED", "ACCUMULI SECURITY LIMITED"),
+        ("ACCUMULI SECURITY LIMITEDA", "ACCUMULI SECURITY LIMITED"),
+        ("AEES INVEST AS", "AES INVEST AS"),
+        ("AES INVSET AS", "AES INVEST AS"),
+        ("AES INVESTAS", "AES INVEST AS"),
+        ("Ærø HandelA/S", "Ærø Handel A/S"),
+        ("RejsaAS", "Rejsa AS"),
+        ("AidaA/S", "Aida A/S"),
+        ("3Ø Media House AS", "3B Media House AS"),
+        ("Abzi AS", "Abiz AS"),
+    ],
+)
+def test_a_name_is_found_with_one_edit_of_any_letter_or_space(
+    index: SearchIndex, asked: str, name: str
+) -> None:
+    filled(index, *(an_indexed_company(each, number=n) for n, each in enumerate(ONE_EDIT_AWAY)))
+
+    hit = index.search_name(asked)
+
+    assert hit
+    assert ONE_EDIT_AWAY[int(hit.key.vat)] == name
+    assert hit.score < 100 or asked == "HamaS ushi ApS"
+
+
+def test_a_space_that_slipped_into_the_form_finds_the_form_behind_any_namesakes(
+    index: SearchIndex,
+) -> None:
+    others = [an_indexed_company("Nordlys A/S", number=n, employees=9) for n in range(1, 100)]
+    filled(index, *others, an_indexed_company("Nordlys ApS", number=100))
+
+    assert found(index, "Nordly sApS") == "dk:100"
+
+
+def test_a_word_is_not_read_as_a_name_and_its_form_where_a_name_has_the_word(
+    index: SearchIndex,
+) -> None:
+    agen = an_indexed_company("Agen DA", number=1)
+    filled(index, agen, an_indexed_company("Agenda Holding AS", number=2))
+
+    assert found(index, "Agenda") == "dk:2"
+
+    index.apply((), [CompanyKey(Country.DK, "2")])
+    index.commit(b"later")
+
+    assert found(index, "Agenda") == agen.key
+
+
+@pytest.mark.parametrize("asked", ["Abi ApS", "Azib AS", "Aiad Invest"])
+def test_two_edits_of_a_short_name_find_nothing(index: SearchIndex, asked: str) -> None:
+    filled(index, *(an_indexed_company(each, number=n) for n, each in enumerate(ONE_EDIT_AWAY)))
+
+    assert found(index, asked) is None
 
 
 @pytest.mark.parametrize("asked", ["Holding", "Holding Group", "Bygg"])

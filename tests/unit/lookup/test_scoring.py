@@ -111,6 +111,45 @@ def test_uninformative_queries_are_not_accepted(query: str, name: str) -> None:
     assert not match(query, name, places="odense 5000").accepted
 
 
+@pytest.mark.parametrize(
+    "query,name",
+    [
+        ("Abiz AS", "Abez AS"),
+        ("Hbkz", "Hbkzs AS"),
+        ("Nordlys AXS", "Nordlys AS"),
+        ("Nordlys A S", "Nordlys AS"),
+        ("Nordly sApS", "Nordlys ApS"),
+        ("NordlysAktieselskab", "Nordlys Aktieselskab"),
+        ("Nordlys Anpartsselksab", "Nordlys Anpartsselskab"),
+        ("Aus Invest", "Aes Invest"),
+    ],
+)
+def test_one_edit_of_a_name_as_it_is_written_is_accepted(query: str, name: str) -> None:
+    assert match(query, name).accepted
+
+
+@pytest.mark.parametrize(
+    "query,name",
+    [
+        ("HBK AS", "ABK AS"),  # three letters are near to too many names
+        ("Aden AS", "Aeven A/S"),  # `aven` as collapsed
+        ("Alefa AS", "A-Leaf ApS"),  # a letter and the form
+        ("Nordlys AXXS", "Nordlysfiskeri AS"),
+        ("Danmark", "3Danmark"),  # a common word alone
+    ],
+)
+def test_another_edit_is_another_name(query: str, name: str) -> None:
+    assert not match(query, name).accepted
+
+
+def test_a_slipped_space_is_nearer_than_a_typo_and_this_than_one_without_its_spaces() -> None:
+    slipped = match("Abi zAS", "Abiz AS")
+    typo = match("Abi zAS", "Abi Ras")
+    without_spaces = match("Abe z AS", "Abiz AS")
+
+    assert EXACT > slipped.score > typo.score >= without_spaces.score
+
+
 def test_the_town_of_the_company_raises_the_score() -> None:
     in_town = match("Nordlys Odense", "Nordlys Fiskeri", places="odense 5000")
     elsewhere = match("Nordlys Odense", "Nordlys Fiskeri", places="aarhus 8000")

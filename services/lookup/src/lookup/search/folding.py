@@ -28,12 +28,13 @@ SPELLINGS = {"æ": ("ae", "a"), "ø": ("oe", "o"), "å": ("aa", "a")}
 SAME_LETTERS = {"ä": "æ", "ö": "ø", "œ": "ø", "ð": "d", "đ": "d", "þ": "th", "ł": "l", "ı": "i"}
 APOSTROPHES = "'’‘`´ʼ"
 
-#: Endings of a name that are its legal form, as words after folding.
+#: Endings of a name that are its legal form, as they are spelled: `Aes` is not `AS`.
 TRAILING_FORMS = (
     "a/s", "as", "aps", "ivs", "i/s", "k/s", "ks", "p/s", "a.m.b.a.", "amba", "s.m.b.a.", "smba",
     "f.m.b.a.", "fmba", "asa", "ans", "da", "sa", "s.a.", "ba", "enk", "nuf", "iks",
     "aktieselskab", "aktieselskabet", "anpartsselskab", "anpartsselskabet", "interessentskab",
-    "kommanditselskab", "partnerselskab", "iværksætterselskab", "aksjeselskap",
+    "kommanditselskab", "partnerselskab", "aksjeselskap",
+    "iværksætterselskab", "ivaerksaetterselskab", "ivarksatterselskab",
     "allmennaksjeselskap", "ansvarlig selskap", "kommandittselskap", "enkeltpersonforetak",
     "samvirkeforetak", "ltd", "limited", "plc", "inc", "llc", "gmbh", "ag", "ab", "oy", "bv",
     "b.v.", "nv", "n.v.", "srl", "s.r.l.", "sarl",
@@ -64,6 +65,11 @@ class Folded(NamedTuple):
         return self.words.replace(" ", "")
 
     @property
+    def letters(self) -> str:
+        """The text with its letters, without spaces."""
+        return self.spelled.replace(" ", "")
+
+    @property
     def tokens(self) -> list[str]:
         """The words with their letters, which are compared one by one."""
         return self.spelled.split(" ")
@@ -88,18 +94,17 @@ def form_of(text: str) -> str:
 
     `Nordlys Aktieselskab` and `Nordlys A/S` have the same form.
     """
-    words = list(map(collapsed, _tokens(text)))
-    return _form_outside(words, *_own_part(words))
+    spelled = _tokens(text)
+    return _form_outside(spelled, *_own_part(spelled))
 
 
 def fold_name_and_form(text: str) -> tuple[Folded, str]:
     """`fold_name` and `form_of` of a company's name, in one pass."""
     written_out = expanded(text)
     spelled = _tokens(written_out)
-    words = list(map(collapsed, spelled))
-    start, end = _own_part(words)
-    form = form_of(text) if written_out != text else _form_outside(words, start, end)
-    return _part(spelled, words, start, end), form
+    start, end = _own_part(spelled)
+    form = form_of(text) if written_out != text else _form_outside(spelled, start, end)
+    return _part(spelled, start, end), form
 
 
 def fold_beginning(text: str) -> Folded:
@@ -108,16 +113,14 @@ def fold_beginning(text: str) -> Folded:
     Only a leading legal form is dropped.
     """
     spelled = _tokens(expanded(text))
-    words = list(map(collapsed, spelled))
-    return _part(spelled, words, _after_leading_forms(words, len(words)), len(words))
+    return _part(spelled, _after_leading_forms(spelled, len(spelled)), len(spelled))
 
 
 def without_partial_form(text: str) -> Folded:
     """Folds a name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
     spelled = _tokens(expanded(text))
-    words = list(map(collapsed, spelled))
-    end = _before_trailing_forms(_before_partial_form(words))
-    return _part(spelled, words, _after_leading_forms(words, end), end)
+    end = _before_trailing_forms(_before_partial_form(spelled))
+    return _part(spelled, _after_leading_forms(spelled, end), end)
 
 
 def refolded(spelled: str) -> Folded:
@@ -125,12 +128,9 @@ def refolded(spelled: str) -> Folded:
     return Folded(words=collapsed(spelled), spelled=spelled)
 
 
-def _part(spelled: list[str], words: list[str], start: int, end: int) -> Folded:
-    """A range of a folded name's words, as compared; `words` are the collapsed `spelled`."""
-    tokens = spelled[start:end]
-    compared = canonical(tokens)
-    if compared is tokens:
-        return Folded(" ".join(words[start:end]), " ".join(tokens))
+def _part(spelled: list[str], start: int, end: int) -> Folded:
+    """A range of a folded name's words, as compared."""
+    compared = canonical(spelled[start:end])
     # Word by word: names have few different words, and `collapsed` caches them.
     return Folded(" ".join(map(collapsed, compared)), " ".join(compared))
 
@@ -238,7 +238,7 @@ def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[st
     """The words of each form by their outermost word, the longest form first."""
     found: dict[str, list[list[str]]] = {}
     for form in forms:
-        words = fold_text(form).words.split()
+        words = fold_text(form).spelled.split()
         found.setdefault(words[edge], []).append(words)
     return {word: tuple(sorted(same, key=len, reverse=True)) for word, same in found.items()}
 
@@ -251,13 +251,13 @@ _LEADING = _forms_by_edge(LEADING_FORMS, 0)
 FORM_WORDS = frozenset(
     words[0]
     for form in TRAILING_FORMS
-    if len(words := canonical(fold_text(form).words.split(" "))) == 1
+    if len(words := canonical(fold_text(form).spelled.split(" "))) == 1
 )
 
 #: Prefixes of legal forms, as they end a partly typed name; complete forms included.
 _PARTIAL_FORMS = {
     form[:length]
-    for form in (fold_text(text).words for text in TRAILING_FORMS)
+    for form in (fold_text(text).spelled for text in TRAILING_FORMS)
     for length in range(1, len(form) + 1)
 }
 _MAX_FORM_WORDS = max(form.count(" ") + 1 for form in _PARTIAL_FORMS)

@@ -18,6 +18,7 @@ from lookup.search.folding import (
     FORM_WORDS,
     Folded,
     collapsed,
+    fold_beginning,
     fold_name,
     fold_text,
     form_of,
@@ -28,6 +29,7 @@ from lookup.search.indexed import NameKind, is_foreign
 from lookup.search.matching import EXACT, edits_between, similarity
 from lookup.search.synonyms import COUNTRY_NAMES, GENERIC
 from lookup.search.tokens import words_before_owner
+from lookup.search.written import forms_like
 
 #: The weight of a word, 0 to 1.
 Weigh = Callable[[str], float]
@@ -47,6 +49,12 @@ _QUERY_SHARE, _NAME_SHARE, _FIRST_WORD, _PLACE_WORD, _CONTEXT_WORD = 88.0, 5.0, 
 #: Minimum similarity of a whole name within two edits, and the factor of its score.
 _SIMILAR_WHOLE, _WHOLE_SHARE = 76.0, 0.97
 MAX_WHOLE_EDITS = 2
+#: Minimum letters of a name with a typo in its own words.
+_MIN_OWN_LETTERS = 4
+#: Maximum points of a name whose form the query has with a slipped space, one less with a typo:
+#: less than those of a name with every queried word (`Agenda` is not `Agen DA`). The points for
+#: names that are within one edit with their spaces, too.
+_SLIPPED_FORM, _ONE_EDIT = 87.0, 0.5
 
 KIND_WEIGHT = {NameKind.CURRENT: 1.0, NameKind.TRADE: 0.98, NameKind.FORMER: 0.95}
 #: For a foreign company's own record, since its branch is meant.
@@ -62,10 +70,17 @@ class Query:
     #: Equal except for case and punctuation; the legal form is included.
     plain: str
     form: str
+    #: With its legal form at the end.
+    written: Folded
     #: Words that need not match: the country's name, and legal forms.
     context: frozenset[str]
     #: True if the last word may be a prefix of the intended one.
     last_is_prefix: bool = False
+
+    @property
+    def has_form(self) -> bool:
+        """True if the text ends with a legal form."""
+        return self.written.key != self.name.key
 
 
 class Name(NamedTuple):
@@ -100,7 +115,15 @@ def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> 
     # A name may begin with a word that is a legal form elsewhere (`AB Prøven`).
     context = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
     plain = fold_text(text).spelled
-    return Query(one_line(text), name, plain, form_of(text), frozenset(context), last_is_prefix)
+    return Query(
+        one_line(text),
+        name,
+        plain,
+        form_of(text),
+        fold_beginning(text),
+        frozenset(context),
+        last_is_prefix,
+    )
 
 
 def weight(word: str, frequency: int, names: int) -> float:
@@ -115,7 +138,7 @@ def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
     if _is_equal(query.name, name.folded):
         return NameMatch(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
     accepted, points = _by_words(query, name, weigh)
-    whole = _WHOLE_SHARE * _whole_similarity(query, name.folded, weigh)
+    whole = max(_whole_points(query, name, weigh), _written_points(query, name, weigh))
     weight_of_kind = KIND_WEIGHT[name.kind] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
     score = round(max(points, whole) * weight_of_kind, 1)
     return NameMatch(
@@ -156,19 +179,71 @@ def whole_edits(letters: int) -> int:
     return next(allowed, 0)
 
 
-def _whole_similarity(query: Query, name: Folded, weigh: Weigh) -> float:
-    """The similarity of two names without spaces; 0 if they differ by more than typos.
+def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
+    """The points of two names without spaces and forms; 0 if they differ by more than typos.
 
-    A common word alone is similar to no name: `Danmark` is two letters from `4C Danmark`.
+    Another legal form is one more edit.
     """
-    queried = query.name
-    one, other = queried.key, name.key
-    if queried.words == name.words or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS:
+    queried, named = query.name, name.folded
+    one, other = queried.key, named.key
+    if queried.words == named.words or edits_between(one, other, MAX_WHOLE_EDITS) > MAX_WHOLE_EDITS:
         return 0.0
-    if " " not in queried.words and not is_informative(queried.tokens, weigh):
+    if _is_common(query, weigh):
         return 0.0
-    score = similarity(queried, name)
-    return score if score >= _SIMILAR_WHOLE else 0.0
+    score = similarity(queried, named)
+    other_form = EXACT * _has_other_form(query, name) / max(len(one), len(other))
+    return _WHOLE_SHARE * score if score - other_form >= _SIMILAR_WHOLE else 0.0
+
+
+def _written_points(query: Query, name: Name, weigh: Weigh) -> float:
+    """The points of two names with their legal forms; 0 if they differ by more than an edit."""
+    edits, most = _form_edits(query, name), _SLIPPED_FORM
+    if edits > 1:
+        edits, most = _own_edits(query, name), EXACT
+    if edits > 1 or _is_common(query, weigh):
+        return 0.0
+    score = EXACT * (1 - edits / len(query.written.key))
+    if score < _SIMILAR_WHOLE:
+        return 0.0
+    with_spaces = edits_between(query.plain, fold_text(name.text).spelled, 1)
+    return min(most - edits, _WHOLE_SHARE * score) + _ONE_EDIT * (with_spaces <= 1)
+
+
+def _form_edits(query: Query, name: Name) -> int:
+    """The edits in the legal form that follows the name's own words; 2 if there are more."""
+    written, own = query.written, name.folded
+    if query.has_form:
+        return 2
+    for letters, beginning in ((written.letters, own.letters), (written.key, own.key)):
+        end = letters.removeprefix(beginning)
+        if end != letters:
+            return forms_like(end).get(form_of(name.text), 2)
+    return 2
+
+
+def _own_edits(query: Query, name: Name) -> int:
+    """The edits between two names without their forms, and one if these differ.
+
+    The collapsed letters of short names are too similar: `Aeven` is `aven`, as near to `Aden`.
+    """
+    one, other = query.name, name.folded
+    shorter = min(len(one.key), len(other.key))
+    if one.words == other.words or shorter < _MIN_OWN_LETTERS:
+        return 2
+    edits = edits_between(one.letters, other.letters, 1)
+    if edits > 1 and shorter > _MIN_OWN_LETTERS:
+        edits = edits_between(one.key, other.key, 1)
+    return edits + _has_other_form(query, name) if edits <= 1 else edits
+
+
+def _has_other_form(query: Query, name: Name) -> bool:
+    """True if both have a legal form, and not the same."""
+    return bool(query.form) and form_of(name.text) not in ("", query.form)
+
+
+def _is_common(query: Query, weigh: Weigh) -> bool:
+    """True for a common word alone, which is similar to no name: `Danmark` is not `4C Danmark`."""
+    return " " not in query.name.words and not is_informative(query.name.tokens, weigh)
 
 
 def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:

@@ -30,8 +30,8 @@ def read_typed(text: str) -> Typed:
 
 def begins_with(name: str, typed: Typed) -> bool:
     """True if a company's name begins with the typed text; spaces do not matter."""
-    starts = tuple(writings(joined(typed.beginning)))
-    return any(writing.startswith(starts) for writing in writings(joined(fold_beginning(name))))
+    starts = tuple(writings(typed.beginning.letters))
+    return any(writing.startswith(starts) for writing in writings(fold_beginning(name).letters))
 
 
 def writings(spelled: str) -> list[str]:
@@ -40,11 +40,6 @@ def writings(spelled: str) -> list[str]:
         return [spelled]
     special = tuple(letter for letter in SPELLINGS if letter in spelled)
     return [spelled.translate(table) for table in _tables(special)]
-
-
-def joined(name: Folded) -> str:
-    """A folded text as it is written, without spaces."""
-    return name.spelled.replace(" ", "")
 
 
 @cache

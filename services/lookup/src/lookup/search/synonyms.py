@@ -48,7 +48,7 @@ SAME_WORD: Final = {
     "tolv": "12",
 }
 
-#: One abbreviation for each legal form with several spellings, by its folded words. Source: the
+#: One abbreviation for each legal form with several spellings, by its letters. Source: the
 #: lists of legal forms of both registers (organisasjonsformer, virksomhedsformer), and for foreign
 #: companies their English names.
 SAME_FORM: Final = {
@@ -58,7 +58,7 @@ SAME_FORM: Final = {
     "allmennaksjeselskap": "asa",
     "anpartsselskab": "aps",
     "anpartsselskabet": "aps",
-    "iværksætterselskab": "ivs",
+    **dict.fromkeys(("iværksætterselskab", "ivaerksaetterselskab", "ivarksatterselskab"), "ivs"),
     "interessentskab": "is",
     "interessentskabet": "is",
     "kommanditselskab": "ks",

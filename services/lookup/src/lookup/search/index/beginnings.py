@@ -13,7 +13,7 @@ from lookup.search.alignment import edits_allowed
 from lookup.search.folding import Folded
 from lookup.search.index import schema as fields
 from lookup.search.index.view import View, all_of, but_not, one_of
-from lookup.search.suggesting import joined, writings
+from lookup.search.suggesting import writings
 
 
 def add_beginnings(document: dict[str, Any], name: Folded) -> None:
@@ -27,7 +27,7 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
         document[fields.WORD_BRIEF] = name.words.split(" ")
         document[fields.WORD] = name.words
         return
-    wholes = writings(joined(name))
+    wholes = writings(name.letters)
     words = [written for word in name.spelled.split(" ") for written in writings(word)]
     document[fields.BEGINNING] = [whole for whole in wholes if whole != key]
     if key not in wholes:
@@ -40,13 +40,13 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
 
 def is_whole(view: View, name: Folded) -> tantivy.Query:
     """Names equal to this one."""
-    texts = writings(joined(name))
+    texts = writings(name.letters)
     return _wholes(view, view.any_of(fields.BEGINNING, texts), view.any_of(fields.NAME, texts))
 
 
 def begins(view: View, name: Folded) -> tantivy.Query:
     """Names with this prefix."""
-    return one_of(_begins(view, text) for text in writings(joined(name)))
+    return one_of(_begins(view, text) for text in writings(name.letters))
 
 
 def words_begin(view: View, name: Folded) -> tantivy.Query:
@@ -59,7 +59,7 @@ def words_begin(view: View, name: Folded) -> tantivy.Query:
 
 def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
     """Names with this prefix, with as many typos as a text of this length may have."""
-    text, edits = _shortest_spelling(joined(name), typos)
+    text, edits = _shortest_spelling(name.letters, typos)
     if not edits:
         return _begins(view, text)
     if len(text) <= fields.BRIEF_LENGTH:

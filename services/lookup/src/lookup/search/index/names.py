@@ -8,7 +8,7 @@ splitting the queried words.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import tantivy
 
@@ -29,6 +29,7 @@ from lookup.search.scoring import (
     read_query,
     whole_edits,
 )
+from lookup.search.written import cut_ends, forms_like
 
 #: Namesakes read to find the one with the queried spelling; more only if the first have none.
 _NAMESAKES = (8, 128, 4096)
@@ -102,8 +103,7 @@ class NameSearch:
         key = self.view.term(fields.NAME, self.query.name.key)
         queries = [key]
         if self.query.form:
-            form = self.view.term(fields.KIND, fields.OF_FORM + self.query.form)
-            queries.insert(0, all_of([key, form]))
+            queries.insert(0, all_of([key, self._of_form(self.query.form)]))
         found: list[Candidate] = []
         for query in queries:
             for limit in _NAMESAKES:
@@ -137,6 +137,7 @@ class NameSearch:
             # Accepted only if a name has all of several words, or is equal except for typos.
             if len(self.query.name.tokens) > 1:
                 yield _HAS_ALL, lambda: self._with_all(known, ())
+                yield _ENOUGH, self._with_slipped_form
                 yield _ENOUGH, lambda: self._similar_whole(1)
                 yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
             return
@@ -144,6 +145,7 @@ class NameSearch:
             yield _HAS_ALL, lambda: self._with_all(known, ())
             yield _HAS_ALL, lambda: self._with_most(known)
         yield _HAS_ALL, self._compounds
+        yield _ENOUGH, self._with_slipped_form
         yield _ENOUGH, lambda: self._similar_whole(1)
         if unknown:
             yield _ENOUGH, lambda: self._with_all(known, unknown)
@@ -151,10 +153,29 @@ class NameSearch:
         yield _ENOUGH, lambda: self._each_misspelt(words)
         yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
 
+    def _with_slipped_form(self) -> list[IndexedDocument]:
+        """Names whose legal form the query has with a typo, or with a space that slipped."""
+        if self.query.has_form:
+            return []
+        ways: tuple[list[tantivy.Query], ...] = [], []
+        for stem, end in cut_ends(self.query.written):
+            if self.view.has(fields.NAME, stem.key):
+                key = self.view.term(fields.NAME, stem.key)
+                for form, edits in forms_like(end).items():
+                    ways[edits].append(all_of([key, self._of_form(form)]))
+        # Namesakes of the form that is meant are found behind any number of others.
+        found = (self.view.best_ranked(one_of(each), _RANKED) for each in ways if each)
+        return list(chain.from_iterable(found))
+
+    def _of_form(self, form: str) -> tantivy.Query:
+        return self.view.term(fields.KIND, fields.OF_FORM + form)
+
     def _similar_whole(self, edits: int) -> list[IndexedDocument]:
         """Names within so many edits of the query."""
         key = self.query.name.key
-        if edits > whole_edits(len(key)):
+        # One edit is a share of the name with its legal form.
+        letters = len(self.query.written.key if edits == 1 else key)
+        if edits > whole_edits(letters):
             return []
         return self.view.best_ranked(self.view.within(fields.NAME, key, edits), _RANKED)
 

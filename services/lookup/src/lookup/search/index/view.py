@@ -45,6 +45,10 @@ class View:
             known = self.frequencies[word] = self.searcher.doc_freq(fields.WORD, word)
         return known
 
+    def has(self, field: str, value: str) -> bool:
+        """True if a document has this value; it may have been removed recently."""
+        return self.searcher.doc_freq(field, value) > 0
+
     def weigh(self, word: str) -> float:
         """The weight of a word of a name or a query."""
         if (known := self.weights.get(word)) is None:

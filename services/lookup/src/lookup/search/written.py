@@ -1,0 +1,41 @@
+"""Whole names as they are written: without spaces, and with their legal form.
+
+A typo in a legal form hides it, and so does a space that slipped: `Nordlys AXS`, `Nordly sAS`. Both
+are one edit from the name as it is written, although their words are not those of the name.
+"""
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from lookup.search.folding import TRAILING_FORMS, Folded, fold_text, refolded
+from lookup.search.matching import edits_between
+from lookup.search.synonyms import SAME_FORM
+
+#: The letters of each legal form that ends a name.
+_FORMS = {fold_text(form).letters for form in TRAILING_FORMS}
+_MAX_FORM_LETTERS = max(map(len, _FORMS)) + 1
+
+
+def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
+    """A name before and after each place near its end."""
+    words = written.tokens
+    end = ""
+    while words and len(end) < _MAX_FORM_LETTERS:
+        end = words[-1][-1] + end
+        words = [*words[:-1], words[-1][:-1]] if len(words[-1]) > 1 else words[:-1]
+        if words:
+            yield refolded(" ".join(words)), end
+
+
+@lru_cache(maxsize=4096)
+def forms_like(end: str) -> dict[str, int]:
+    """The legal forms that a text may be, as `form_of` calls them, with its typos: at most one."""
+    if len(end) > _MAX_FORM_LETTERS:
+        return {}
+    found: dict[str, int] = {}
+    for form in _FORMS:
+        edits = edits_between(end, form, 1)
+        if edits <= 1:
+            called = SAME_FORM.get(form, form)
+            found[called] = min(edits, found.get(called, edits))
+    return found
