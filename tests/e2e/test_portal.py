@@ -89,6 +89,14 @@ async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> N
     assert all("HOLDING" in name.upper() for name in await names.all_inner_texts())
 
 
+async def test_an_address_finds_its_company_and_the_page_says_so(portal: Portal) -> None:
+    await portal.search_box.fill("Prøvevej 43, København")
+    await portal.press("Search")
+
+    await expect(portal.page.get_by_text("Searched as an address.")).to_be_visible()
+    await expect(portal.page.locator(".result h3 a").first).to_have_text("Prøvefabrikken ApS")
+
+
 async def test_a_company_has_its_facts_owners_units_and_documents(portal: Portal) -> None:
     await portal.go("/companies/dk/12345674")
 
