@@ -169,8 +169,7 @@ class TestCommand:
     def run(
         self, running: Running, *arguments: str, input_: str | None = None, key: str | None = None
     ) -> subprocess.CompletedProcess[str]:
-        # The width of a terminal, so that tables are not wrapped.
-        environment = {**os.environ, "COLUMNS": "200", "BASE_URL": running.system.base_url}
+        environment = {**os.environ, "BASE_URL": running.system.base_url}
         environment["API_KEY"] = running.key if key is None else key
         return subprocess.run(
             [COMMAND, *arguments],

@@ -3,8 +3,8 @@
 import itertools
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -34,6 +34,9 @@ MAX_LOOKUPS: Final = 100
 
 #: A lookup that failed by one of these is worth repeating.
 _TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
+
+#: Events in one request.
+_PAGE: Final = 100
 
 _QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]{1,9});w=')
 _LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]{1,9});t=(?P<reset>[0-9]{1,9})')
@@ -137,34 +140,58 @@ def events(  # noqa: PLR0913 (named options)
     companies: Sequence[str] = (),
     cursor: CursorStore | None = None,
     wait: int = 20,
+    count: int | None = None,
+    until_now: bool = False,
+    on_outage: Callable[[NoResponse | ApiError, float], None] | None = None,
 ) -> Stream[Event]:
-    """Iterates over events for ever, in order, through outages of the service.
+    """Iterates over events in order, for ever unless told otherwise, through outages.
 
     Begins after the cursor that `cursor` has stored, else after `after` (`latest` for the end;
     None for the oldest event that is kept). The cursor is saved when the caller asks for more, so
     a reader that is killed sees the events of its last page again: deduplicate by `id`.
     `wait` is in seconds: how long the service holds a request until something happens.
+    Ends after `count` events, and with `until_now` after the last event that there is.
+
+    `on_outage` is called with each failure and the seconds until the next attempt. With
+    `until_now` an outage is raised after the client's retries: the next run goes on.
     Raises CursorExpired, whose `oldest` is a cursor to go on with, and other refusals.
     """
     place = (cursor.load() if cursor is not None else None) or after
-    failures = 0
-    while True:
-        asked = event_page(place, types=types, countries=countries, companies=companies, wait=wait)
+    # Each failure of an endless reader is seen here, not after four attempts.
+    tries = retries if until_now else replace(retries, attempts=1)
+    failures, held = 0, 0
+    while count is None or count > 0:
+        asked = event_page(
+            place,
+            types=types,
+            countries=countries,
+            companies=companies,
+            # A page never exceeds the count: its cursor is that of the last event given.
+            limit=_PAGE if count is None else min(count, _PAGE),
+            wait=held,
+        )
         try:
-            page = yield from perform(asked, retries)
+            page = yield from perform(asked, tries)
         except (NoResponse, ApiError) as error:
-            if isinstance(error, ApiError) and not _passes(error):
+            if until_now or (isinstance(error, ApiError) and not _passes(error)):
                 raise
-            failures += 1
-            yield Sleep(_pause(retries, failures, error))
+            failures, held = failures + 1, 0
+            pause = _pause(retries, failures, error)
+            if on_outage is not None:
+                on_outage(error, pause)
+            yield Sleep(pause)
             continue
-        failures = 0
+        # Only a service that answers may hold a request: a silent one shows within the timeout.
+        failures, held = 0, 0 if until_now else wait
         for event in page.events:
             yield Item(event)
+        count = None if count is None else count - len(page.events)
         if page.cursor != place:
             place = page.cursor
             if cursor is not None:
                 cursor.save(place)
+        if until_now and not page.has_more:
+            return
 
 
 def _passes(error: ApiError) -> bool:

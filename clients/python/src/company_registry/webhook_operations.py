@@ -66,13 +66,7 @@ def update_webhook(webhook_id: str, **changes: Unpack[WebhookChanges]) -> Operat
 
     Of a `filter` the parts that were given to it change: an empty part clears, the others stay.
     """
-    body = {
-        name: value.model_dump(mode="json", exclude_unset=True)
-        if isinstance(value, Model)
-        else value
-        for name, value in changes.items()
-    }
-    request = Request("PATCH", _webhook(webhook_id), body=body)
+    request = Request("PATCH", _webhook(webhook_id), body=_body(changes))
     return Operation(request, Webhook.model_validate_json)
 
 
@@ -174,9 +168,9 @@ def _idempotency(key: str | None) -> dict[str, str]:
 
 
 def _body(fields: Any) -> dict[str, Any]:
-    """The fields as JSON; of a model, only what differs from its defaults."""
+    """The fields as JSON; of a model, only what was set: an empty list is a value."""
     return {
-        name: value.model_dump(mode="json", exclude_defaults=True)
+        name: value.model_dump(mode="json", exclude_unset=True)
         if isinstance(value, Model)
         else value
         for name, value in fields.items()

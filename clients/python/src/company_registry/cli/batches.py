@@ -1,41 +1,27 @@
-"""`batch`: companies for the rows of a CSV file."""
+"""`batch`: companies for the rows of a spreadsheet."""
 
 import csv
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, cast, get_args
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from company_registry import models
+from company_registry.cli import results
 from company_registry.cli.companies import Include, Included
-from company_registry.cli.session import Exit, Session, plain
-from company_registry.models import Company
-from company_registry.streams import BatchResult, Lookup
-
-#: A column with one of these names holds the terms.
-TERMS: Final = (*get_args(models.SearchType), "search")
-
-#: Columns of each company in CSV, after those of the input.
-COLUMNS: Final[dict[str, Callable[[Company], object]]] = {
-    "company_vat": lambda company: company.vat,
-    "company_name": lambda company: company.name,
-    "company_status": lambda company: company.status,
-    "company_form": lambda company: company.form and company.form.code,
-    "company_address": lambda company: company.address and company.address.text,
-    "company_phone": lambda company: company.phone,
-    "company_email": lambda company: company.email,
-    "company_industry": lambda company: company.industry and company.industry.code,
-    "match_type": lambda company: company.match.type,
-    "match_score": lambda company: company.match.score,
-}
-
-Row = dict[str, str]
+from company_registry.cli.output import as_json
+from company_registry.cli.plans import Plan, known_columns, plan_of
+from company_registry.cli.results import Result, harmless
+from company_registry.cli.session import Exit, Session
+from company_registry.cli.spreadsheets import TYPES, Row, Sheet, read_sheet
+from company_registry.client import Client
+from company_registry.errors import CompanyRegistryError, InvalidParameter
+from company_registry.streams import Lookup
 
 
 class Format(StrEnum):
@@ -44,11 +30,19 @@ class Format(StrEnum):
 
 
 def batch(  # noqa: PLR0913 (the command's options)
-    context: typer.Context,
+    session: Session,
     file: Annotated[Path, typer.Argument(help="CSV with a header; - is standard input.")],
     *,
     country: Annotated[
-        models.Country | None, typer.Option(help="Register of rows without a column `country`.")
+        str | None, typer.Option(help="Register of rows without a country: dk or no.")
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column to look up by, by its header or its type: "
+            f"{', '.join(TYPES)}; TYPE=HEADER for a header that is not known.",
+            autocompletion=lambda: list(TYPES),
+        ),
     ] = None,
     include: Included = [],  # noqa: B006 (Typer copies it)
     out: Annotated[
@@ -56,103 +50,130 @@ def batch(  # noqa: PLR0913 (the command's options)
     ] = None,
     format_: Annotated[Format, typer.Option("--format", help="Format of the output.")] = Format.CSV,
 ) -> None:
-    """Look up each row of a CSV file, in any number.
+    """Look up each row of a spreadsheet saved as CSV, in any number.
 
-    The file has a column `country` (or give --country), and one named vat, name, produ, phone,
-    ean, address or search. The output has the rows in their order, each with its company or its
-    error; JSON has one document on each line. The exit status is 1 if a row has no company.
+    The header names the columns in English, Danish or Norwegian: the country (or give --country),
+    and a number, name, address or other term. Semicolons, tabs and commas, UTF-8, UTF-16 and
+    Windows-1252 are recognised. The output has the rows in their order, each with its company and
+    what else matches, or its error. The exit status is 1 if a row has no company.
     """
-    session: Session = context.obj
-    rows = _rows(session, file, country)
-    as_json = session.as_json or format_ is Format.JSON
-    lookups = [_lookup(row, include) for row in rows]
-    failed = 0
-    with ExitStack() as stack:
-        client = stack.enter_context(session.client())
-        write = stack.enter_context(_writing(session, out, rows, as_json=as_json))
-        advance = stack.enter_context(_progress(session, len(rows)))
-        for row, result in zip(rows, client.batch(lookups), strict=True):
-            write(row, result)
-            failed += result.company is None
-            advance()
-    session.err.print(f"{len(rows) - failed} found, {failed} not", highlight=False)
-    if failed:
+    sheet = _read(session, file)
+    try:
+        plan = plan_of(sheet, country=country, by=by, include=include)
+    except ValueError as error:
+        session.fail(str(error), Exit.USAGE)
+    if out is not None and out.exists() and file.exists() and out.samefile(file):
+        session.fail("--out must be another file than the one that is read", Exit.USAGE)
+    _say_column(session, sheet, plan)
+    is_json = session.as_json or format_ is Format.JSON
+    with _writing(session, out, sheet, include, is_json=is_json) as write:
+        counts = _look_up(session, sheet, plan, write)
+    session.note(str(counts))
+    if counts.found < counts.done:
         raise typer.Exit(Exit.FAILED)
 
 
-def _rows(session: Session, file: Path, country: models.Country | None) -> list[Row]:
-    """The rows of the file; ends the command unless each has a country and one term."""
-    default = {} if country is None else {"country": country}
+@dataclass(slots=True)
+class _Counts:
+    done: int = 0
+    found: int = 0
+    ambiguous: int = 0
+
+    def __str__(self) -> str:
+        of_which = f", of which {self.ambiguous} ambiguous" if self.ambiguous else ""
+        return f"{self.found} found{of_which}, {self.done - self.found} not"
+
+
+def _look_up(
+    session: Session, sheet: Sheet, plan: Plan, write: Callable[[Row, Result], None]
+) -> _Counts:
+    """Writes the result of each row."""
+    lookups = [plan.lookup(row) for row in sheet.rows]
+    counts = _Counts()
+    with session.client() as client, _progress(session, len(lookups)) as advance:
+        try:
+            for row, result in zip(sheet.rows, _results(client, lookups), strict=True):
+                write(row, result)
+                counts.done += 1
+                counts.found += result.company is not None
+                counts.ambiguous += result.is_ambiguous
+                advance()
+        except CompanyRegistryError:
+            session.note(f"Stopped after {counts.done} of {len(lookups)} rows.")
+            raise
+    return counts
+
+
+def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
+    """Says which column is used, where that is not evident."""
+    name = sheet.header[plan.term]
+    others = ", ".join(sheet.header[at] for _, at in known_columns(sheet) if at != plan.term)
+    if others or name != plan.type:
+        choice = f"; --by chooses another: {others}" if others else ""
+        session.note(f"Looking up by column {name} ({plan.type}){choice}")
+
+
+def _read(session: Session, file: Path) -> Sheet:
     try:
-        is_stdin = str(file) == "-"
-        with open(
-            0 if is_stdin else file, encoding="utf-8-sig", newline="", closefd=not is_stdin
-        ) as source:
-            rows = [{**default, **row} for row in csv.DictReader(source)]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        session.fail(f"{file} cannot be read as a CSV file in UTF-8", Exit.USAGE)
-    if rows and sum(name in rows[0] for name in TERMS) != 1:
-        columns = ", ".join(TERMS)
-        session.fail(f"the header must have exactly one of the columns {columns}", Exit.USAGE)
-    for number, row in enumerate(rows, start=1):
-        if None in row or None in row.values():
-            session.fail(f"row {number} and the header differ in length", Exit.USAGE)
-        if row.get("country") not in get_args(models.Country):
-            session.fail(f"row {number}: country must be dk or no", Exit.USAGE)
-    return rows
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        return read_sheet(data)
+    except FileNotFoundError:
+        session.fail(f"{file}: there is no such file", Exit.USAGE)
+    except OSError as error:
+        session.fail(f"{file}: {error.strerror}", Exit.USAGE)
+    except ValueError as error:
+        session.fail(f"{file} {error}", Exit.USAGE)
 
 
-def _lookup(row: Row, include: list[Include]) -> Lookup:
-    by = next(name for name in TERMS if name in row)
-    return Lookup(
-        cast(models.Country, row["country"]),
-        row[by],
-        by=None if by == "search" else cast(models.SearchType, by),
-        include=tuple(each.value for each in include),
-    )
+def _results(client: Client, lookups: list[Lookup | InvalidParameter]) -> Iterator[Result]:
+    """The result of each row; a row without a lookup is not sent."""
+    answers = client.batch(each for each in lookups if isinstance(each, Lookup))
+    for each in lookups:
+        if isinstance(each, Lookup):
+            answer = next(answers)
+            yield Result(answer.company, answer.error)
+        else:
+            yield Result(None, each)
 
 
 @contextmanager
 def _writing(
-    session: Session, out: Path | None, rows: list[Row], *, as_json: bool
-) -> Iterator[Callable[[Row, BatchResult], None]]:
+    session: Session, out: Path | None, sheet: Sheet, include: list[Include], *, is_json: bool
+) -> Iterator[Callable[[Row, Result], None]]:
     """Writes each result when it arrives."""
+    # A spreadsheet that needs a mark to read UTF-8 gets one, and the delimiter that it wrote.
+    encoding = "utf-8" if is_json or sheet.is_plain else "utf-8-sig"
     with ExitStack() as stack:
         try:
             target = (
                 sys.stdout
                 if out is None
-                else stack.enter_context(out.open("w", encoding="utf-8", newline=""))
+                else stack.enter_context(out.open("w", encoding=encoding, newline=""))
             )
-        except OSError:
-            session.fail(f"{out} cannot be written", Exit.USAGE)
-        if as_json:
+        except OSError as error:
+            session.fail(f"{out}: {error.strerror}", Exit.USAGE)
+        if is_json:
             yield lambda row, result: print(
-                json.dumps(_document(row, result), ensure_ascii=False), file=target
+                as_json(results.document(dict(zip(sheet.header, row.cells, strict=True)), result)),
+                file=target,
             )
             return
-        names = [*(rows[0] if rows else ()), *COLUMNS, "error"]
-        writer = csv.DictWriter(target, names, extrasaction="ignore")
-        writer.writeheader()
-        yield lambda row, result: writer.writerow({**row, **_cells(result)}) and None
-
-
-def _document(row: Row, result: BatchResult) -> dict[str, Any]:
-    if result.error is not None:
-        return {"input": row, "problem": result.error.problem}
-    return {"input": row, "company": plain(result.company)}
-
-
-def _cells(result: BatchResult) -> dict[str, object]:
-    if result.company is None:
-        return {"error": result.error.code if result.error else ""}
-    return {name: _cell(read(result.company)) for name, read in COLUMNS.items()}
-
-
-def _cell(value: object) -> object:
-    """A text that a spreadsheet would run as a formula gets an apostrophe."""
-    is_formula = isinstance(value, str) and value[:1] in ("=", "@", "\t", "\r")
-    return f"'{value}" if is_formula else value
+        added = results.header(include)
+        # Columns of an earlier run are replaced.
+        kept = [place for place, name in enumerate(sheet.header) if name not in added]
+        writer = csv.writer(target, delimiter=sheet.delimiter)
+        writer.writerow([*(harmless(sheet.header[place]) for place in kept), *added])
+        yield (
+            lambda row, result: (
+                writer.writerow(
+                    map(
+                        harmless,
+                        [*(row.cells[place] for place in kept), *results.cells(result, include)],
+                    )
+                )
+                and None
+            )
+        )
 
 
 @contextmanager

@@ -1,14 +1,21 @@
 """`lookup`, `search` and `suggest`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from company_registry import models
+from company_registry.cli.output import Column
 from company_registry.cli.session import Session
-from company_registry.models import Company, CompanySummary, Share
+from company_registry.models import (
+    Company,
+    CompanySummary,
+    ProductionUnit,
+    Share,
+    Suggestion,
+)
 
 
 class Include(StrEnum):
@@ -21,21 +28,23 @@ class Include(StrEnum):
     ALTERNATIVES = "alternatives"
 
 
-CountryArgument = Annotated[models.Country, typer.Argument(help="The register.", show_choices=True)]
+CountryArgument = Annotated[
+    models.Country,
+    typer.Argument(help="The register.", show_choices=True, case_sensitive=False),
+]
 Included = Annotated[
     list[Include], typer.Option("--include", "-i", help="Show more; may be repeated.")
 ]
 
 
 def lookup(
-    context: typer.Context,
+    session: Session,
     country: CountryArgument,
     term: Annotated[str, typer.Argument(help="A registration number, or a term of --by.")],
     by: Annotated[models.SearchType, typer.Option(help="The type of the term.")] = "vat",
     include: Included = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Show the company with a registration number, or another identifier."""
-    session: Session = context.obj
     with session.client() as client:
         company = client.lookup(
             country,
@@ -47,13 +56,12 @@ def lookup(
 
 
 def search(
-    context: typer.Context,
+    session: Session,
     country: CountryArgument,
     text: Annotated[list[str], typer.Argument(help="A number, name, address or identifier.")],
     include: Included = [],  # noqa: B006 (Typer copies it)
 ) -> None:
     """Find a company by anything, and show other companies that match."""
-    session: Session = context.obj
     with session.client() as client:
         company = client.search(
             country,
@@ -64,54 +72,103 @@ def search(
 
 
 def suggest(
-    context: typer.Context,
+    session: Session,
     country: CountryArgument,
     text: Annotated[list[str], typer.Argument(help="A partly typed name.")],
     limit: Annotated[int, typer.Option(min=1, max=20)] = 10,
+    *,
+    all_: Annotated[bool, typer.Option("--all", help="List them all.")] = False,
 ) -> None:
     """List the companies that a partly typed name may mean."""
-    session: Session = context.obj
+    found: list[Suggestion] = []
+    after: str | None = None
     with session.client() as client:
-        found = client.suggest(country, " ".join(text), limit=limit)
-    session.show(found, lambda: _show_summaries(session, found))
+        while True:
+            page = client.suggestion_page(
+                country, " ".join(text), after=after, limit=20 if all_ else limit
+            )
+            found += page.suggestions
+            after = page.cursor
+            if after is None or not all_:
+                break
+    session.show(found, lambda: _show_suggestions(session, found))
+
+
+def units(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+) -> None:
+    """List all production units of a company, the main one first."""
+    with session.client() as client:
+        found = list(client.production_units(country, vat))
+    session.show(found, lambda: _show_units(session, found))
+
+
+#: Identifiers are never wrapped.
+_NUMBER = Column("Number", whole=True)
 
 
 def _show(session: Session, company: Company) -> None:
-    session.table("Field", "Value", rows=_facts(company))
+    session.table(Column("Field", whole=True), "Value", rows=_facts(company))
     _show_people(session, company)
     if company.production_units is not None:
-        rows = [
-            (unit.number, unit.name, unit.status, unit.address and unit.address.text)
-            for unit in company.production_units
-        ]
-        session.table("Number", "Name", "Status", "Address", rows=rows, title="\nProduction units")
+        shown, total = len(company.production_units), company.production_units_total
+        more = f" ({shown} of {total}; `units` lists all)" if total and total > shown else ""
+        _show_units(session, company.production_units, title=f"Production units{more}")
     if company.einvoicing is not None:
         entries = [(each.identifier, len(each.document_types)) for each in company.einvoicing]
-        session.table("Identifier", "Document types", rows=entries, title="\nE-invoicing")
+        session.table(
+            *(Column("Identifier", whole=True), Column("Document types", rank=1)),
+            rows=entries,
+            title="E-invoicing",
+        )
     if company.alternatives:
-        _show_summaries(session, company.alternatives, title="\nOther companies that match")
+        _show_summaries(session, company.alternatives, title="Other companies that match")
+
+
+def _show_units(session: Session, units: Sequence[ProductionUnit], *, title: str = "") -> None:
+    rows = [
+        (unit.number, unit.name, unit.status, unit.address and unit.address.text) for unit in units
+    ]
+    columns = (_NUMBER, "Name", Column("Status", rank=1), "Address")
+    session.table(*columns, rows=rows, title=title)
+
+
+def _show_suggestions(session: Session, companies: Sequence[Suggestion]) -> None:
+    rows = [
+        (each.vat, each.name, each.city, each.status, each.score, each.matched_name)
+        for each in companies
+    ]
+    columns = (_NUMBER, "Name", Column("City", rank=1), Column("Status", rank=2))
+    session.table(*columns, "Score", Column("Found as", rank=1), rows=rows)
 
 
 def _show_summaries(
     session: Session, companies: tuple[CompanySummary, ...], *, title: str = ""
 ) -> None:
     rows = [(each.vat, each.name, each.city, each.status, each.score) for each in companies]
-    session.table("Number", "Name", "City", "Status", "Score", rows=rows, title=title)
+    columns = (_NUMBER, "Name", Column("City", rank=1), Column("Status", rank=2), "Score")
+    session.table(*columns, rows=rows, title=title)
 
 
 def _show_people(session: Session, company: Company) -> None:
     if company.owners is not None:
         owners = [
-            (each.name, each.vat, each.role_text, _percent(each.share), _percent(each.votes))
+            (each.name, each.vat, each.role_text, percent(each.share), percent(each.votes))
             for each in company.owners
         ]
-        session.table("Name", "Number", "Role", "Share", "Votes", rows=owners, title="\nOwners")
+        session.table(
+            *("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1)),
+            rows=owners,
+            title="Owners",
+        )
     if company.roles is not None:
         roles = [(each.name, each.role_text or each.role, each.since) for each in company.roles]
-        session.table("Name", "Role", "Since", rows=roles, title="\nRoles")
+        session.table("Name", "Role", Column("Since", whole=True), rows=roles, title="Roles")
 
 
-def _percent(share: Share | None) -> str | None:
+def percent(share: Share | None) -> str | None:
     if share is None:
         return None
     return f"{share.min} %" if share.min == share.max else f"{share.min}–{share.max} %"

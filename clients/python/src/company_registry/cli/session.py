@@ -1,20 +1,21 @@
 """Shared by all commands: the service to call, and the output of answers and errors."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from company_registry import errors
+from company_registry.cli.output import Column, Row, as_json, print_rows, printable
+from company_registry.cli.profiles import Options, Profiles, Service, service_of
 from company_registry.client import Client
-from company_registry.models import Model
 
 
 class Country(StrEnum):
@@ -46,23 +47,44 @@ _STATUS: dict[int, Exit] = {
     504: Exit.UNAVAILABLE,
 }
 
+#: Seconds for each wait of a request: a person looks on.
+_TIMEOUT = 15.0
+
+
+def _profiles() -> Profiles:
+    return Profiles(Path(typer.get_app_dir("company-registry")) / "profiles.json")
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """The options before the command."""
+    """The options that every command has."""
 
-    url: str
-    api_key: str | None
-    as_json: bool
-    out: Console
-    err: Console
+    options: Options
+    out: Console = field(default_factory=Console)
+    err: Console = field(default_factory=lambda: Console(stderr=True))
+    profiles: Profiles = field(default_factory=_profiles)
+
+    @property
+    def as_json(self) -> bool:
+        return self.options.as_json
+
+    def service(self) -> Service:
+        """The service to call. Raises ValueError for a profile that cannot be used."""
+        return service_of(self.options, os.environ, self.profiles.load())
 
     @contextmanager
     def client(self) -> Iterator[Client]:
         """A client of the service; an error ends the command with a message and a status."""
-        try:
-            with Client(self.url, self.api_key) as client:
+        with self.failing():
+            service = self.service()
+            with Client(service.url, service.key, timeout=_TIMEOUT) as client:
                 yield client
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """Ends the command with a message and a status where an error is raised."""
+        try:
+            yield
         except ValueError as error:
             self.fail(str(error), Exit.USAGE)
         except OSError as error:
@@ -78,12 +100,13 @@ class Session:
 
     def fail(self, message: str, status: Exit) -> NoReturn:
         """Ends the command; the message goes to standard error."""
-        self.err.print(f"[bold red]Error:[/] {escape(message)}", highlight=False)
+        text = "\n".join(map(printable, message.split("\n")))
+        self.err.print(f"[bold red]Error:[/] {escape(text)}", highlight=False, soft_wrap=True)
         raise typer.Exit(status)
 
     def print_json(self, document: Any) -> None:
         """Prints one JSON document per line, for programs."""
-        typer.echo(json.dumps(plain(document), ensure_ascii=False))
+        typer.echo(as_json(document))
 
     def show(self, document: Any, for_people: Callable[[], None]) -> None:
         """Prints the document for programs, or in the other way for people."""
@@ -93,36 +116,21 @@ class Session:
             for_people()
 
     def note(self, text: str) -> None:
-        """A word for people, which programs do not get; `text` is markup."""
-        if not self.as_json:
-            self.out.print(text, highlight=False)
+        """A notice for people, on standard error."""
+        self.err.print(printable(text), markup=False, highlight=False, soft_wrap=True)
 
-    def table(self, *columns: str, rows: Iterable[Sequence[object]], title: str = "") -> None:
-        """A table; every cell is plain text, never markup."""
-        table = Table(*columns, title=escape(title) or None, title_justify="left", box=None)
-        table.header_style, table.pad_edge = "bold", False
-        for row in rows:
-            table.add_row(*(escape(shown(cell)) for cell in row))
-        self.out.print(table)
+    def table(self, *columns: str | Column, rows: Iterable[Row], title: str = "") -> None:
+        """Prints rows; every cell is plain text, never markup."""
+        named = [Column(each) if isinstance(each, str) else each for each in columns]
+        print_rows(self.out, named, rows, title)
 
-
-def plain(document: Any) -> Any:
-    """Models, and lists of them, as the service sent them."""
-    if isinstance(document, Model):
-        return document.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    if isinstance(document, list | tuple):
-        return [plain(each) for each in document]
-    return document
-
-
-def shown(value: object) -> str:
-    """A cell of a table; an unknown value is a dash."""
-    return "–" if value is None or value == "" else printable(str(value))
-
-
-def printable(text: str) -> str:
-    """The text without control characters, which would act on the terminal."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+    def confirm(self, question: str, *, yes: bool) -> None:
+        """Asks before what cannot be undone; without a terminal only `--yes` goes on."""
+        if yes:
+            return
+        if not self.err.is_terminal or not typer.get_text_stream("stdin").isatty():
+            self.fail("give --yes: there is no terminal to ask at", Exit.USAGE)
+        typer.confirm(question, abort=True, err=True)
 
 
 def _explained(error: errors.ApiError) -> str:
@@ -132,5 +140,5 @@ def _explained(error: errors.ApiError) -> str:
     elif error.errors and error.errors[0].parameter not in error.detail:
         lines.append(f"  {error.errors[0].parameter}: {error.errors[0].message}")
     if isinstance(error, errors.Unauthorized):
-        lines.append("  give a key with --api-key or API_KEY")
+        lines.append("  give a key with --key or API_KEY, or store one with `login`")
     return "\n".join(map(printable, lines))

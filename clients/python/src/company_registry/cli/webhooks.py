@@ -1,92 +1,159 @@
-"""`webhooks`: everything about the webhooks of the key's owner."""
+"""`webhooks`: create, change and delete the webhooks of the key's owner."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated
+from enum import StrEnum
+from typing import Annotated, Any
 
 import typer
 
-from company_registry.cli.session import Country, Exit, Session
+from company_registry.cli import filters
+from company_registry.cli.deliveries import show_attempts
+from company_registry.cli.filters import filter_of
+from company_registry.cli.options import App
+from company_registry.cli.output import Column
+from company_registry.cli.session import Exit, Session
 from company_registry.webhook_models import (
-    Attempt,
-    AttemptStatus,
     NewWebhook,
     Webhook,
     WebhookFilter,
     WebhookHealth,
 )
 
-app = typer.Typer(help="Create webhooks, and see what they received.", no_args_is_help=True)
+app = App(help="Create webhooks, and see what they received.")
 
 WebhookId = Annotated[str, typer.Argument(help="Id of the webhook, wh_…", metavar="WEBHOOK")]
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+Events = Annotated[
+    list[str], typer.Option("--event", "-e", help="company.updated, company.*, …; repeatable.")
+]
+Headers = Annotated[
+    list[str],
+    typer.Option("--header", help="Sent with each delivery, 'X-Tenant: 7'; repeatable."),
+]
+Description = Annotated[str | None, typer.Option(help="A word for yourself.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-@app.command("list")
-def list_webhooks(context: typer.Context) -> None:
+class Clearable(StrEnum):
+    """What `update --clear` makes empty: the filter or one of its members, and further fields."""
+
+    FILTER = "filter"
+    COUNTRIES = "countries"
+    COMPANIES = "companies"
+    FORMS = "forms"
+    INDUSTRIES = "industries"
+    MUNICIPALITIES = "municipalities"
+    FIELDS = "fields"
+    HEADERS = "headers"
+    DESCRIPTION = "description"
+
+
+@app.add("list")
+def list_webhooks(session: Session) -> None:
     """List the webhooks, newest first."""
-    session: Session = context.obj
     with session.client() as client:
         found = client.list_webhooks()
     rows = [(each.id, each.status, each.url, " ".join(each.events)) for each in found]
-    session.show(found, lambda: session.table("Id", "Status", "URL", "Events", rows=rows))
+    columns = (Column("Id", whole=True), "Status", "URL", Column("Events", rank=1))
+    session.show(found, lambda: session.table(*columns, rows=rows))
 
 
-@app.command()
+@app.add("create")
 def create(  # noqa: PLR0913 (the command's options)
-    context: typer.Context,
-    url: Annotated[str, typer.Argument(help="HTTPS endpoint that receives the events.")],
+    session: Session,
+    endpoint: Annotated[
+        str, typer.Argument(help="HTTPS endpoint that receives the events.", metavar="URL")
+    ],
     *,
-    events: Annotated[
-        list[str], typer.Option("--event", "-e", help="company.updated, company.*, …; repeatable.")
-    ] = ["*"],  # noqa: B006 (Typer copies it)
-    countries: Annotated[
-        list[Country], typer.Option("--country", help="Only this register; repeatable.")
-    ] = [],  # noqa: B006
-    companies: Annotated[
-        list[str],
-        typer.Option("--company", help="Only this company, dk:12345674; repeatable."),
-    ] = [],  # noqa: B006
-    forms: Annotated[
-        list[str],
-        typer.Option("--form", help="Only this legal form by its code, 80 or AS; repeatable."),
-    ] = [],  # noqa: B006
-    industries: Annotated[
-        list[str],
-        typer.Option("--industry", help="Only industry codes that begin so, 62; repeatable."),
-    ] = [],  # noqa: B006
-    municipalities: Annotated[
-        list[str], typer.Option("--municipality", help="Only this municipality; repeatable.")
-    ] = [],  # noqa: B006
-    fields: Annotated[
-        list[str],
-        typer.Option("--field", help="Only changes of this field, name or address; repeatable."),
-    ] = [],  # noqa: B006
-    headers: Annotated[
-        list[str],
-        typer.Option("--header", help="Sent with each delivery, 'X-Tenant: 7'; repeatable."),
-    ] = [],  # noqa: B006
-    description: Annotated[str | None, typer.Option(help="A word for yourself.")] = None,
+    events: Events = ["*"],  # noqa: B006 (Typer copies it)
+    filter_file: filters.FilterFile = None,
+    countries: filters.Countries = [],  # noqa: B006
+    companies: filters.Companies = [],  # noqa: B006
+    forms: filters.Forms = [],  # noqa: B006
+    industries: filters.Industries = [],  # noqa: B006
+    municipalities: filters.Municipalities = [],  # noqa: B006
+    fields: filters.Fields = [],  # noqa: B006
+    headers: Headers = [],  # noqa: B006
+    description: Description = None,
 ) -> None:
     """Create a webhook, and print its signing secret: it is shown only this once."""
-    session: Session = context.obj
-    limits = WebhookFilter(
-        countries=tuple(countries),
-        companies=tuple(companies),
-        forms=tuple(forms),
-        industries=tuple(industries),
-        municipalities=tuple(municipalities),
-        fields=tuple(fields),
+    limits = filter_of(
+        session,
+        filter_file,
+        countries=countries,
+        companies=companies,
+        forms=forms,
+        industries=industries,
+        municipalities=municipalities,
+        fields=fields,
     )
     with session.client() as client:
         created = client.create_webhook(
-            url,
+            endpoint,
             events,
-            filter=limits if limits != WebhookFilter() else None,
+            filter=limits,
             description=description,
             headers=_headers(session, headers),
         )
     _show_new(session, created)
+
+
+@app.add("update")
+def update(  # noqa: PLR0913 (the command's options)
+    session: Session,
+    webhook: WebhookId,
+    *,
+    endpoint: Annotated[
+        str | None, typer.Option(help="HTTPS endpoint that receives the events.", metavar="URL")
+    ] = None,
+    events: Events = [],  # noqa: B006 (Typer copies it)
+    filter_file: filters.FilterFile = None,
+    countries: filters.Countries = [],  # noqa: B006
+    companies: filters.Companies = [],  # noqa: B006
+    forms: filters.Forms = [],  # noqa: B006
+    industries: filters.Industries = [],  # noqa: B006
+    municipalities: filters.Municipalities = [],  # noqa: B006
+    fields: filters.Fields = [],  # noqa: B006
+    headers: Headers = [],  # noqa: B006
+    description: Description = None,
+    clear: Annotated[list[Clearable], typer.Option(help="Make this empty; repeatable.")] = [],  # noqa: B006
+) -> None:
+    """Change a webhook: what is given replaces what it had, and the rest stays."""
+    limits = filter_of(
+        session,
+        filter_file,
+        countries=countries,
+        companies=companies,
+        forms=forms,
+        industries=industries,
+        municipalities=municipalities,
+        fields=fields,
+    )
+    fresh: dict[str, Any] = {
+        "url": endpoint,
+        "events": events,
+        "filter": limits,
+        "description": description,
+        "headers": _headers(session, headers),
+    }
+    changes = _cleared({name: value for name, value in fresh.items() if value}, clear)
+    if not changes:
+        session.fail("give what to change; --help lists it", Exit.USAGE)
+    with session.client() as client:
+        changed = client.update_webhook(webhook, **changes)
+    session.show(changed, lambda: _show(session, changed))
+
+
+def _cleared(changes: dict[str, Any], clear: Sequence[Clearable]) -> dict[str, Any]:
+    """The changes, in which what is to be cleared is empty."""
+    members: dict[str, tuple[str, ...]] = {
+        each.value: () for each in clear if each in WebhookFilter.model_fields
+    }
+    if members:
+        given = changes.get("filter") or WebhookFilter()
+        changes["filter"] = given.model_copy(update=members)
+    empty: dict[str, Any] = {"filter": None, "headers": {}, "description": None}
+    changes.update({each.value: empty[each] for each in clear if each in empty})
+    return changes
 
 
 def _headers(session: Session, given: Sequence[str]) -> dict[str, str]:
@@ -100,10 +167,9 @@ def _headers(session: Session, given: Sequence[str]) -> dict[str, str]:
     return headers
 
 
-@app.command()
-def show(context: typer.Context, webhook: WebhookId) -> None:
+@app.add("show")
+def show(session: Session, webhook: WebhookId) -> None:
     """Show a webhook and its last attempts."""
-    session: Session = context.obj
     with session.client() as client:
         found = client.get_webhook(webhook)
         if session.as_json:
@@ -111,104 +177,44 @@ def show(context: typer.Context, webhook: WebhookId) -> None:
             return
         attempts = client.list_attempts(webhook).deliveries
     _show(session, found)
-    _show_attempts(session, attempts, title="\nLast attempts")
+    show_attempts(session, attempts, title="Last attempts")
 
 
-@app.command()
-def deliveries(
-    context: typer.Context,
-    webhook: WebhookId,
-    *,
-    status: Annotated[
-        AttemptStatus | None, typer.Option(help="Only attempts that ended so.")
-    ] = None,
-    delivery: Annotated[str | None, typer.Option(help="All of one delivery, as JSON.")] = None,
-) -> None:
-    """List the last 50 attempts, newest first."""
-    session: Session = context.obj
-    with session.client() as client:
-        if delivery is not None:
-            session.print_json(client.get_delivery(webhook, delivery))
-            return
-        attempts = client.list_attempts(webhook, status=status).deliveries
-    session.show(attempts, lambda: _show_attempts(session, attempts))
-
-
-@app.command("test")
-def send_test(
-    context: typer.Context,
-    webhook: WebhookId,
-    *,
-    type_: Annotated[
-        str | None, typer.Option("--type", "-t", help="An invented event of this type.")
-    ] = None,
-) -> None:
-    """Send a test event."""
-    session: Session = context.obj
-    with session.client() as client:
-        _accepted(session, client.send_test(webhook, type_).delivery_id)
-
-
-@app.command()
-def retry(
-    context: typer.Context,
-    webhook: WebhookId,
-    delivery: Annotated[str, typer.Argument(help="Id of the delivery.", metavar="DELIVERY")],
-) -> None:
-    """Attempt a delivery once more."""
-    session: Session = context.obj
-    with session.client() as client:
-        _accepted(session, client.retry_delivery(webhook, delivery).delivery_id)
-
-
-@app.command()
-def recover(
-    context: typer.Context,
-    webhook: WebhookId,
-    since: Annotated[datetime, typer.Option(formats=_FORMATS, help="At most 30 days back.")],
-    until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Default now.")] = None,
-) -> None:
-    """Send again what failed for good or was cancelled; times are local unless they say."""
-    session: Session = context.obj
-    with session.client() as client:
-        recovered = client.recover(webhook, since, until)
-    text = f"{recovered.count} deliveries are sent again."
-    session.show(recovered, lambda: session.note(text))
-
-
-@app.command()
-def enable(context: typer.Context, webhook: WebhookId) -> None:
+@app.add("enable")
+def enable(session: Session, webhook: WebhookId) -> None:
     """Enable a webhook; `recover` sends what it missed."""
-    _set_status(context.obj, webhook, "enabled")
+    _set_status(session, webhook, "enabled")
 
 
-@app.command()
-def disable(context: typer.Context, webhook: WebhookId) -> None:
+@app.add("disable")
+def disable(session: Session, webhook: WebhookId) -> None:
     """Disable a webhook: it receives nothing until it is enabled."""
-    _set_status(context.obj, webhook, "disabled")
+    _set_status(session, webhook, "disabled")
 
 
-@app.command()
-def rotate(context: typer.Context, webhook: WebhookId) -> None:
-    """Print a new secret, shown only this once; the old one signs too for 24 hours."""
-    session: Session = context.obj
+@app.add("rotate", hidden=True)
+@app.add("rotate-secret")
+def rotate_secret(session: Session, webhook: WebhookId, *, yes: Yes = False) -> None:
+    """Print a new secret, shown only this once; the old one signs too for 24 hours.
+
+    Until then the secret cannot be rotated again.
+    """
+    session.confirm(
+        f"Give {webhook} a new secret? The old one signs too for 24 hours, and only then can the "
+        "secret be rotated again.",
+        yes=yes,
+    )
     with session.client() as client:
         rotated = client.rotate_secret(webhook)
     _show_new(session, rotated)
+    session.note("The old secret signs too for 24 hours: give your receivers the new one by then.")
 
 
-@app.command()
-def delete(
-    context: typer.Context,
-    webhook: WebhookId,
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
+@app.add("delete")
+def delete(session: Session, webhook: WebhookId, *, yes: Yes = False) -> None:
     """Delete a webhook and cancel its waiting deliveries."""
-    session: Session = context.obj
+    session.confirm(f"Delete {webhook} and cancel its waiting deliveries?", yes=yes)
     with session.client() as client:
-        if not yes:
-            typer.confirm(f"Delete {webhook}?", abort=True, err=True)
         client.delete_webhook(webhook)
     session.note("Deleted.")
 
@@ -219,21 +225,16 @@ def _set_status(session: Session, webhook_id: str, status: str) -> None:
     session.show(changed, lambda: _show(session, changed))
 
 
-def _accepted(session: Session, delivery_id: str) -> None:
-    text = f"Accepted as delivery {delivery_id}."
-    session.show({"delivery_id": delivery_id}, lambda: session.note(text))
-
-
 def _show_new(session: Session, webhook: NewWebhook) -> None:
     if session.as_json:
         session.print_json(webhook)
         return
-    _show(session, webhook)
+    _show(session, webhook, ("Secret", webhook.secret))
     if webhook.secret is not None:
-        session.note(f"\nSigning secret, shown only this once: [bold]{webhook.secret}[/]")
+        session.note("The signing secret is shown only this once.")
 
 
-def _show(session: Session, webhook: Webhook) -> None:
+def _show(session: Session, webhook: Webhook, *more: tuple[str, str | None]) -> None:
     limits = webhook.filter or WebhookFilter()
     rows = [
         ("Id", webhook.id),
@@ -248,8 +249,9 @@ def _show(session: Session, webhook: Webhook) -> None:
         ("Health", _health(webhook.health)),
         ("Description", webhook.description),
         ("Created", webhook.created_at),
+        *more,
     ]
-    session.table("Field", "Value", rows=rows)
+    session.table(Column("Field", whole=True), "Value", rows=rows)
 
 
 def _health(health: WebhookHealth | None) -> str | None:
@@ -258,20 +260,3 @@ def _health(health: WebhookHealth | None) -> str | None:
     day = health.last_24h
     counts = f"{day.succeeded} succeeded, {day.failed} failed in 24 h"
     return f"failing since {health.failing_since}, {counts}" if health.failing_since else counts
-
-
-def _show_attempts(session: Session, attempts: Sequence[Attempt], *, title: str = "") -> None:
-    rows = [
-        (
-            each.attempted_at,
-            each.event_type,
-            each.attempt,
-            each.status,
-            each.response_code or each.error,
-            None if each.duration_ms is None else f"{each.duration_ms} ms",
-            each.delivery_id,
-        )
-        for each in attempts
-    ]
-    columns = ("Time", "Event", "Attempt", "Status", "Response", "Duration", "Delivery")
-    session.table(*columns, rows=rows, title=title)

@@ -1,0 +1,118 @@
+"""The results of a batch, as cells of a spreadsheet or as JSON."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from company_registry.cli.companies import Include, percent
+from company_registry.cli.output import plain
+from company_registry.errors import ApiError
+from company_registry.models import Company
+
+_Read = Callable[[Company], object]
+
+#: Columns of each result, after those of the input.
+_COLUMNS: Final[dict[str, _Read]] = {
+    "company_vat": lambda company: company.vat,
+    "company_name": lambda company: company.name,
+    "company_status": lambda company: company.status,
+    "company_form": lambda company: company.form and company.form.code,
+    "company_address": lambda company: company.address and company.address.text,
+    "company_phone": lambda company: company.phone,
+    "company_email": lambda company: company.email,
+    "company_industry": lambda company: company.industry and company.industry.code,
+    "match_type": lambda company: company.match.type,
+    "score": lambda company: f"{company.match.score:g}",
+    "ambiguous": lambda company: "yes" if is_ambiguous(company) else "",
+    "alternatives": lambda company: _joined(
+        f"{each.vat} {each.name} ({each.score:g})" for each in company.alternatives or ()
+    ),
+}
+
+#: Columns of what --include adds; `alternatives` is always there.
+_INCLUDED: Final[dict[str, _Read]] = {
+    "owners": lambda company: _joined(
+        _words(each.name, each.vat, f"({percent(each.share)})" if each.share else None)
+        for each in company.owners or ()
+    ),
+    "roles": lambda company: _joined(
+        f"{each.role_text or each.role}: {each.name}" for each in company.roles or ()
+    ),
+    "production_units": lambda company: _joined(
+        _words(each.number, each.name) for each in company.production_units or ()
+    ),
+    "einvoicing": lambda company: _joined(each.identifier for each in company.einvoicing or ()),
+}
+_ERRORS: Final = ("error", "error_detail")
+
+#: A spreadsheet may run a text that begins so, also in its wide form.
+_FORMULA: Final = tuple("=+-@＝＋－＠")
+#: Numbers, phone numbers and dashes begin so too, and are nothing to run.
+_HARMLESS: Final = re.compile(r"[-+ ]*([0-9][0-9 .,]*%?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A company, or the error of its row."""
+
+    company: Company | None
+    error: ApiError | None
+
+    @property
+    def is_ambiguous(self) -> bool:
+        return self.company is not None and is_ambiguous(self.company)
+
+
+def is_ambiguous(company: Company) -> bool:
+    """True if another company matches as well as this one."""
+    return any(each.score >= company.match.score for each in company.alternatives or ())
+
+
+def columns(include: Sequence[Include]) -> dict[str, _Read]:
+    """The columns of a company."""
+    return _COLUMNS | {name: read for name, read in _INCLUDED.items() if name in include}
+
+
+def header(include: Sequence[Include]) -> list[str]:
+    return [*columns(include), *_ERRORS]
+
+
+def cells(result: Result, include: Sequence[Include]) -> list[str]:
+    """The cells of a result, under the header."""
+    reads = columns(include)
+    if result.company is None:
+        error = result.error
+        return [*[""] * len(reads), *(("", "") if error is None else (error.code, error.detail))]
+    found = (read(result.company) for read in reads.values())
+    return [*("" if value is None else str(value) for value in found), "", ""]
+
+
+def document(row: dict[str, str], result: Result) -> dict[str, Any]:
+    """The result as JSON."""
+    if result.error is not None:
+        return {"input": row, "problem": result.error.problem}
+    return {
+        "input": row,
+        "company": plain(result.company),
+        "ambiguous": result.is_ambiguous,
+    }
+
+
+def harmless(cell: str) -> str:
+    """The text of a cell that no terminal and no spreadsheet acts on.
+
+    Control characters and direction marks become spaces, and a formula begins with an apostrophe.
+    """
+    text = "".join(each if each.isprintable() or each == "\n" else " " for each in cell)
+    begins = text.lstrip()
+    is_formula = begins.startswith(_FORMULA) and not _HARMLESS.fullmatch(begins.rstrip())
+    return f"'{text}" if is_formula else text
+
+
+def _joined(parts: Any) -> str:
+    return " | ".join(parts)
+
+
+def _words(*words: str | None) -> str:
+    return " ".join(word for word in words if word)

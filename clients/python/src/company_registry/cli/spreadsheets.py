@@ -1,0 +1,173 @@
+"""Spreadsheets as people have them: their encodings and delimiters, headers in three languages."""
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, get_args
+
+from company_registry.models import SearchType
+
+#: The type of a term, `search` for one to be inferred, or the country.
+COUNTRY: Final = "country"
+SEARCH: Final = "search"
+
+#: Headers in English, Danish and Norwegian, in lower case without spaces and punctuation. The
+#: first type that a file has is looked up by, unless the caller chooses.
+HEADERS: Final[dict[str, str]] = {
+    "vat": "vat vatno vatnumber registrationnumber companynumber companyregistrationnumber"
+    " cvr cvrnr cvrnummer cvrno momsnr momsnummer virksomhedsnummer"
+    " orgnr orgnummer organisasjonsnummer organisasjonsnr organisationsnummer foretaksnummer",
+    "produ": "produ productionunit productionunitnumber pnr pnummer produktionsenhed"
+    " produktionsenhedsnummer underenhet underenhetsnummer bedriftsnummer",
+    "ean": "ean eannr eannummer eannumber gln glnnr glnnummer lokationsnummer lokasjonsnummer",
+    "phone": "phone phonenumber telephone mobile telefon telefonnr telefonnummer tlf tlfnr mobil"
+    " mobilnr mobilnummer",
+    "name": "name companyname customername company suppliername navn firma firmanavn kundenavn"
+    " leverandørnavn virksomhed virksomhedsnavn selskab selskabsnavn selskap selskapsnavn bedrift"
+    " bedriftsnavn foretaksnavn foretak",
+    "address": "address streetaddress businessaddress adresse gadeadresse gateadresse"
+    " forretningsadresse besøksadresse beliggenhedsadresse",
+    SEARCH: "search query term søg søgning søk søketekst",
+    COUNTRY: "country countrycode land landekode landkode",
+}
+TYPES: Final = (*get_args(SearchType), SEARCH)
+
+_TYPE_OF: Final = {name: type_ for type_, names in HEADERS.items() for name in names.split()}
+
+COUNTRIES: Final = {
+    name: country
+    for country, names in {
+        "dk": "dk dnk denmark danmark",
+        "no": "no nor norway norge noreg",
+    }.items()
+    for name in names.split()
+}
+
+_DELIMITERS: Final = ";\t,|"
+#: Excel's own word for the delimiter, in a line before the header.
+_SEPARATOR: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+_MARKS: Final = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+#: A spreadsheet shows such a text as a number or a formula: ="01234567".
+_QUOTED: Final = re.compile(r'=?"(.*)"', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    #: As many as the header has.
+    cells: list[str]
+    #: True if the row had more cells than the header.
+    is_longer: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    #: Unique names of the columns.
+    header: list[str]
+    rows: list[Row]
+    delimiter: str
+    #: False if a spreadsheet would not read UTF-8 without a mark.
+    is_plain: bool
+
+    def places(self, type_: str) -> list[int]:
+        """The columns whose header is of this type."""
+        return [place for place, name in enumerate(self.header) if type_of(name) == type_]
+
+
+def type_of(header: str) -> str | None:
+    """The type of a column by its header; None for one of the caller's own."""
+    return _TYPE_OF.get("".join(letter for letter in header.lower() if letter.isalnum()))
+
+
+def country_of(text: str) -> str | None:
+    """`dk` or `no`, from a code or a name in any of the languages."""
+    return COUNTRIES.get(text.strip().lower())
+
+
+def term_of(cell: str) -> str:
+    """The text of a cell, without the signs that keep a spreadsheet from calculating with it."""
+    text = cell.strip()
+    quoted = _QUOTED.fullmatch(text)
+    return (quoted[1] if quoted else text.removeprefix("'")).strip()
+
+
+def read_sheet(data: bytes) -> Sheet:
+    """Reads a file. Raises ValueError, which says how it cannot be read."""
+    if data.startswith(_WORKBOOKS):
+        raise ValueError("is a workbook: save it as CSV")
+    encoding, mark = _encoding(data)
+    try:
+        text = data[mark:].decode(encoding)
+    except UnicodeDecodeError:
+        raise ValueError("is not a text in UTF-8, UTF-16 or Windows-1252") from None
+    named = _SEPARATOR.match(text)
+    if named:
+        text = text[named.end() :]
+    delimiter = named[1] if named else _delimiter(text)
+    records = _records(text, delimiter)
+    header = _unique(next(records, []))
+    rows = [_row(cells, len(header)) for cells in records]
+    return Sheet(header, rows, delimiter, is_plain=encoding == "utf-8" and not mark)
+
+
+def _encoding(data: bytes) -> tuple[str, int]:
+    """The encoding, and the length of the mark that names it.
+
+    Text without a mark is UTF-8 if it is valid: other encodings of these languages never are.
+    """
+    for mark, encoding in _MARKS.items():
+        if data.startswith(mark):
+            return encoding, len(mark)
+    sample = data[:1000]
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        # In UTF-16 every other byte of Latin letters is 0.
+        if 2 * sample[first::2].count(0) > len(sample[first::2]):
+            return encoding, 0
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "cp1252", 0
+    return "utf-8", 0
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that splits the header into the most known columns, or into the most."""
+
+    def columns(delimiter: str) -> tuple[int, int]:
+        header = next(_records(text, delimiter), [])
+        return sum(type_of(name) is not None for name in header), len(header)
+
+    return max(_DELIMITERS, key=columns)
+
+
+def _records(text: str, delimiter: str) -> Iterator[list[str]]:
+    """The records that are not empty. Raises ValueError where a cell does not end."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                yield cells
+    except csv.Error:
+        line = reader.line_num
+        raise ValueError(f"has a cell without end in line {line}: close its quote") from None
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The headers; one that is empty or repeated gets its number."""
+    found: list[str] = []
+    for number, name in enumerate(names, start=1):
+        stripped = name.strip()
+        found.append(stripped if stripped and stripped not in found else f"{stripped}_{number}")
+    return found
+
+
+def _row(cells: list[str], length: int) -> Row:
+    is_longer = any(cell.strip() for cell in cells[length:])
+    return Row([*cells, *[""] * length][:length], is_longer)

@@ -1,0 +1,173 @@
+"""Spreadsheets are read as people have them."""
+
+import codecs
+
+import pytest
+
+from company_registry.cli.plans import plan_of
+from company_registry.cli.spreadsheets import Row, country_of, read_sheet, term_of, type_of
+from company_registry.errors import InvalidParameter
+from company_registry.streams import Lookup
+
+TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
+
+
+@pytest.mark.parametrize(
+    "data, is_plain",
+    [
+        (TEXT.encode(), True),
+        (codecs.BOM_UTF8 + TEXT.encode(), False),
+        (TEXT.encode("cp1252"), False),
+        (codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), False),
+        (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), False),
+        (TEXT.encode("utf-16-le"), False),
+        (TEXT.encode("utf-16-be"), False),
+    ],
+    ids=["utf-8", "utf-8 mark", "cp1252", "utf-16-le mark", "utf-16-be mark", "le", "be"],
+)
+def test_every_encoding_of_a_spreadsheet_is_recognised(data: bytes, *, is_plain: bool) -> None:
+    sheet = read_sheet(data)
+
+    assert sheet.header == ["kunde", "land", "navn"]
+    assert sheet.rows == [Row(["A17", "Danmark", "Prøvefabrikken ApS"])]
+    assert sheet.is_plain is is_plain
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", ",", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_delimiter_and_end_of_line_is_recognised(delimiter: str, end: str) -> None:
+    text = TEXT.replace(";", delimiter).replace("\r\n", end)
+
+    sheet = read_sheet(text.encode())
+
+    assert sheet.delimiter == delimiter
+    assert sheet.rows == [Row(["A17", "Danmark", "Prøvefabrikken ApS"])]
+
+
+def test_the_delimiter_is_the_one_that_splits_the_known_columns() -> None:
+    sheet = read_sheet(b'"id; a, b",country,vat\n1;2,dk,12345674\n')
+
+    assert sheet.rows == [Row(["1;2", "dk", "12345674"])]
+
+
+def test_excels_line_with_the_delimiter_is_no_header() -> None:
+    sheet = read_sheet(b"sep=|\r\nland|navn, firma\r\ndk|A, B\r\n")
+
+    assert sheet.header == ["land", "navn, firma"]
+    assert sheet.rows == [Row(["dk", "A, B"])]
+
+
+def test_rows_of_other_lengths_stay_rows() -> None:
+    sheet = read_sheet(b"land;navn\ndk\n\n;\ndk;A;;\ndk;A;B\n")
+
+    assert sheet.rows == [Row(["dk", ""]), Row(["dk", "A"]), Row(["dk", "A"], is_longer=True)]
+
+
+def test_headers_are_unique() -> None:
+    assert read_sheet(b"navn;;navn\nA;B;C\n").header == ["navn", "_2", "navn_3"]
+
+
+@pytest.mark.parametrize(
+    "data, reason",
+    [
+        (b"PK\x03\x04\x14\x00", "is a workbook: save it as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook"),
+        (b"navn\n\x81\xff\n", "is not a text in UTF-8, UTF-16 or Windows-1252"),
+        (b'navn;land\n"' + b"A" * 200_000, "has a cell without end in line 2"),
+    ],
+)
+def test_a_file_that_is_no_csv_says_why(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_sheet(data)
+
+
+@pytest.mark.parametrize(
+    "header, type_",
+    [
+        ("VAT", "vat"),
+        ("CVR-nr.", "vat"),
+        ("Org.nr", "vat"),
+        ("Organisasjonsnummer", "vat"),
+        ("P-nummer", "produ"),
+        ("Telefonnummer", "phone"),
+        ("Firmanavn", "name"),
+        ("Company name", "name"),
+        ("Forretningsadresse", "address"),
+        ("Land", "country"),
+        ("Country code", "country"),
+        ("Kunde", None),
+        ("", None),
+    ],
+)
+def test_headers_are_known_in_three_languages(header: str, type_: str | None) -> None:
+    assert type_of(header) == type_
+
+
+@pytest.mark.parametrize(
+    "text, country",
+    [("DK", "dk"), (" Danmark ", "dk"), ("Norway", "no"), ("NORGE", "no"), ("Sverige", None)],
+)
+def test_countries_are_known_by_code_and_name(text: str, country: str | None) -> None:
+    assert country_of(text) == country
+
+
+@pytest.mark.parametrize("cell", ["12345674", ' ="12345674" ', "'12345674", '"12345674"'])
+def test_the_signs_that_keep_a_number_a_text_are_not_a_part_of_it(cell: str) -> None:
+    assert term_of(cell) == "12345674"
+
+
+SHEET = read_sheet(b"kunde;land;navn;cvr\nA17;Norge;Alfa;12345674\n")
+CUSTOM = read_sheet("leverandør\nAlfa\n".encode())
+
+
+@pytest.mark.parametrize(
+    "by, lookup",
+    [
+        (None, Lookup("no", "12345674", "vat")),
+        ("name", Lookup("no", "Alfa", "name", ("alternatives",))),
+        ("navn", Lookup("no", "Alfa", "name", ("alternatives",))),
+        ("search=kunde", Lookup("no", "A17", None, ("alternatives",))),
+    ],
+)
+def test_one_of_several_known_columns_is_chosen(by: str | None, lookup: Lookup) -> None:
+    plan = plan_of(SHEET, country=None, by=by, include=[])
+
+    assert plan.lookup(SHEET.rows[0]) == lookup
+
+
+@pytest.mark.parametrize(
+    "country, by, reason",
+    [
+        (None, "name=leverandør", "give --country dk or no"),
+        ("se", None, "--country must be dk or no"),
+        ("dk", None, "the header must have one of the columns vat, .* it has leverandør"),
+        ("dk", "kunde", "--by must be a known column, or TYPE=HEADER"),
+    ],
+)
+def test_a_sheet_that_cannot_be_looked_up_says_what_to_give(
+    country: str | None, by: str | None, reason: str
+) -> None:
+    with pytest.raises(ValueError, match=reason):
+        plan_of(CUSTOM, country=country, by=by, include=[])
+
+
+@pytest.mark.parametrize(
+    "row, reason",
+    [
+        (Row(["A", "Sverige", "Alfa", "1"]), "country: give dk or no, not 'Sverige'"),
+        (Row(["A", "", "Alfa", "1"]), "country: empty"),
+        (Row(["A", "dk", "Alfa", " "]), "vat: empty"),
+        (Row(["A", "dk", "Alfa", "1"], is_longer=True), "the row has more cells than the header"),
+    ],
+)
+def test_a_bad_row_has_its_reason(row: Row, reason: str) -> None:
+    refused = plan_of(SHEET, country=None, by=None, include=[]).lookup(row)
+
+    assert isinstance(refused, InvalidParameter)
+    assert refused.detail == reason
+
+
+def test_a_row_without_a_country_has_the_given_one() -> None:
+    plan = plan_of(CUSTOM, country="Norge", by="name=leverandør", include=[])
+
+    assert plan.lookup(CUSTOM.rows[0]) == Lookup("no", "Alfa", "name", ("alternatives",))
