@@ -5,7 +5,9 @@ from functools import partial
 from ipaddress import ip_network
 from xml.etree import ElementTree
 
+import orjson
 import pytest
+from aiohttp import ClientResponse
 from multidict import CIMultiDict
 from structlog.testing import capture_logs
 
@@ -68,7 +70,7 @@ class TestLookups:
         answer = await gateway.get(LOOKUP + query, headers={"Accept": accept})
 
         assert answer.content_type == media_type
-        assert answer.headers["Vary"] == "Accept"
+        assert answer.headers["Vary"] == "Accept-Encoding, Accept"
 
     async def test_accept_selects_the_format_of_problems(self, gateway: Gateway) -> None:
         xml = {"Accept": "application/xml"}
@@ -78,7 +80,7 @@ class TestLookups:
         suggestion = await gateway.get("/api/suggest?country=dk", headers=xml)
 
         assert invalid.content_type == "application/problem+xml"
-        assert invalid.headers["Vary"] == "Accept"
+        assert invalid.headers["Vary"] == "Accept-Encoding, Accept"
         assert chosen.content_type == "application/problem+json"
         assert suggestion.content_type == "application/problem+json"
 
@@ -116,6 +118,55 @@ class TestLookups:
         assert await code_of(answer) == (500, "internal_error")
         assert "secret" not in await answer.text()
         assert [line["event"] for line in lines] == ["request.failed", "request.done"]
+
+
+async def received(answer: ClientResponse) -> tuple[str | None, int, bytes]:
+    """Coding, transferred bytes, and the body without the coding."""
+    headers = answer.headers
+    return headers.get("Content-Encoding"), int(headers["Content-Length"]), await answer.read()
+
+
+class TestCompression:
+    @pytest.mark.parametrize("size", [2000, 1_000_000], ids=["in the loop", "beside it"])
+    async def test_a_company_of_a_kilobyte_is_compressed_if_the_client_accepts_it(
+        self, gateway: Gateway, size: int
+    ) -> None:
+        body = orjson.dumps({"name": "ab" * (size // 2)})
+        gateway.lookups.answer = LookupReply(tag="t", body=body)
+
+        packed = await gateway.get(LOOKUP, headers={"Accept-Encoding": "br, gzip"})
+        plain = await gateway.get(LOOKUP, headers={"Accept-Encoding": "gzip;q=0"})
+
+        coding, transferred, content = await received(packed)
+        assert (coding, content) == ("gzip", body)
+        assert transferred < len(body) / 10
+        assert await received(plain) == (None, len(body), body)
+
+    async def test_a_smaller_response_is_sent_as_it_is(self, gateway: Gateway) -> None:
+        gateway.lookups.answer = LookupReply(tag="t", body=b"{" + b" " * 1021 + b"}")
+
+        answer = await gateway.get(LOOKUP, headers={"Accept-Encoding": "gzip"})
+
+        assert (await received(answer))[0] is None
+
+    @pytest.mark.parametrize("format_", ["json", "xml"])
+    async def test_a_tag_is_that_of_each_coding(self, gateway: Gateway, format_: str) -> None:
+        path = f"{LOOKUP}&format={format_}"
+        gateway.lookups.answer = LookupReply(tag="t", body=orjson.dumps({"name": "a" * 2000}))
+        answers = [await gateway.get(path, headers={"Accept-Encoding": c}) for c in ("gzip", "br")]
+
+        tags = {answer.headers["ETag"] for answer in answers}
+        again = await gateway.get(path, headers={"If-None-Match": answers[0].headers["ETag"]})
+
+        assert tags == {f'W/"t.{format_}"'} == {again.headers["ETag"]}
+        assert again.status == 304
+        assert "Content-Encoding" not in again.headers
+
+    @pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks", "/api/events", "/nothing"])
+    async def test_caches_keep_the_codings_apart(self, gateway: Gateway, path: str) -> None:
+        answer = await gateway.get(path, headers=gateway.issue())
+
+        assert "Accept-Encoding" in answer.headers["Vary"]
 
 
 class TestCaching:
@@ -462,7 +513,7 @@ class TestBrowsers:
             answer = await gateway.get(LOOKUP)
 
             assert answer.headers["Access-Control-Allow-Origin"] == "https://shop.example"
-            assert answer.headers["Vary"] == "Origin, Accept"
+            assert answer.headers["Vary"] == "Origin, Accept-Encoding, Accept"
 
     async def test_no_origin_may_be_allowed(self) -> None:
         async with a_gateway(cors_origin="") as gateway:

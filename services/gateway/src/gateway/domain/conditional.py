@@ -4,5 +4,5 @@ from gateway.domain.query import Format
 
 
 def entity_tag(tag: str, format_: Format) -> str:
-    """The quoted tag of one representation; it differs by format."""
-    return f'"{tag}.{format_}"'
+    """The tag of a company in one format; weak, because it is the same in each coding."""
+    return f'W/"{tag}.{format_}"'

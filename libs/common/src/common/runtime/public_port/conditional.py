@@ -24,7 +24,7 @@ def etag_matches(entity: str, if_none_match: str | None) -> bool:
     """True if the client already has the representation, by weak comparison."""
     if if_none_match is None:
         return False
-    return if_none_match.strip() == "*" or entity in _TAG.findall(if_none_match)
+    return if_none_match.strip() == "*" or entity.removeprefix("W/") in _TAG.findall(if_none_match)
 
 
 def takes_gzip(request: web.BaseRequest) -> bool:

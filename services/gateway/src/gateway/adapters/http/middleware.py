@@ -11,6 +11,7 @@ from aiohttp.typedefs import Handler
 
 from common.runtime import tracing
 from gateway.adapters.http.auth import Access, Authenticator
+from gateway.adapters.http.compression import compress
 from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
@@ -97,6 +98,8 @@ class RequestMiddleware:
             except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
                 response = _problem(request, context, facts, error)
             _add_headers(response, context, facts)
+            if isinstance(response, web.Response):
+                await compress(request, response)
             self._record(request.method, path, response.status, context, self.clock() - started)
             return response
         finally:

@@ -103,7 +103,7 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     middleware = RequestMiddleware(
         authenticator=authenticator,
         routes=_facts(policy, pages),
-        others=RouteFacts(Access(), headers=CONSTANT_HEADERS),
+        others=RouteFacts(Access(), headers=_varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)),
         parameters=query_parameters(),
         metrics=HttpMetrics(dependencies.registry),
         clock=dependencies.clock,
@@ -182,7 +182,8 @@ def _varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
 
 
 def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
-    common = CONSTANT_HEADERS | cors_headers(policy.cors_origin)
+    private = _varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
+    common = _varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
     lookup = RouteFacts(
         access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
         has_formats=True,
@@ -191,18 +192,18 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
     pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
-    batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=CONSTANT_HEADERS)
-    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=CONSTANT_HEADERS)
-    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=CONSTANT_HEADERS)
-    page = RouteFacts(Access(), headers=_varying(common, hdrs.ACCEPT_ENCODING))
+    batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
+    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
+    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
+    page = RouteFacts(Access(), headers=common)
     return {
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
         **dict.fromkeys((SUGGEST_PATH, UNITS_PATH), pages_of_lookups),
         BATCH_PATH: batch,
         **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
-        ME_PATH: RouteFacts(Access(anonymous=False), headers=CONSTANT_HEADERS),
-        SOURCES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
-        EVENT_TYPES_PATH: RouteFacts(Access(), headers=CONSTANT_HEADERS),
+        ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
+        SOURCES_PATH: RouteFacts(Access(), headers=private),
+        EVENT_TYPES_PATH: RouteFacts(Access(), headers=private),
         **dict.fromkeys(pages, page),
     }
