@@ -334,7 +334,7 @@ async def test_a_recovery_without_a_time_has_its_fault_at_the_field(
 
 
 async def test_a_recovery_that_the_api_refuses_has_its_fault_at_the_field(portal: Portal) -> None:
-    fault = {"parameter": "since", "message": "give a time before `until` and before now"}
+    fault = {"parameter": "since", "message": "give a time before until and before now"}
     problem = {"code": "invalid_body", "detail": "the body is invalid", "errors": [fault]}
     portal.api.answers[f"{HOOK}/recover"] = (400, problem)
 

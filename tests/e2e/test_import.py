@@ -186,7 +186,7 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(
     status, _, said = run_here(system, "lookup", "import", "no-underenheter", str(file))
 
     assert status == 2
-    assert said.startswith("no-enheter.json: not a file of no-underenheter: none of its first 3")
+    assert said.startswith("no-enheter.json: not a file of no-underenheter: of its first 3")
     assert said.endswith("; try no-enheter\n")
     assert said.count("\n") == 1
     assert register["loads"].count_documents({}) == 0

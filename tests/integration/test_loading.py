@@ -275,7 +275,7 @@ async def test_a_file_without_a_valid_record_is_of_another_source(store: Loader)
         raise FileBroken("the file is empty")
 
     rejected = Rejected(1, "byte 0", "organisasjonsnummer: missing")
-    with pytest.raises(WrongSource, match="none of its first 1 records is valid"):
+    with pytest.raises(WrongSource, match="of its first 1 record none is valid"):
         await store.load_file.check(DK_COMPANIES, lambda: iter([rejected]))
     with pytest.raises(WrongSource, match="the file is empty"):
         await store.load_file.check(DK_COMPANIES, broken)

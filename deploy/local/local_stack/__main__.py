@@ -1,4 +1,4 @@
-"""`python -m local_stack run|stop|install|with-servers|receiver|certificate`."""
+"""Starts a RabbitMQ, a MongoDB and the services on this machine, and what belongs to them."""
 
 import argparse
 import os
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         default=os.environ.get("RECEIVER_SECRET", ""),
         help="the webhook's, whsec_…; default RECEIVER_SECRET",
     )
-    commands.add_parser("certificate", help="make the receiver's certificate, as `run` does")
+    commands.add_parser("certificate", help="make the receiver's certificate, as run does")
     return parser
 
 

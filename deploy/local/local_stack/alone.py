@@ -46,7 +46,7 @@ def alone(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     with _lock_file(folder) as file:
         if not _taken(file):
-            raise SetupError(f"A run is already here (process {file.read()}): `make stop` ends it.")
+            raise SetupError(f"A run is already here (process {file.read()}): “make stop” ends it.")
         end_leftovers(folder)
         file.truncate(0)
         file.write(str(os.getpid()))

@@ -104,7 +104,7 @@ def _file() -> Path:
     try:
         files = importlib.metadata.files(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
-        raise SetupError(f"The Python package {_PACKAGE} is missing: run `make install`.") from None
+        raise SetupError(f"The Python package {_PACKAGE} is missing: run “make install”.") from None
     path = next(Path(str(file.locate())) for file in files if file.name == "mongod")
     if not path.stat().st_mode & stat.S_IXUSR:
         path.chmod(0o755)

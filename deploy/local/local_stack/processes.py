@@ -160,10 +160,10 @@ def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds:
             check=False,
         )
     except subprocess.TimeoutExpired as slow:
-        raise SetupError(f"`{shown}` did not end within {seconds:.0f} s.") from slow
+        raise SetupError(f"“{shown}” did not end within {seconds:.0f} s.") from slow
     if done.returncode != 0:
         last = "\n".join(f"  {line}" for line in done.stderr.splitlines()[-20:])
-        raise SetupError(f"`{shown}` ended with status {done.returncode}:\n{last}")
+        raise SetupError(f"“{shown}” ended with status {done.returncode}:\n{last}")
     return done.stdout
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from types import FrameType
 
+from common.domain.quantities import counted
 from local_stack import SetupError
 from local_stack.alone import Watch, alone
 from local_stack.registers import make_samples
@@ -70,7 +71,7 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     mongodb.ready()
     # RabbitMQ takes longest to start, and nothing needs it before the services do.
     make_indexes(system)
-    _say(f"Loading the sample registers ({settings.sample_companies} companies each) …")
+    _say(f"Loading the sample registers ({counted(settings.sample_companies, 'company')} each) …")
     api_key = prepare(settings.run_dir, system, samples)
     _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC, PORTAL))} …")
     rabbitmq.ready()
@@ -121,7 +122,7 @@ PORT_OFFSET={settings.port_offset}: {ports}
 Every few seconds something changes in the registers ({settings.run_dir}/logs/registers.log).
 To receive these changes with a webhook: README.md, "Subscribe to changes".
 All of this as shell variables: {settings.run_dir}/env · logs: {settings.run_dir}/logs
-Ctrl-C, or `make stop` from elsewhere, ends everything.
+Ctrl-C, or “make stop” from elsewhere, ends everything.
 """
 
 

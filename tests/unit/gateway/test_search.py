@@ -69,3 +69,15 @@ def test_normalisation_is_idempotent(kind: SearchType, term: str, country: Count
         return
 
     assert normalise(kind, normalised, country) == normalised
+
+
+@pytest.mark.parametrize(
+    "kind,wanted",
+    [
+        (SearchType.NAME, "a name is 2 to 200 characters"),
+        (SearchType.ADDRESS, "an address is 3 to 300 characters"),
+    ],
+)
+def test_a_message_has_the_right_article(kind: SearchType, wanted: str) -> None:
+    with pytest.raises(InvalidTerm, match=f"^{wanted}$"):
+        normalise(kind, "x", Country.DK)

@@ -191,7 +191,7 @@ def test_rows_of_one_participant_are_joined_into_one_card(
         + a_row("iso6523-actorid-upis::0192:310345679", "NO")
     )
 
-    assert found[0] == "1 cells instead of 14"
+    assert found[0] == "1 cell instead of 14"
     assert [one.holder for one in found[1:]] == ["dk:12345674", "no:310345679"]
     entry = EinvoicingEntry.model_validate_json(found[1].core)
     assert entry.document_types == ("urn:a::1", "urn:b::1")

@@ -209,9 +209,9 @@ def test_any_list_of_objects_is_read_unchanged(records: list[dict[str, str]]) ->
 @pytest.mark.parametrize(
     "content,whole,place",
     [
-        (b'[{"n":1},{"n":2', 1, "inside the record at byte 9 (1 records before)"),
+        (b'[{"n":1},{"n":2', 1, "inside the record at byte 9 (1 record before)"),
         (b'[{"n":1},{"n":2}', 2, "inside a list of records, at byte 16 (2 records before)"),
-        (b'{"n":1}\n{"n"', 1, "inside the record at byte 8 (1 records before)"),
+        (b'{"n":1}\n{"n"', 1, "inside the record at byte 8 (1 record before)"),
         (b'{"hits":{"hits":[{"n":1}]', 1, "inside a page, after its records"),
     ],
 )
@@ -433,7 +433,7 @@ def test_a_table_that_ends_inside_a_row_is_broken(file: Callable[..., Path], res
     *records, broken = outcomes(file(HEADER + b"310345687,B,AS\n" + rest))
 
     assert len(records) == 1
-    assert broken == "the file ends inside the row at line 3 (1 records before)"
+    assert broken == "the file ends inside the row at line 3 (1 record before)"
 
 
 def test_a_line_over_the_maximum_is_not_buffered() -> None:

@@ -104,6 +104,7 @@ def test_a_fault_names_the_value_that_is_wrong() -> None:
     "text, shown",
     [
         ("A production unit ended.", "A production unit ended."),
+        ("The owners changed; data.changes has both lists.", "The owners changed."),
         ("The owners changed; `data.changes` has both lists.", "The owners changed."),
         ("It is no longer kept, and `data.company` is null.", "It is no longer kept."),
         ("A test of the owner; `data` is empty.", "A test of the owner."),

@@ -26,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m register_samples",
         description="Write registers of invented companies in the formats of the real ones.",
-        epilog="`python -m register_samples serve --help`: the same over the registers' interfaces",
+        epilog="python -m register_samples serve --help: the same over the registers' interfaces",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(

@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     drop = actions.add_parser("drop", help="delete messages")
     for action in (requeue, drop):
         which = action.add_mutually_exclusive_group(required=True)
-        which.add_argument("--id", help="one message, by the id that `list` shows")
+        which.add_argument("--id", help="one message, by the id that list shows")
         which.add_argument("--all", action="store_true", help="all messages")
     for action in actions.choices.values():
         action.add_argument(

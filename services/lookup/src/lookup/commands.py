@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
+from common.domain.quantities import counted
 from common.mongo import Database, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser(
         "removed",
         help="list the companies that were removed: keep the list apart from the backups",
-        description="One `<country> <number>` on each line, as `remove` takes them.",
+        description="One country and number on each line, as the command remove takes them.",
     )
     restored = commands.add_parser(
         "restored",
@@ -126,7 +127,7 @@ async def _remove(register: Database, chosen: argparse.Namespace) -> int:
 
 async def _republish(register: Database, since: datetime) -> int:
     count = await republish(register, since=since, at=utc_now())
-    say(f"{count:,} events; those without a receipt of the dispatcher are published again")
+    say(f"{counted(count, 'event')}; those without a receipt of the dispatcher are published again")
     return SOUND
 
 
@@ -138,5 +139,5 @@ async def _removed(register: Database) -> int:
 
 async def _restored(register: Database, skip: int, retention: timedelta) -> int:
     count = await skip_ahead(register, skip, retention=retention, at=utc_now())
-    say(f"{count:,} companies and the event feed continue {skip:,} further on")
+    say(f"{counted(count, 'company')} and the event feed continue {skip:,} further on")
     return SOUND

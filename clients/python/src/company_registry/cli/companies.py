@@ -114,7 +114,9 @@ def _show(session: Session, company: Company) -> None:
     _show_people(session, company)
     if company.production_units is not None:
         shown, total = len(company.production_units), company.production_units_total
-        more = f" ({shown} of {total}; `units` lists all)" if total and total > shown else ""
+        more = (
+            f" ({shown} of {total}; the command units lists all)" if total and total > shown else ""
+        )
         _show_units(session, company.production_units, title=f"Production units{more}")
     if company.einvoicing is not None:
         entries = [(each.identifier, len(each.document_types)) for each in company.einvoicing]

@@ -65,7 +65,8 @@ def recover(
     """Send again what failed for good or was cancelled; times are local unless they say."""
     with session.client() as client:
         recovered = client.recover(webhook, since, until)
-    text = f"{recovered.count} deliveries are sent again."
+    several = recovered.count != 1
+    text = f"{recovered.count} {'deliveries are' if several else 'delivery is'} sent again."
     session.show(recovered, lambda: session.note(text))
 
 

@@ -32,7 +32,7 @@ Companies = Annotated[
     ),
 ]
 After = Annotated[
-    str, typer.Option(help="Begin after this cursor: `latest`, or `oldest` for all that is kept.")
+    str, typer.Option(help="Begin after this cursor: latest, or oldest for all that is kept.")
 ]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after so many events.")

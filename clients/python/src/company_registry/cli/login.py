@@ -68,7 +68,10 @@ def show_key(session: Session) -> None:
 def _profile(session: Session) -> str:
     name = session.options.profile or os.environ.get(PROFILE_VARIABLE) or DEFAULT_PROFILE
     if not _NAME.fullmatch(name):
-        session.fail("--profile must be letters, digits, `.`, `_` and `-`, at most 64", Exit.USAGE)
+        session.fail(
+            "--profile must be letters, digits, dots, underscores and hyphens, at most 64",
+            Exit.USAGE,
+        )
     return name
 
 

@@ -43,7 +43,7 @@ def _options(
     profile: Annotated[
         str | None,
         typer.Option(
-            help="Profile that `login` stored; else COMPANY_REGISTRY_PROFILE or `default`.",
+            help="Profile that login stored; else COMPANY_REGISTRY_PROFILE or “default”.",
             rich_help_panel=_PANEL,
             autocompletion=_names_of_profiles,
         ),

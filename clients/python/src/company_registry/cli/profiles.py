@@ -104,7 +104,9 @@ def service_of(
     name = options.profile or environment.get(PROFILE_VARIABLE)
     if name and name not in profiles:
         known = ", ".join(sorted(profiles)) or "none"
-        raise ValueError(f"there is no profile {name} (known: {known}); `login` makes one")
+        raise ValueError(
+            f"there is no profile {name} (known: {known}); the command login makes one"
+        )
     stored = profiles.get(name or DEFAULT_PROFILE)
     if options.profile:
         environment = {}

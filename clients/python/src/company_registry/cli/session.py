@@ -140,5 +140,5 @@ def _explained(error: errors.ApiError) -> str:
     elif error.errors and error.errors[0].parameter not in error.detail:
         lines.append(f"  {error.errors[0].parameter}: {error.errors[0].message}")
     if isinstance(error, errors.Unauthorized):
-        lines.append("  give a key with --key or API_KEY, or store one with `login`")
+        lines.append("  give a key with --key or API_KEY, or store one with the command login")
     return "\n".join(map(printable, lines))

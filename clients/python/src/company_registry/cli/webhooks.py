@@ -182,7 +182,7 @@ def show(session: Session, webhook: WebhookId) -> None:
 
 @app.add("enable")
 def enable(session: Session, webhook: WebhookId) -> None:
-    """Enable a webhook; `recover` sends what it missed."""
+    """Enable a webhook; the command recover sends what it missed."""
     _set_status(session, webhook, "enabled")
 
 

@@ -57,18 +57,18 @@ def _ean(term: str, country: Country) -> str:
 
 
 def _name(term: str, _country: Country) -> str:
-    return _text(term, "name", NAME_LENGTH)
+    return _text(term, "a name", NAME_LENGTH)
 
 
 def _address(term: str, _country: Country) -> str:
-    return _text(term, "address", ADDRESS_LENGTH)
+    return _text(term, "an address", ADDRESS_LENGTH)
 
 
 def _text(term: str, what: str, length: tuple[int, int]) -> str:
     trimmed = term.strip()
     shortest, longest = length
     if not shortest <= len(trimmed) <= longest:
-        raise InvalidTerm(f"a {what} is {shortest} to {longest} characters")
+        raise InvalidTerm(f"{what} is {shortest} to {longest} characters")
     return trimmed
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from common.contracts.feed import FeedEvent, FeedPage, FeedRequest
+from common.domain.quantities import counted
 from gateway.domain.events import write_cursor
 from gateway.domain.keys import ApiKey
 from gateway.domain.problems import (
@@ -114,7 +115,7 @@ class ReadEvents:
         page = await self.events.page(request, request_id=request_id)
         if page.expired:
             raise CursorExpired(
-                "events after this cursor have expired; `oldest` is the oldest cursor",
+                "events after this cursor have expired; continue with the cursor in oldest",
                 oldest=write_cursor(page.position),
             )
         return page
@@ -137,9 +138,9 @@ class ReadEvents:
     def _reader(self, key: ApiKey) -> Iterator[None]:
         """Counts a reader of the key; raises RateLimited beyond the maximum."""
         if self._readers[key.id] >= self.max_readers:
+            readers = counted(self.max_readers, "request")
             raise RateLimited(
-                f"at most {self.max_readers} requests of a key may wait or stream at once",
-                retry_after=1,
+                f"at most {readers} of a key may wait or stream at once", retry_after=1
             )
         self._readers[key.id] += 1
         try:

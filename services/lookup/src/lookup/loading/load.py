@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, assert_never
 
+from common.domain.quantities import counted
 from lookup.changes.apply import Stored, touched
 from lookup.changes.states import Verdict
 from lookup.loading.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch
@@ -85,7 +86,8 @@ class LoadFile:
         found = await self.read(source, first)
         reasons = [one.reason for one in found if isinstance(one, Rejected)]
         if reasons and len(reasons) == len(found):
-            raise WrongSource(f"none of its first {len(found):,} records is valid ({reasons[0]})")
+            records = counted(len(found), "record")
+            raise WrongSource(f"of its first {records} none is valid ({reasons[0]})")
         before = await self.stores.states.records(source.name, self.origin)
         least = 1 if force else max((before + 1) // 2, 1)
         try:
@@ -94,7 +96,7 @@ class LoadFile:
         except FileBroken:
             return
         if count < least:
-            raise NotWhole(f"{count:,} records; the last whole file had {before:,}")
+            raise NotWhole(f"{counted(count, 'record')}; the last whole file had {before:,}")
 
     async def __call__(
         self,

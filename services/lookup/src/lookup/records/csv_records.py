@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from common.domain.quantities import counted
 from lookup.records.records import FileBroken
 from lookup.records.streams import MAX_BLANK, Found, Window
 
@@ -67,7 +68,8 @@ class CsvRecords:
         except (UnicodeDecodeError, csv.Error) as fault:
             return self._broken(lines, str(fault))
         if len(cells) != len(self._header):
-            return self._broken(lines, f"{len(cells)} cells instead of {len(self._header)}")
+            given = counted(len(cells), "cell")
+            return self._broken(lines, f"{given} instead of {len(self._header)}")
         named = zip(self._header, cells, strict=True)
         return Found(lines[0].place, {name: cell for name, cell in named if cell})
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.domain.quantities import counted
 from lookup.records.csv_records import CsvRecords, Dialect, delimiter_of
 from lookup.records.json_records import JsonRecords
 from lookup.records.records import FileBroken, Raw, Rejected
@@ -58,7 +59,7 @@ def raw_records(
     # A record without an end is then a consequence of the truncated stream.
     broken = window.broken or broken
     if broken is not None:
-        raise FileBroken(f"{broken} ({number} records before)")
+        raise FileBroken(f"{broken} ({counted(number, 'record')} before)")
 
 
 def _opened(window: Window, dialect: Dialect | None) -> Iterator[Found]:

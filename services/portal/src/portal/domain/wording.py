@@ -53,7 +53,7 @@ _CAUSES: Final = {
 }
 
 #: The part of a description that begins with `data`, and what leads to it.
-_MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `data\b")
+_MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `?data\b")
 
 
 def cause(name: str | None) -> str:

@@ -121,7 +121,7 @@ def read_window(body: bytes, *, now: datetime) -> Window:
         raise _faulty([_fault("since", f"give a time at most 30 days back: {earliest} or later")])
     window = Window(since, min(until or now, now))
     if window.since >= window.until:
-        raise _faulty([_fault("since", "give a time before `until` and before now")])
+        raise _faulty([_fault("since", "give a time before until and before now")])
     # Events have times in whole seconds, so `since` is truncated to its second.
     return replace(window, since=window.since.replace(microsecond=0))
 

@@ -25,16 +25,16 @@ DESCRIPTIONS: Final[Mapping[EventType, str]] = {
         "A company's status changed, also by bankruptcy or by its end."
     ),
     EventType.COMPANY_REMOVED: (
-        "The register ordered a company removed: it is no longer kept, and `data.company` is null."
+        "The register ordered a company removed: it is no longer kept, and data.company is null."
     ),
-    EventType.OWNERS_CHANGED: "The owners of a company changed; `data.changes` has both lists.",
+    EventType.OWNERS_CHANGED: "The owners of a company changed; data.changes has both lists.",
     EventType.PRODUCTION_UNIT_CREATED: "A company has a new production unit.",
     EventType.PRODUCTION_UNIT_UPDATED: "Facts about a production unit changed.",
     EventType.PRODUCTION_UNIT_ENDED: "A production unit ended.",
     EventType.EINVOICING_CHANGED: (
-        "The e-invoicing identifiers of a company changed; `data.changes` has both lists."
+        "The e-invoicing identifiers of a company changed; data.changes has both lists."
     ),
-    EventType.WEBHOOK_TEST: "A test requested by the owner of the webhook; `data` is empty.",
+    EventType.WEBHOOK_TEST: "A test requested by the owner of the webhook; data is empty.",
     EventType.WEBHOOK_FAILING: (
         "A delivery of another webhook of yours failed three times; at most one a day for each."
     ),

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from common.contracts.failures import Failure, FailureCode, FieldError
+from common.domain.quantities import counted
 
 
 class Rejected(Exception):
@@ -71,7 +72,7 @@ def disabled_by_operator() -> Rejected:
 def webhook_limit_reached(limit: int) -> Rejected:
     return _refused(
         FailureCode.WEBHOOK_LIMIT_REACHED,
-        f"you have {limit} webhooks, which is the maximum; delete one first",
+        f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first",
     )
 
 

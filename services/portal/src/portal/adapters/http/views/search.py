@@ -33,13 +33,13 @@ _MAX_TEXT: Final = 300
 
 #: A text of one of these types names one company.
 _IDENTIFIERS: Final = {
-    "vat": "registration number",
-    "produ": "production unit number",
-    "phone": "phone number",
-    "ean": "e-invoicing identifier",
+    "vat": "a registration number",
+    "produ": "a production unit number",
+    "phone": "a phone number",
+    "ean": "an e-invoicing identifier",
 }
 
-_READINGS: Final = {"name": "a name", "address": "an address"}
+_READINGS: Final = {**_IDENTIFIERS, "name": "a name", "address": "an address"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def search(request: web.Request) -> web.Response:
     matches = [one.best for one in found if one.best is not None]
     if len(matches) == 1 and matches[0].match.type in _IDENTIFIERS:
         [company] = matches
-        await add_note(request, f"Searched as a {_IDENTIFIERS[company.match.type]}.")
+        await add_note(request, f"Searched as {_IDENTIFIERS[company.match.type]}.")
         return redirect(company_path(company.country, company.vat))
     return await page(
         request,
@@ -129,7 +129,7 @@ async def _listed(
 def _understood(text: str, matches: list[Company]) -> str:
     """How the text was understood; of one without a match, how it may be."""
     types = list(dict.fromkeys(company.match.type for company in matches))
-    words = [_READINGS.get(each) or f"a {_IDENTIFIERS.get(each, each)}" for each in types]
+    words = [_READINGS[each] for each in types]
     return " and as ".join(words or readings_of(text))
 
 
