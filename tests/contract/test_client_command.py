@@ -230,6 +230,34 @@ async def test_nothing_that_is_printed_acts_on_a_terminal_or_a_spreadsheet(
     assert row["company_name"].startswith("'=Alfa")
 
 
+async def test_a_terminal_that_cannot_show_a_letter_shows_another(
+    service: Service, shell: Shell
+) -> None:
+    service.answers["/api/vat"] = [a_result("Łódź Møller ApS")]
+
+    done = await shell.run(
+        "lookup", "dk", "12345674", "--url", service.url, PYTHONIOENCODING="ascii"
+    )
+
+    assert done.out.startswith("Name\t??d? M?ller ApS\n")
+
+
+@pytest.mark.parametrize("shell_name", ["bash", "zsh"])
+async def test_the_shell_completes_options_after_the_commands_name(
+    shell: Shell, shell_name: str
+) -> None:
+    words = "company-registry webhooks list --pro"
+
+    done = await shell.run(
+        _COMPANY_REGISTRY_COMPLETE=f"complete_{shell_name}",
+        _TYPER_COMPLETE_ARGS=words,
+        COMP_WORDS=words,
+        COMP_CWORD="3",
+    )
+
+    assert "--profile" in done.out
+
+
 async def test_a_reader_says_that_the_host_does_not_answer_and_goes_on(
     service: Service, shell: Shell
 ) -> None:

@@ -1,5 +1,6 @@
 """The command `company-registry`: needs the extra `cli` (`pip install company-registry[cli]`)."""
 
+import io
 import sys
 
 
@@ -12,4 +13,8 @@ def main() -> None:
         sys.exit("company-registry needs its extra: pip install 'company-registry[cli]'")
     from company_registry.cli.app import app
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a letter shows a question mark.
+            stream.reconfigure(errors="replace")
     app()
