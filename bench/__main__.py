@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 
-from bench import accuracy, deliveries, event_feed, footprint, ingestion, lookups, search
+from bench import accuracy, deliveries, event_feed, fairness, footprint, ingestion, lookups, search
 from bench.figures import Figure, table, write
 from bench.load import ensure_wrk
 from bench.scale import FULL, QUICK, Scale
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "name and address search": search.measure,
     "imports": ingestion.measure_imports,
     "lookups": lookups.measure,
+    "fairness": fairness.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,
     "feeds": ingestion.measure_feeds,

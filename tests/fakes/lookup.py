@@ -63,16 +63,23 @@ class FakeSearches:
     addresses: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
     #: Names whose words many companies share.
     shared: Collection[str] = ()
+    #: The client of each search.
+    clients: list[str] = field(default_factory=list)
 
-    async def many_share(self, _country: Country, name: str) -> bool:
+    async def many_share(self, _country: Country, name: str, *, client: str = "") -> bool:
+        self.clients.append(client)
         return name in self.shared
 
-    async def by_name(self, _country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
+    async def by_name(
+        self, _country: Country, name: str, limit: int = 1, *, client: str = ""
+    ) -> Sequence[SearchHit]:
+        self.clients.append(client)
         return self.names.get(name, ())[:limit]
 
     async def by_address(
-        self, _country: Country, address: str, limit: int = 1
+        self, _country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
+        self.clients.append(client)
         return self.addresses.get(address, ())[:limit]
 
 

@@ -4,8 +4,8 @@ import asyncio
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -13,10 +13,12 @@ from typing import Any, cast
 import pytest
 
 from common.contracts.company import Country
-from lookup.search.folding import MAX_FOLDED, fold_text
+from lookup.search.folding import fold_text
 from lookup.search.index import SearchIndex
 from lookup.search.index.budget import Budget
 from lookup.search.searcher import IndexSearches
+from lookup.search.threads import search_threads
+from lookup.search.tokens import MAX_FOLDED
 from tests.builders.indexed import an_indexed_company, filled
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
@@ -74,6 +76,30 @@ def test_a_text_that_unfolds_is_cut() -> None:
     assert len(fold_text("\ufdfa" * 200).words) <= MAX_FOLDED
 
 
+@pytest.mark.parametrize("text", ["\ufdfa" * 290, "\ufdfa " * 145, "\ufb03" * 290])
+def test_a_query_that_unfolds_is_cut_before_it_is_read(index: SearchIndex, text: str) -> None:
+    filled(index, an_indexed_company("Nordlys ApS"))
+    took = []
+    for _ in range(5):
+        began = time.thread_time()
+        index.search_address(text)
+        index.search_name(text)
+        took.append(time.thread_time() - began)
+
+    assert min(took) < 0.005
+
+
+def test_the_budget_of_a_search_begins_before_its_text_is_read() -> None:
+    budget = Budget(seconds=-1)
+
+    budget.begin()
+    budget.note()
+
+    assert budget.used >= 0
+    with pytest.raises(TimeoutError):
+        budget.check()
+
+
 def abandoned() -> Budget:
     budget = Budget()
     budget.abandon()
@@ -117,9 +143,9 @@ class Ready:
 
 @contextmanager
 def searching(index: SlowIndex) -> Iterator[IndexSearches]:
-    with ThreadPoolExecutor(1) as pool, ThreadPoolExecutor(1) as suggest_pool:
+    with search_threads(1, "search") as threads, search_threads(1, "suggest") as suggest_threads:
         indexes, followers = {Country.DK: cast(Any, index)}, {Country.DK: cast(Any, Ready())}
-        yield IndexSearches(indexes, followers, pool, suggest_pool)
+        yield IndexSearches(indexes, followers, threads, suggest_threads)
 
 
 @pytest.mark.parametrize("what", ["name", "suggest"])

@@ -18,10 +18,13 @@ class FakeSuggestions:
     """Returns prepared suggestions by text."""
 
     by_text: Mapping[str, Sequence[SearchHit]]
+    #: The client of each request.
+    clients: list[str] = field(default_factory=list)
 
     async def suggest(
-        self, country: Country, text: str, limit: int, after: str | None = None
+        self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
+        self.clients.append(client)
         hits = [one for one in self.by_text[text] if one.key.startswith(country)]
         start = int(after, 16) if after else 0
         end = start + limit

@@ -56,8 +56,8 @@ from lookup.settings import Settings
 from lookup.store.leases import StoredLeases
 from lookup.store.reads import StoredRegister
 
-#: Maximum concurrent batches of searches per process; more would only wait for the threads.
-SEARCH_CONCURRENCY = 4
+#: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
+IN_TURNS = 256
 
 EVENTS = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
 PUBLISH_TIMEOUT = timedelta(seconds=5)
@@ -108,10 +108,19 @@ def _country_servers(
             LookupRequest,
             lookups,
             report=report,
-            concurrency=SEARCH_CONCURRENCY,
+            concurrency=IN_TURNS,
         ),
-        RpcServer(link, suggest_queue(country), SuggestRequest, suggestions, report=report),
-        RpcServer(link, units_queue(country), UnitsRequest, units, report=report),
+        RpcServer(
+            link,
+            suggest_queue(country),
+            SuggestRequest,
+            suggestions,
+            report=report,
+            concurrency=IN_TURNS,
+        ),
+        RpcServer(
+            link, units_queue(country), UnitsRequest, units, report=report, concurrency=IN_TURNS
+        ),
     )
 
 

@@ -51,7 +51,8 @@ class Settings(ServiceSettings, StoreSettings):
         default=2,
         ge=1,
         le=64,
-        description="concurrent searches by name or address, and as many suggestions",
+        description="concurrent searches of one client by name or address, and as many "
+        "suggestions; one more for other clients",
     )
     commit_interval: Duration = duration(
         "PT0.5S", "maximum time before a change is found by name and address"

@@ -31,6 +31,8 @@ class LookupRequest(Contract):
     include: tuple[Include, ...] = ()
     #: True if the types of the questions were inferred from a bare term.
     inferred: bool = False
+    #: A short name of the client, which takes turns with others; empty from an earlier release.
+    client: str = ""
 
 
 class LookupReply(Contract):
@@ -52,6 +54,8 @@ class UnitsRequest(Contract):
     limit: int = Field(ge=1, le=MAX_UNITS)
     #: The cursor of the page before; empty for the first.
     after: str = ""
+    #: A short name of the client, which takes turns with others; empty from an earlier release.
+    client: str = ""
 
 
 class UnitPage(Contract):
@@ -81,6 +85,8 @@ class SuggestRequest(Contract):
     limit: int = Field(ge=1, le=MAX_SUGGESTIONS)
     #: The cursor of the page before; None for the first page.
     after: str | None = Field(default=None, pattern=SUGGEST_CURSOR)
+    #: A short name of the client, which takes turns with others; empty from an earlier release.
+    client: str = ""
 
 
 class Suggestion(CompanySummary):

@@ -11,7 +11,6 @@ from prometheus_client import Counter
 
 from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
-from common.contracts.traces import TraceContext
 from common.messaging.connection import SupervisedConnection
 from common.messaging.frames import Content
 from common.messaging.rpc import (
@@ -22,10 +21,10 @@ from common.messaging.rpc import (
     unavailable,
 )
 from common.messaging.rpc_channels import Replies, Requests
+from common.messaging.rpc_pending import Call
 from common.messaging.rpc_routes import (
     FAILED,
     Batch,
-    Call,
     Route,
     RouteQueue,
     Server,
@@ -87,10 +86,19 @@ class RpcClient:
         if self._timer is not None:
             self._timer.cancel()
 
-    async def call(
-        self, route: Route, request: Contract, reply: type[C], *, timeout: float, request_id: str
+    async def call(  # noqa: PLR0913 (the options of a call)
+        self,
+        route: Route,
+        request: Contract,
+        reply: type[C],
+        *,
+        timeout: float,
+        request_id: str,
+        client: str = "",
     ) -> C:
         """Send one request and return its reply, within `timeout` seconds.
+
+        `client` is whose turn it takes, on a route with a limit for each client.
 
         Raises RpcFailed: with the service's failure, `deadline_exceeded` or `unavailable`.
         """
@@ -102,7 +110,10 @@ class RpcClient:
             trace = span.context
         failure: str | None = "cancelled"
         try:
-            answer = await self._answer(route, request, timeout, request_id, trace)
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + timeout
+            call = Call(request_id, request, deadline, loop.create_future(), trace, client)
+            answer = await self._answer(route, call)
             failure = None
             return reply.model_validate(answer)
         except RpcFailed as failed:
@@ -115,24 +126,17 @@ class RpcClient:
             if span is not None:
                 span.end(error=failure)
 
-    async def _answer(
-        self,
-        route: Route,
-        request: Contract,
-        timeout: float,
-        request_id: str,
-        trace: TraceContext | None,
-    ) -> dict[str, object]:
+    async def _answer(self, route: Route, call: Call) -> dict[str, object]:
         if self._requests.content is None or self._replies.queue is None:
             raise unavailable("broker_unavailable")
         route_queue = self._route_queues.get(route.queue)
         if route_queue is None:
             route_queue = self._route_queues[route.queue] = RouteQueue(route)
-        if len(route_queue.pending) >= route.max_pending:
-            raise unavailable("overload")
+        overload = route_queue.overload(call.client)
+        if overload is not None:
+            raise unavailable(overload)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        call = Call(request_id, request, started + timeout, loop.create_future(), trace)
         self._calls[call] = None
         self._expect(loop)
         route_queue.pending.append(call)
@@ -159,13 +163,13 @@ class RpcClient:
         self._send_pending(route_queue)
 
     def _send_pending(self, route_queue: RouteQueue) -> None:
-        while route_queue.pending:
+        while route_queue.pending.is_ready:
             server = route_queue.free_server()
             if server is None:
                 if not route_queue.servers:
                     self._discover(route_queue, every=PROBE)
                 return
-            calls = route_queue.next_batch()
+            calls = route_queue.pending.take(route_queue.route.max_batch_size)
             if calls:
                 self._send(route_queue, server, calls)
 
@@ -188,7 +192,7 @@ class RpcClient:
             fail_all(calls, unavailable("broker_unavailable"))
             return
         self._sent[correlation_id] = Batch(route_queue, server, calls, now, deadline)
-        route_queue.begin(server)
+        route_queue.begin(server, calls)
         route_queue.batch_size.observe(len(calls))
 
     def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
@@ -217,7 +221,7 @@ class RpcClient:
         """Drops a message that is answered, returned or late, so that the next can be sent."""
         batch = self._sent.pop(correlation_id, None)
         if batch is not None:
-            batch.server.in_flight -= 1
+            batch.route_queue.end(batch.server, batch.calls)
             if batch.route_queue.pending:
                 self._pump_soon(batch.route_queue)
         return batch
@@ -255,7 +259,7 @@ class RpcClient:
         for correlation_id, batch in list(self._sent.items()):
             if batch.server.queue == request.routing_key:
                 self._ended(correlation_id)
-                batch.route_queue.put_back(batch.calls)
+                batch.route_queue.pending.put_back(batch.calls)
         for route_queue in self._route_queues.values():
             route_queue.servers.pop(request.routing_key, None)
             self._send_pending(route_queue)
@@ -288,7 +292,7 @@ class RpcClient:
             else:
                 self._probe(batch, now)
         for route_queue in self._route_queues.values():
-            route_queue.drop_ended()
+            route_queue.pending.drop_ended()
             if route_queue.open_calls:
                 self._discover(route_queue, every=DISCOVERY if route_queue.servers else PROBE)
         if self._calls or self._sent:

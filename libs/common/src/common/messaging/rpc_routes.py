@@ -1,7 +1,5 @@
 """Calls of an RPC client by request queue, and the servers of each queue."""
 
-import asyncio
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -9,10 +7,9 @@ from typing import NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
-from common.contracts.traces import TraceContext
 from common.messaging.rpc import RpcFailed, Undecodable, decode_results
+from common.messaging.rpc_pending import Call, PendingCalls
 
 _LATENCY = Histogram(
     "rpc_request_duration_seconds",
@@ -22,7 +19,12 @@ _LATENCY = Histogram(
 )
 _IN_FLIGHT = Gauge("rpc_requests_in_flight", "Requests waiting for a reply", ["queue"])
 FAILED = Counter("rpc_request_failures_total", "Failed requests by cause", ["queue", "cause"])
-_CAUSES = ("broker_unavailable", "overload", "undecodable", "no_consumer", *sorted(NEUTRAL))
+#: The cause of calls that fail because too many of their client are pending.
+CLIENT_OVERLOAD = "client_overload"
+_CAUSES = (
+    *("broker_unavailable", "overload", CLIENT_OVERLOAD, "undecodable", "no_consumer"),
+    *sorted(NEUTRAL),
+)
 _LIST = Histogram(
     "rpc_request_batch_size",
     "Requests in a message",
@@ -46,15 +48,10 @@ class Route:
     max_batch_size: int = 128
     #: Further requests are rejected immediately: they would only time out.
     max_pending: int = 4096
-
-
-@dataclass(slots=True, eq=False)
-class Call:
-    request_id: str
-    request: Contract
-    deadline: float
-    answer: asyncio.Future[dict[str, object]]
-    trace: TraceContext | None
+    #: Messages and pending requests of one client, where clients take turns. A message then has
+    #: the requests of one client, so that nobody's slow request delays another's.
+    client_in_flight: int | None = None
+    client_pending: int | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +68,7 @@ class RouteQueue:
 
     def __init__(self, route: Route) -> None:
         self.route = route
-        self.pending: deque[Call] = deque()
+        self.pending = PendingCalls(route.client_in_flight)
         self.servers: dict[str, Server] = {}
         #: Time of the last request for the servers' queue names.
         self.asked_at = float("-inf")
@@ -90,27 +87,25 @@ class RouteQueue:
         best = min(self.servers.values(), key=attrgetter("in_flight"), default=None)
         return None if best is None or best.in_flight >= self.route.in_flight else best
 
-    def begin(self, server: Server) -> None:
+    def begin(self, server: Server, calls: Sequence[Call]) -> None:
         """Counts a message to the server, which comes last among equals from now on."""
         server.in_flight += 1
+        self.pending.sent(calls[0].client)
         if len(self.servers) > 1:
             self.servers[server.queue] = self.servers.pop(server.queue)
 
-    def next_batch(self) -> list[Call]:
-        calls: list[Call] = []
-        while self.pending and len(calls) < self.route.max_batch_size:
-            call = self.pending.popleft()
-            if not call.answer.done():  # expired, or cancelled by its caller
-                calls.append(call)
-        return calls
+    def end(self, server: Server, calls: Sequence[Call]) -> None:
+        """Takes back `begin`."""
+        server.in_flight -= 1
+        self.pending.ended(calls[0].client)
 
-    def drop_ended(self) -> None:
-        """Drops pending calls that have failed or were cancelled, so that they take no place."""
-        self.pending = deque(call for call in self.pending if not call.answer.done())
-
-    def put_back(self, calls: Iterable[Call]) -> None:
-        """Makes calls pending again, before all others."""
-        self.pending.extendleft(reversed([call for call in calls if not call.answer.done()]))
+    def overload(self, client: str) -> str | None:
+        """The cause for which a further call of a client fails: it would only time out."""
+        if len(self.pending) >= self.route.max_pending:
+            return "overload"
+        limit = self.route.client_pending
+        is_over = limit is not None and self.pending.of(client) >= limit
+        return CLIENT_OVERLOAD if is_over else None
 
 
 def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:

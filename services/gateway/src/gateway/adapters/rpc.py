@@ -27,11 +27,14 @@ from common.contracts.topology import (
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
+from gateway.domain import clients
+from gateway.domain.clients import short_name
 from gateway.domain.problems import (
     BatchTooLarge,
     LookupTimeout,
     Problem,
+    RateLimited,
     ServiceUnavailable,
     problem_of,
 )
@@ -39,21 +42,25 @@ from gateway.domain.search import takes_long
 
 R = TypeVar("R", bound=Contract)
 
+_TOO_MANY = "too many of your searches are waiting; send fewer at once"
+
 #: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
 TIMEOUT = 1.8
 
 READS = {country: Route(lookup_queue(country)) for country in Country}
-#: Searches vary in duration: small batches keep one from delaying others.
-_SEARCHES = {
-    country: Route(search_queue(country), in_flight=4, max_batch_size=4) for country in Country
-}
-#: Small batches, too: in a large one the first request would wait for the last.
-_SUGGESTIONS = {
-    country: Route(suggest_queue(country), in_flight=4, max_batch_size=4) for country in Country
-}
-_UNITS = {
-    country: Route(units_queue(country), in_flight=4, max_batch_size=4) for country in Country
-}
+
+
+def _in_turns(queue: str) -> Route:
+    """A route of requests that vary in duration, in small messages and in turns by client.
+
+    Most of its messages wait in the lookup service, which serves the clients by the time they use.
+    """
+    return Route(queue, in_flight=32, max_batch_size=4, client_in_flight=4, client_pending=256)
+
+
+_SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
+_SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
+_UNITS = {country: _in_turns(units_queue(country)) for country in Country}
 #: Pages are large, so a message carries few of them.
 _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
 _EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
@@ -73,13 +80,13 @@ class RpcServices:
             # With others' large companies in its message, it is asked in a small one.
             with suppress(BatchTooLarge):
                 return await self._call(READS[country], request, LookupReply, request_id)
-        return await self._call(_SEARCHES[country], request, LookupReply, request_id)
+        return await self._in_turn(_SEARCHES[country], request, LookupReply, request_id)
 
     async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
-        return await self._call(_UNITS[request.country], request, UnitsReply, request_id)
+        return await self._in_turn(_UNITS[request.country], request, UnitsReply, request_id)
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        return await self._call(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
+        return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
 
     async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
         return await self._call(_PAGES, request, FeedPage, request_id)
@@ -93,7 +100,18 @@ class RpcServices:
             _WEBHOOKS, request, WebhookReply, request_id, deadline=ServiceUnavailable
         )
 
-    async def _call(
+    async def _in_turn(
+        self,
+        route: Route,
+        request: LookupRequest | SuggestRequest | UnitsRequest,
+        reply: type[R],
+        request_id: str,
+    ) -> R:
+        client = short_name(clients.CURRENT.get())
+        named = request.model_copy(update={"client": client})
+        return await self._call(route, named, reply, request_id, client=client)
+
+    async def _call(  # noqa: PLR0913 (the options of a call)
         self,
         route: Route,
         request: Contract,
@@ -101,11 +119,14 @@ class RpcServices:
         request_id: str,
         *,
         deadline: type[Problem] = LookupTimeout,
+        client: str = "",
     ) -> R:
         """The reply; raises the client's problem, `deadline` if there was no reply in time."""
         try:
             return await self.client.call(
-                route, request, reply, timeout=TIMEOUT, request_id=request_id
+                route, request, reply, timeout=TIMEOUT, request_id=request_id, client=client
             )
         except RpcFailed as failed:
+            if failed.cause == CLIENT_OVERLOAD:
+                raise RateLimited(_TOO_MANY, retry_after=1) from None
             raise problem_of(failed.failure, deadline=deadline) from None

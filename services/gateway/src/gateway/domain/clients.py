@@ -1,7 +1,9 @@
-"""Clients without a key, identified by their address behind trusted proxies."""
+"""Clients: by their key, or without one by their address behind trusted proxies."""
 
+import hashlib
 import re
 from collections.abc import Sequence
+from contextvars import ContextVar
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -15,6 +17,18 @@ NO_ADDRESS = "local"
 
 #: Some proxies add the port.
 _WITH_PORT = re.compile(r"\[(?P<v6>[^\]]+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
+
+
+#: The client of the current request: the id of its key, or its address.
+CURRENT: ContextVar[str] = ContextVar("client", default="")
+
+
+def short_name(client: str) -> str:
+    """A name by which other services tell clients apart.
+
+    So short that hundreds of addresses share one, and none can be found from it.
+    """
+    return hashlib.blake2b(client.encode(), digest_size=3).hexdigest()
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:

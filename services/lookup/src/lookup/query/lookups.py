@@ -3,76 +3,19 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
+from lookup.query.ports import Register, Searches
 from lookup.query.rendering import Candidate, Extras, answer, not_found, rendered_units
 from lookup.search.hits import SearchHit
+from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
-from lookup.store.units import UnitOrder
-
-
-class Companies(Protocol):
-    async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        """The stored companies of `keys`; may raise `Unavailable`."""
-
-
-class Units(Protocol):
-    """The stored production units. Every method may raise `Unavailable`."""
-
-    async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
-        """The order of the units of a company, which is given as it is stored."""
-
-    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
-        """The stored units among these."""
-
-
-class Register(Companies, Protocol):
-    """The stored registers, read in batches. Every method may raise `Unavailable`."""
-
-    async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
-        """The company of each unit that is stored, or that a company lists as its own."""
-
-    async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
-        """The holders of registered e-invoicing identifiers."""
-
-    async def companies_of_phones(
-        self, country: Country, phones: Collection[str], limit: int = 1
-    ) -> Mapping[str, Sequence[CompanyKey]]:
-        """At most `limit` companies of each number, best first.
-
-        Companies with the number itself precede those with a unit that has it.
-        """
-
-    @property
-    def units(self) -> Units:
-        """The production units."""
-
-    async def einvoicing_of(
-        self, holders: Sequence[str]
-    ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
-        """The entries of each holder with their identifiers, unordered."""
-
-
-class Searches(Protocol):
-    """Search by name and address."""
-
-    async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
-        """At most `limit` companies, best first, each once."""
-
-    async def many_share(self, country: Country, name: str) -> bool:
-        """True if the words are too common to find one company, and several have them all."""
-
-    async def by_address(
-        self, country: Country, address: str, limit: int = 1
-    ) -> Sequence[SearchHit]:
-        """At most `limit` companies at the address, best first, each once."""
-
 
 #: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
@@ -91,18 +34,29 @@ _NO_EXTRAS = Extras()
 _OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
 
 
-class Search(NamedTuple):
-    """A question of a request, and the number of companies it needs."""
+class Group(NamedTuple):
+    """What questions that are answered together share."""
 
     country: Country
-    question: Question
+    type: SearchType
+    #: The number of companies that each needs.
     limit: int
+    client: str
+
+
+class Search(NamedTuple):
+    """A question of a request."""
+
+    question: Question
+    group: Group
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerLookups:
     register: Register
     searches: Searches
+    #: Of the reads of units and e-invoicing, which take long of a large company.
+    turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
@@ -132,7 +86,7 @@ class AnswerLookups:
         found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
             searches = {
-                number: Search(request.country, request.questions[turn], _limit(request))
+                number: _search(request, turn)
                 for number, request in enumerate(requests)
                 if _is_open(request, turn, next(iter(found[number].values()), None))
             }
@@ -152,28 +106,24 @@ class AnswerLookups:
         names = [one.term for one in request.questions if one.type is SearchType.NAME]
         if ranked or not names:
             return False
-        return await self.searches.many_share(request.country, names[0])
+        return await self.searches.many_share(request.country, names[0], client=request.client)
 
     async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         wanted = set(keys)
         return await self.register.companies(wanted) if wanted else {}
 
     async def _hits(self, searches: Sequence[Search]) -> list[Sequence[SearchHit]]:
-        terms: defaultdict[tuple[Country, SearchType, int], list[str]] = defaultdict(list)
-        for country, question, limit in searches:
-            terms[country, question.type, limit].append(question.term)
-        answers = await asyncio.gather(
-            *(self._hits_of(*group, asked) for group, asked in terms.items())
-        )
+        terms: defaultdict[Group, list[str]] = defaultdict(list)
+        for search in searches:
+            terms[search.group].append(search.question.term)
+        answers = await asyncio.gather(*(self._hits_of(*each) for each in terms.items()))
         hits = dict(zip(terms, answers, strict=True))
-        return [
-            hits[country, question.type, limit].get(question.term, ())
-            for country, question, limit in searches
-        ]
+        return [hits[search.group].get(search.question.term, ()) for search in searches]
 
     async def _hits_of(
-        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+        self, group: Group, terms: Sequence[str]
     ) -> Mapping[str, Sequence[SearchHit]]:
+        country, kind, limit, _ = group
         match kind:
             case SearchType.VAT:
                 return _exact({term: CompanyKey(country, term) for term in terms})
@@ -188,7 +138,7 @@ class AnswerLookups:
             case SearchType.EAN:
                 return _exact(await self._by_identifier(country, terms))
             case SearchType.NAME | SearchType.ADDRESS:
-                return await self._searched(country, kind, limit, terms)
+                return await self._searched(group, terms)
 
     async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
         units = {UnitKey(country, number): number for number in numbers}
@@ -216,11 +166,14 @@ class AnswerLookups:
         return {identifier: key for identifier, key in companies.items() if key.country is country}
 
     async def _searched(
-        self, country: Country, kind: SearchType, limit: int, terms: Sequence[str]
+        self, group: Group, terms: Sequence[str]
     ) -> Mapping[str, Sequence[SearchHit]]:
+        country, kind, limit, client = group
         search = self.searches.by_name if kind is SearchType.NAME else self.searches.by_address
         different = list(dict.fromkeys(terms))
-        hits = await asyncio.gather(*(search(country, term, limit) for term in different))
+        hits = await asyncio.gather(
+            *(search(country, term, limit, client=client) for term in different)
+        )
         return dict(zip(different, hits, strict=True))
 
     async def _extras(
@@ -230,14 +183,18 @@ class AnswerLookups:
             return [_NO_EXTRAS] * len(requests)
         return await asyncio.gather(
             *(
-                self._with_units(ranked[0], request.include)
+                self._with_units(ranked[0], request)
                 if ranked and not _OF_UNITS.isdisjoint(request.include)
                 else _nothing()
                 for request, ranked in zip(requests, candidates, strict=True)
             )
         )
 
-    async def _with_units(self, found: Candidate, include: Collection[Include]) -> Extras:
+    async def _with_units(self, found: Candidate, request: LookupRequest) -> Extras:
+        async with self.turns.taken(request.client):
+            return await self._read_units(found, request.include)
+
+    async def _read_units(self, found: Candidate, include: Collection[Include]) -> Extras:
         company = found.hit.key
         order = await self.register.units.order(company, found.row.core)
         extras = _NO_EXTRAS
@@ -267,8 +224,10 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
         return None
 
 
-def _limit(request: LookupRequest) -> int:
-    return 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
+def _search(request: LookupRequest, turn: int) -> Search:
+    question = request.questions[turn]
+    limit = 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
+    return Search(question, Group(request.country, question.type, limit, request.client))
 
 
 def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:

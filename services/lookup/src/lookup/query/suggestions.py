@@ -9,7 +9,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.lookup import SuggestReply, SuggestRequest
-from lookup.query.lookups import Companies
+from lookup.query.ports import Companies
 from lookup.query.rendering import summary
 from lookup.search.hits import SuggestionPage
 from lookup.store.documents import CompanyRow
@@ -19,7 +19,7 @@ class Suggestions(Protocol):
     """Companies that match a partly typed name."""
 
     async def suggest(
-        self, country: Country, text: str, limit: int, after: str | None = None
+        self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
         """At most `limit` companies, each once, best first, or those after a page's cursor.
 
@@ -47,7 +47,9 @@ class AnswerSuggestions:
         """Returns one reply per request, in order, with one read for all; raises `Unavailable`."""
         pages = await asyncio.gather(
             *(
-                self.suggestions.suggest(each.country, each.text, each.limit, each.after)
+                self.suggestions.suggest(
+                    each.country, each.text, each.limit, each.after, client=each.client
+                )
                 for each in requests
             )
         )

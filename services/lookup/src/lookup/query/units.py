@@ -3,35 +3,34 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
 
 import orjson
 
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.lookup import UnitsReply, UnitsRequest
-from lookup.query.lookups import Companies, Units
+from lookup.query.ports import Register
 from lookup.query.rendering import rendered_units
+from lookup.search.turns import Turns
 from lookup.store.units import UnitOrder, UnitPosition
 
 #: The section of a unit and its number, none of the main unit.
 _CURSOR = re.compile(r"([0-2])([0-9]{0,10})")
 
 
-class Register(Companies, Protocol):
-    @property
-    def units(self) -> Units:
-        """The production units."""
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerUnits:
     register: Register
+    turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[UnitsRequest]) -> list[UnitsReply | Failure]:
         """Returns one page per request, in order; may raise `Unavailable`."""
-        return await asyncio.gather(*map(self._page, requests))
+        return await asyncio.gather(*map(self._in_turn, requests))
+
+    async def _in_turn(self, request: UnitsRequest) -> UnitsReply | Failure:
+        async with self.turns.taken(request.client):
+            return await self._page(request)
 
     async def _page(self, request: UnitsRequest) -> UnitsReply | Failure:
         company = CompanyKey(request.country, request.vat)

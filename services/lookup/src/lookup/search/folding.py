@@ -14,11 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from lookup.search.synonyms import SAME_FORM
-from lookup.search.tokens import canonical, expanded
-
-#: Maximum letters of a folded text: one character of a query may unfold to 18 letters, and no name
-#: of either register is as long.
-MAX_FOLDED = 256
+from lookup.search.tokens import MAX_FOLDED, canonical, expanded
 
 #: Maximum letters of a part of a text whose folding is cached.
 _MAX_KEPT_LENGTH = 24
@@ -218,6 +214,7 @@ class _Letters(dict[int, str]):
         return _letter(chr(code))
 
 
+@lru_cache(maxsize=4096)
 def _letter(char: str) -> str:
     """A character as lower-case letters and digits without accents; a space separates words."""
     if char in SPELLINGS:

@@ -1,18 +1,15 @@
 """Searches by name and address: one index per country, in threads of their own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
-from time import perf_counter
-from typing import TypeVar
 
-from prometheus_client import Gauge, Histogram
+from prometheus_client import Gauge
 
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
@@ -21,22 +18,8 @@ from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
 from lookup.search.follower import Follower
 from lookup.search.hits import SearchHit, SuggestionPage
-from lookup.search.index.budget import Budget
 from lookup.search.index.search_index import SearchIndex
-
-_SECONDS = Histogram(
-    "search_duration_seconds",
-    "Duration of an index search, including the wait for a thread",
-    ["country", "type"],
-    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
-)
-_WAITS = Histogram(
-    "search_thread_wait_seconds",
-    "Wait of a search for a thread",
-    ["type"],
-    buckets=(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
-)
-T = TypeVar("T")
+from lookup.search.threads import SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
 
@@ -55,29 +38,31 @@ class IndexSearches:
 
     indexes: Mapping[Country, SearchIndex]
     followers: Mapping[Country, Follower]
-    pool: ThreadPoolExecutor
+    threads: SearchThreads
     #: Separate threads, so that suggestions never wait for slow searches.
-    suggest_pool: ThreadPoolExecutor
+    suggest_threads: SearchThreads
 
-    async def by_name(self, country: Country, name: str, limit: int = 1) -> Sequence[SearchHit]:
+    async def by_name(
+        self, country: Country, name: str, limit: int = 1, *, client: str = ""
+    ) -> Sequence[SearchHit]:
         search = partial(self._answering(country).search_names, name, limit)
-        return await _bounded(self.pool, country, "name", search)
+        return await self.threads.run(country, "name", search, client=client)
 
-    async def many_share(self, country: Country, name: str) -> bool:
+    async def many_share(self, country: Country, name: str, *, client: str = "") -> bool:
         search = partial(self._answering(country).many_share, name)
-        return await _bounded(self.pool, country, "name", search)
+        return await self.threads.run(country, "name", search, client=client)
 
     async def by_address(
-        self, country: Country, address: str, limit: int = 1
+        self, country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
         search = partial(self._answering(country).search_addresses, address, limit)
-        return await _bounded(self.pool, country, "address", search)
+        return await self.threads.run(country, "address", search, client=client)
 
     async def suggest(
-        self, country: Country, text: str, limit: int, after: str | None = None
+        self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
         search = partial(self._answering(country).suggest, text, limit, after=after)
-        return await _bounded(self.suggest_pool, country, "suggest", search)
+        return await self.suggest_threads.run(country, "suggest", search, client=client)
 
     async def health(self) -> str | None:
         """A health check: None, or the reason."""
@@ -88,23 +73,6 @@ class IndexSearches:
         if not self.followers[country].can_answer:
             raise Unavailable("the search index is being built")
         return self.indexes[country]
-
-
-async def _bounded(
-    pool: ThreadPoolExecutor, country: Country, kind: str, search: Callable[[Budget], T]
-) -> T:
-    """Searches in a thread, which stops soon after the caller is cancelled."""
-    budget, submitted_at = Budget(), perf_counter()
-
-    def run() -> T:
-        _WAITS.labels(kind).observe(perf_counter() - submitted_at)
-        return search(budget)
-
-    try:
-        with _SECONDS.labels(country, kind).time():
-            return await asyncio.get_running_loop().run_in_executor(pool, run)
-    finally:
-        budget.abandon()
 
 
 @asynccontextmanager
@@ -120,9 +88,8 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
     """The countries' indexes, opened from their saved copies and updated while the body runs."""
     async with AsyncExitStack() as stack:
         builders = await stack.enter_async_context(workers(min(processors(), _BUILDERS)))
-        pool, suggest_pool = (
-            stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix=name))
-            for name in ("search", "suggest")
+        searching, suggesting = (
+            stack.enter_context(search_threads(threads, name)) for name in ("search", "suggest")
         )
         indexes: dict[Country, SearchIndex] = {}
         followers: dict[Country, Follower] = {}
@@ -140,7 +107,7 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
             )
             await stack.enter_async_context(beside(follower.run()))
             indexes[country], followers[country] = index, follower
-        yield IndexSearches(indexes, followers, pool, suggest_pool)
+        yield IndexSearches(indexes, followers, searching, suggesting)
 
 
 def _opened(folder: Path, country: Country) -> SearchIndex:

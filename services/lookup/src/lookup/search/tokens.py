@@ -1,7 +1,12 @@
-"""The words of a name as compared: initials joined, synonyms unified, connectors removed."""
+"""The words of a name as compared: initials joined, synonyms unified, connectors removed.
+
+Also how much of a text is read.
+"""
 
 import re
+import unicodedata
 from collections.abc import Sequence
+from itertools import accumulate
 
 from lookup.search.synonyms import CONNECTORS, OWNER_MARK, SAME_WORD, SLASHED
 
@@ -9,6 +14,27 @@ _SLASHED = re.compile(r"(?<!\w)(?:[aegh]/[bf](?!\w)|v/)", re.IGNORECASE)
 
 #: Words that are dropped or replaced.
 _REWRITTEN = CONNECTORS.union(SAME_WORD)
+
+
+#: Letters that one character may unfold to.
+_MOST_UNFOLDED = 18
+
+#: Maximum letters of a folded text: no name of either register is as long.
+MAX_FOLDED = 256
+
+
+def cut(text: str) -> str:
+    """The beginning of a text that unfolds to about `MAX_FOLDED` letters.
+
+    A query is cut before it is read: of three hundred ligatures each reading would fold thousands
+    of letters.
+    """
+    if len(text) <= MAX_FOLDED // _MOST_UNFOLDED or text.isascii():
+        return text
+    if len(unicodedata.normalize("NFKD", text)) <= 2 * MAX_FOLDED:
+        return text
+    lengths = accumulate(len(unicodedata.normalize("NFKD", char)) for char in text)
+    return text[: sum(length <= MAX_FOLDED for length in lengths)]
 
 
 def expanded(text: str) -> str:

@@ -11,7 +11,7 @@ import structlog
 from aiohttp import hdrs, web
 
 from gateway.adapters.http.limits import Quota, RateLimiter
-from gateway.domain.clients import Network, client_of
+from gateway.domain.clients import CURRENT, Network, client_of
 from gateway.domain.keys import ApiKey, PresentedKey, Scope, parse_key
 from gateway.domain.problems import (
     Forbidden,
@@ -169,12 +169,15 @@ class Authenticator:
         return client_of(request.remote, _forwarded(request), self._trusted_proxies)
 
     async def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
-        quota = await self._anonymous.take(self._client(request))
+        client = self._client(request)
+        CURRENT.set(client)
+        quota = await self._anonymous.take(client)
         if not quota.allowed:
             refusal = _too_many(quota)
         return AuthResult(quota, refusal=refusal)
 
     async def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
+        CURRENT.set(key.id)
         quota = await self._keyed(key.rate).take(key.id)
         refusal: Problem | None = None
         if not quota.allowed:

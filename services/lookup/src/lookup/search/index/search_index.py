@@ -19,6 +19,7 @@ from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import many_share, search_names
 from lookup.search.index.suggestions import suggest
 from lookup.search.indexed import IndexedCompany
+from lookup.search.tokens import cut
 
 log = structlog.get_logger()
 
@@ -57,7 +58,7 @@ class SearchIndex:
 
         Like every search it raises TimeoutError when its budget is spent.
         """
-        return search_names(self._generation.view(budget), term, limit)
+        return search_names(self._generation.view(budget), cut(term), limit)
 
     def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """The company with the best matching name, if any is accepted."""
@@ -65,13 +66,13 @@ class SearchIndex:
 
     def many_share(self, term: str, budget: Budget | None = None) -> bool:
         """True if the words are too common to find one company, and several have them all."""
-        return many_share(self._generation.view(budget), term)
+        return many_share(self._generation.view(budget), cut(term))
 
     def search_addresses(
         self, term: str, limit: int, budget: Budget | None = None
     ) -> list[SearchHit]:
         """At most `limit` companies at the address, best first, each once."""
-        return search_addresses(self._generation.view(budget), term, limit)
+        return search_addresses(self._generation.view(budget), cut(term), limit)
 
     def search_address(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """The best company at the address, if any."""
@@ -84,7 +85,7 @@ class SearchIndex:
 
         They are the best, best first, or those that follow the page with the cursor `after`.
         """
-        return suggest(self._generation.view(budget), typed, limit, after)
+        return suggest(self._generation.view(budget), cut(typed), limit, after)
 
     def apply(self, upserts: Iterable[IndexedCompany], removals: Iterable[CompanyKey] = ()) -> None:
         """Replaces, adds and removes companies; visible and durable from the next commit on."""

@@ -1,0 +1,134 @@
+"""What one client's most expensive requests do to the lookups of another.
+
+One client sends them over several connections for as long as another's lookups by number and by
+name are measured; each has its own key.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from statistics import median
+from typing import Any
+from urllib.parse import quote
+
+from pymongo import MongoClient
+
+from bench.figures import Figure, at_most
+from bench.load import Load, load
+from bench.scale import SEED, Scale
+from bench.setup import LoadedSystem, loaded_system, sample_companies
+from common.contracts.company import ProductionUnit, Status
+from local_stack.system import System
+from lookup.store.canonical_json import dump
+from lookup.store.documents import UNITS
+from lookup.store.units import order_fields
+
+#: Connections of the client that sends expensive requests.
+_CONNECTIONS = 16
+#: Companies with many units, and the units of each.
+_LARGE, _UNITS = 10, 8_000
+#: Names and expensive texts of each kind.
+_TEXTS = 200
+_LETTERS = "abcdefghijklmnoprstuvyæøå"
+#: A ligature that normalisation unfolds to 18 letters.
+_LIGATURE = "\ufdfa"
+
+
+def measure(scale: Scale) -> Iterator[Figure]:
+    with loaded_system(scale.companies) as loaded:
+        vats = [one["organisasjonsnummer"] for one in sample_companies(scale.companies, _LARGE)]
+        _add_units(loaded.system, vats)
+        victims = {"lookups by number": loaded.paths, "lookups by name": _names(scale.companies)}
+        rounds: list[dict[str, dict[str, Load]]] = [
+            _round(loaded, victims, vats, scale.load_seconds) for _ in range(scale.rounds)
+        ]
+    yield from _figures(rounds)
+
+
+def _round(
+    loaded: LoadedSystem, victims: Mapping[str, Sequence[str]], vats: Sequence[str], seconds: int
+) -> dict[str, dict[str, Load]]:
+    """The load of each victim by what floods the service meanwhile; without a flood under ""."""
+    flooder = loaded.system.issue_key("flooder")
+    url = loaded.system.base_url
+    found: dict[str, dict[str, Load]] = {}
+    for flood, paths in {"": [], **_floods(vats)}.items():
+        for victim, asked in victims.items():
+            with ThreadPoolExecutor(1) as pool:
+                if paths:
+                    count = 2 if "units" in flood else _CONNECTIONS
+                    pool.submit(
+                        load, url, paths, key=flooder, connections=count, seconds=seconds + 1
+                    )
+                done = load(url, asked, key=loaded.key, connections=1, seconds=seconds)
+            found.setdefault(flood, {})[victim] = done
+    return found
+
+
+def _figures(rounds: Sequence[Mapping[str, Mapping[str, Load]]]) -> Iterator[Figure]:
+    for flood, victims in rounds[0].items():
+        for victim in victims:
+            name = f"{victim} during {flood}" if flood else f"{victim} alone"
+            p50 = median(one[flood][victim].p50_ms for one in rounds)
+            p99 = median(one[flood][victim].p99_ms for one in rounds)
+            yield Figure(f"{name}, p50", p50, "ms")
+            yield at_most(f"{name}, p99", p99, "ms", 15 if flood and "number" in victim else None)
+            if flood:
+                times = median(one[flood][victim].p50_ms / one[""][victim].p50_ms for one in rounds)
+                yield at_most(
+                    f"{name}, p50 over alone", times, "×", 3 if "name" in victim else None
+                )
+                errors = max(one[flood][victim].errors for one in rounds)
+                yield at_most(f"{name}, failed", errors, "", 0)
+
+
+def _floods(vats: Sequence[str]) -> dict[str, list[str]]:
+    random = Random(SEED)
+
+    def words(count: int, length: int) -> str:
+        made = ("".join(random.choices(_LETTERS, k=length)) for _ in range(count))
+        return " ".join(made)
+
+    include = "include=production_units,einvoicing"
+    return {
+        "another's addresses of ligatures": [
+            f"/api/address?country=no&q={quote(_LIGATURE * 290 + str(number))}"
+            for number in range(10)
+        ],
+        "another's addresses without a match": [
+            f"/api/address?country=no&q={quote(f'{words(9, 20)} {number}, 0150 Oslo')}"
+            for number in range(1, _TEXTS)
+        ],
+        "another's names without a match": [
+            f"/api/name?country=no&include=alternatives&q={quote(words(16, 10))}"
+            for _ in range(_TEXTS)
+        ],
+        "another's suggestions": [
+            f"/api/suggest?country=no&limit=20&q={quote(words(12, 12))}" for _ in range(_TEXTS)
+        ],
+        "another's companies with 8,000 units": [
+            f"/api/vat?country=no&q={vat}&{include}" for vat in vats
+        ],
+    }
+
+
+def _names(companies: int) -> list[str]:
+    return [
+        f"/api/name?country=no&q={quote(one['navn'])}"
+        for one in sample_companies(companies, _TEXTS)
+    ]
+
+
+def _add_units(system: System, vats: Sequence[str]) -> None:
+    units = (
+        _unit(vat, 900_000_000 + n) for n, vat in enumerate(v for v in vats for _ in range(_UNITS))
+    )
+    with MongoClient[dict[str, Any]](system.mongo_url) as client:
+        client["register"][UNITS].insert_many(units)
+
+
+def _unit(vat: str, number: int) -> dict[str, Any]:
+    core = dump(
+        ProductionUnit(number=str(number), name=f"PRØVEENHET {number}", status=Status.ACTIVE)
+    )
+    return {"_id": f"no:{number}", "company": f"no:{vat}", "core": core, **order_fields(core)}
