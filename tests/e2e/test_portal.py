@@ -393,6 +393,8 @@ async def test_pages_are_accessible_and_fit_their_window(
     await portal.page.locator("tbody td a").first.click()
     await look("delivery")
     await portal.go("/events?after=oldest")
+    await look("all-events")
+    await portal.go("/events?after=oldest&companies=no:310987001")
     await look("events")
     await portal.go("/nothing")
     await look("error")
