@@ -230,6 +230,14 @@ async def test_nothing_that_is_printed_acts_on_a_terminal_or_a_spreadsheet(
     assert row["company_name"].startswith("'=Alfa")
 
 
+async def test_a_name_is_shown_as_it_is(service: Service, shell: Shell) -> None:
+    service.answers["/api/vat"] = [a_result("[bold]:key:[/] \\")]
+
+    shown = await typed(shell, ["lookup", "dk", "12345674", "--url", service.url], "")
+
+    assert "[bold]:key:[/] \\" in shown
+
+
 async def test_a_terminal_that_cannot_show_a_letter_shows_another(
     service: Service, shell: Shell
 ) -> None:

@@ -113,6 +113,21 @@ def test_results_arrive_before_all_lookups_are_read() -> None:
     assert len(taken) == 100
 
 
+def test_a_term_that_is_too_long_fails_alone() -> None:
+    refused = problem("body_too_large", 413)
+    transport = FakeTransport(
+        [refused, refused, found(LOOKUPS[:1]), refused, found(LOOKUPS[2:4], left=99)]
+    )
+
+    results = list(transport.iterate(batch(Retries(), LOOKUPS[:4])))
+
+    assert sizes(transport) == [4, 2, 1, 1, 2]
+    assert [result.error and result.error.code for result in results] == [
+        *(None, "body_too_large", None, None),
+    ]
+    assert [result.lookup for result in results] == LOOKUPS[:4]
+
+
 @pytest.mark.parametrize("body", [{}, [], {"results": []}, {"results": [{}]}, {"results": [5]}])
 def test_an_answer_of_another_shape_is_an_invalid_response(body: Any) -> None:
     with pytest.raises(InvalidResponse):

@@ -35,6 +35,9 @@ MAX_LOOKUPS: Final = 100
 #: A lookup that failed by one of these is worth repeating.
 _TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
 
+#: The status of a request whose terms together are too long.
+_BODY_TOO_LARGE: Final = 413
+
 #: Events in one request.
 _PAGE: Final = 100
 
@@ -242,9 +245,25 @@ def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[Bat
     if response.status == 429 and len(lookups) > pace.size:
         # The whole quota is smaller than this chunk: no waiting helps.
         return (yield from _in_parts(retries, lookups, pace))
+    if response.status == _BODY_TOO_LARGE:
+        return (yield from _halved(retries, lookups, error_of(response)))
     if response.status >= 400:
         raise error_of(response, retry_after=retry_after(response.headers))
     return list(_results(response, lookups)), pace
+
+
+def _halved(
+    retries: Retries, lookups: Sequence[Lookup], error: ApiError
+) -> Steps[tuple[list[BatchResult], _Pace]]:
+    """Looks up the halves of a chunk with long terms; one alone has the error as its result."""
+    if len(lookups) == 1:
+        return [BatchResult(lookups[0], None, error)], _Pace()
+    middle = len(lookups) // 2
+    first, pace = yield from _posted(retries, lookups[:middle])
+    if pace.wait:
+        yield Sleep(pace.wait)
+    second, pace = yield from _posted(retries, lookups[middle:])
+    return first + second, pace
 
 
 def _in_parts(

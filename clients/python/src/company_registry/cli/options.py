@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from importlib.metadata import version
 from typing import Annotated, Any, Concatenate, Final, ParamSpec
@@ -18,7 +19,9 @@ _PANEL: Final = "Options of every command"
 
 
 def _names_of_profiles(incomplete: str) -> list[str]:
-    return [name for name in Session(Options()).profiles.load() if name.startswith(incomplete)]
+    with suppress(ValueError, OSError):  # which the command reports
+        return [name for name in Session(Options()).profiles.load() if name.startswith(incomplete)]
+    return []
 
 
 def _options(

@@ -60,8 +60,9 @@ class Session:
     """The options that every command has."""
 
     options: Options
-    out: Console = field(default_factory=Console)
-    err: Console = field(default_factory=lambda: Console(stderr=True))
+    # `:key:` in a name is no emoji.
+    out: Console = field(default_factory=lambda: Console(emoji=False))
+    err: Console = field(default_factory=lambda: Console(stderr=True, emoji=False))
     profiles: Profiles = field(default_factory=_profiles)
 
     @property
