@@ -10,7 +10,7 @@ reads on below the last document of the one before, so it costs as much wherever
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import tantivy
@@ -90,9 +90,9 @@ def _first_page(search: NameSearch, typed: Typed, limit: int) -> SuggestionPage:
 def _best_first(
     answer: Sequence[SearchHit], found: Sequence[Candidate], typed: Typed
 ) -> list[SearchHit]:
-    """Each company once; none scores above the first."""
+    """Each company once; none scores above one before it, so sorting by score changes nothing."""
     hits = {hit.key: hit for hit in answer}
-    for one in each_once(found):
+    for one in sorted(each_once(found), key=lambda one: -one.match.score):
         hits.setdefault(one.document.company, one.hit)
     begun = {
         one.document.company
@@ -100,7 +100,8 @@ def _best_first(
         if one.kind is NameKind.CURRENT and begins_with(one.text, typed)
     }
     ranked = sorted(hits.values(), key=lambda hit: hit.key not in begun)
-    return [hit._replace(score=min(hit.score, ranked[0].score)) for hit in ranked]
+    scores = accumulate((hit.score for hit in ranked), min)
+    return [hit._replace(score=score) for hit, score in zip(ranked, scores, strict=True)]
 
 
 def _read(
