@@ -129,3 +129,16 @@ async def test_clients_that_have_gone_are_forgotten() -> None:
     assert len(turns._used) <= 1_001
     turns.end("busy", 1.0)
     assert not turns._used
+
+
+async def test_a_turn_is_not_given_to_a_search_that_was_cancelled_in_the_same_moment() -> None:
+    turns = Turns(of_one=1, others=0)
+    clients = Clients(turns)
+    await clients.ask("a")
+    await clients.ask("b")
+
+    clients.tasks[1].cancel()
+    await clients.end("a")
+    await clients.ask("c")
+
+    assert clients.taken() == "ac"

@@ -70,6 +70,8 @@ class Turns:
             turn = self._waiting[client].popleft()
             if not self._waiting[client]:
                 del self._waiting[client]
+            if turn.done():  # cancelled, and not yet dropped
+                continue
             self._free -= 1
             self._running[client] += 1
             self._now = max(self._now, self._used[client])
