@@ -188,6 +188,16 @@ async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> N
     assert "after=c2" in portal.api.queries
 
 
+async def test_a_page_that_was_never_given_is_refused(portal: Portal) -> None:
+    fault = {"parameter": "after", "message": "must be the cursor of an earlier answer"}
+    problem = {"code": "invalid_parameter", "detail": "invalid", "errors": [fault]}
+    portal.api.answers["/api/suggest"] = (400, problem)
+
+    response = await portal.get("/?q=holding&country=no&after=zzz")
+
+    assert response.status == 400
+
+
 async def test_a_text_without_any_company_says_how_it_was_understood(portal: Portal) -> None:
     portal.api.fail("/api", 404, "company_not_found")
     portal.api.answers["/api/suggest"] = (200, {"suggestions": [], "cursor": None})

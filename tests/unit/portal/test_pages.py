@@ -90,6 +90,9 @@ def test_the_register_of_a_pasted_text_is_recognised(text: str, countries: tuple
         ("holding", True, ("a name",)),
         ("Torggate 16", True, ("a name", "an address")),
         ("12345674", False, ("a number",)),
+        ("+45 12 34 56 78", False, ("a number",)),
+        ("DK1234", True, ("a name",)),
+        ("%%", False, ("a name",)),
         ("x", False, ("a name",)),
     ],
 )

@@ -80,6 +80,7 @@ def test_an_operators_decision_is_shown() -> None:
 
 def test_another_problem_is_a_sentence() -> None:
     assert a_problem("new_code", "use `this`") == "Use this."
+    assert sentence("did you mean Oslo?") == "Did you mean Oslo?"
     assert sentence("") == ""
 
 

@@ -16,6 +16,8 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], Country], ...]] = (
     (re.compile(r"(\d[ .-]?){10}"), "dk"),
 )
 
+_STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}.*\s[0-9]")
+
 
 def countries_of(text: str) -> tuple[Country, ...]:
     """The registers in which the text may name a company."""
@@ -33,6 +35,7 @@ def has_letters(text: str) -> bool:
 
 def readings_of(text: str) -> tuple[str, ...]:
     """How a text is understood, as far as the text says so."""
-    if not any(map(str.isalpha, text)):
-        return ("a number",)
-    return ("a name", "an address") if any(map(str.isdecimal, text)) else ("a name",)
+    if _STREET_AND_HOUSE.search(text):
+        return ("a name", "an address")
+    is_number = any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
+    return ("a number",) if is_number else ("a name",)

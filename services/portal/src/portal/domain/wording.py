@@ -96,7 +96,8 @@ def without_members(text: str) -> str:
 def sentence(text: str) -> str:
     """With a capital and a full stop, and without the marks of code."""
     plain = text.replace("`", "").strip()
-    return plain if not plain else f"{plain[0].upper()}{plain[1:].removesuffix('.')}."
+    end = "" if plain.endswith((".", "?", "!")) else "."
+    return plain and f"{plain[0].upper()}{plain[1:]}{end}"
 
 
 def _message(name: str, message: str) -> str:

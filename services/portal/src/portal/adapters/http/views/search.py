@@ -123,6 +123,8 @@ async def _listed(
     try:
         return await registry.suggestion_page(country, text, after, limit=_PAGE)
     except InvalidParameter:
+        if after:
+            raise
         return SuggestionPage(suggestions=())
 
 
