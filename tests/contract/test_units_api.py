@@ -50,3 +50,15 @@ async def test_an_invalid_parameter_is_named(
     assert answer.status == 400
     assert [error["parameter"] for error in (await problem_of(answer))["errors"]] == parameters
     assert gateway.units.asked == []
+
+
+async def test_a_request_takes_the_turn_of_its_key_or_of_its_address(gateway: Gateway) -> None:
+    first, second = gateway.issue(), gateway.issue()
+
+    for headers in (first, second, {}, {"X-API-Key": "wrong"}, first):
+        await gateway.get(UNITS, headers=headers)
+
+    one, two, address, again = gateway.units.clients
+    assert {one, two} == gateway.keys.keys.keys()
+    assert address == "127.0.0.1"
+    assert again == one

@@ -31,6 +31,7 @@ from common.runtime.processes import Workers
 from gateway.adapters.http.refusals import refusals
 from gateway.adapters.http.routes import Dependencies, Policy, application
 from gateway.adapters.http.xml_processes import XmlRenderer
+from gateway.domain import clients
 from gateway.domain.keys import ApiKey, write_key
 from gateway.domain.problems import Problem, ServiceUnavailable
 from gateway.domain.rates import Rate
@@ -72,9 +73,12 @@ class FakeService(Generic[Q, R]):
     answer: R | Exception
     asked: list[Q] = field(default_factory=list)
     request_ids: list[str] = field(default_factory=list)
+    #: Whose turn each request takes.
+    clients: list[str] = field(default_factory=list)
 
     async def reply(self, request: Q, request_id: str) -> R:
         self.asked.append(request)
+        self.clients.append(clients.CURRENT.get())
         self.request_ids.append(request_id)
         if isinstance(self.answer, Exception):
             raise self.answer

@@ -25,7 +25,7 @@ from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.in_flight import attached
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
 from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
 from common.runtime import tracing
 from local_stack.management import Management
@@ -108,6 +108,7 @@ class Rpc:
         route: Route = ROUTE,
         timeout: float = SOON,
         request_id: str | None = None,
+        client: str = "",
     ) -> bytes:
         reply = await self.client.call(
             route,
@@ -115,6 +116,7 @@ class Rpc:
             LookupReply,
             timeout=timeout,
             request_id=request_id or f"request-{term}",
+            client=client,
         )
         return reply.body
 
@@ -433,6 +435,28 @@ async def test_a_request_beyond_the_maximum_pending_is_refused_at_once(
 
     assert refused.value.failure.code is FailureCode.UNAVAILABLE
     assert [await task for task in (first, *waiting)] == [b"wait", b"a", b"b"]
+
+
+async def test_a_client_with_many_requests_delays_and_refuses_none_but_its_own(
+    rpc: Rpc, amqp_url: str
+) -> None:
+    fair = Route(ROUTE.queue, in_flight=2, max_batch_size=2, client_in_flight=1, client_pending=3)
+    echo = Echo()
+    async with a_server(amqp_url, echo), asyncio.TaskGroup() as group:
+        first = group.create_task(rpc.ask("wait", route=fair, client="busy"))
+        await echo.asked.wait()
+        waiting = [group.create_task(rpc.ask(f"{n}", route=fair, client="busy")) for n in range(3)]
+        await asyncio.sleep(0)
+
+        with pytest.raises(RpcFailed) as refused:
+            await rpc.ask("too many", route=fair, client="busy")
+        answer = await rpc.ask("quiet", route=fair, client="quiet")
+        echo.gate.set()
+
+    assert refused.value.cause == CLIENT_OVERLOAD
+    assert answer == b"quiet"
+    assert [await task for task in (first, *waiting)] == [b"wait", b"0", b"1", b"2"]
+    assert echo.lists == [["wait"], ["quiet"], ["0", "1"], ["2"]]
 
 
 async def test_requests_beyond_what_a_server_holds_fail_at_once_and_the_rest_is_served(
