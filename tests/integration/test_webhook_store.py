@@ -90,6 +90,26 @@ async def test_an_owners_headers_are_sealed_and_opened_for_the_post(store: Store
     assert "hush" not in repr(sendable)
 
 
+async def test_headers_without_a_new_value_keep_theirs_when_others_change(store: Store) -> None:
+    new = await store.created(
+        headers=("X-Tenant", "X-Stage", "X-Old"),
+        new_headers={"X-Tenant": "hush", "X-Stage": "test", "X-Old": "1"},
+    )
+    registrations = Registrations(store.database, secret_keys(), Random(1))
+    changes = {"headers": ("X-Tenant", "X-Stage"), "new_headers": {"X-Stage": "live"}}
+
+    await registrations.change(
+        OWNER, new.webhook.id, lambda before: before.model_copy(update=changes)
+    )
+
+    found = await store.webhooks().sendable([new.webhook.id], at=NOON)
+    opened = found[new.webhook.id].headers
+    assert {name: value.get_secret_value() for name, value in opened.items()} == {
+        "X-Tenant": "hush",
+        "X-Stage": "live",
+    }
+
+
 async def test_a_disabled_webhook_matches_as_disabled(store: Store) -> None:
     new = await store.created(
         status=WebhookStatus.DISABLED,

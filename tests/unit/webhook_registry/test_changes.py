@@ -64,6 +64,27 @@ def test_a_part_that_excludes_the_parts_that_stay_is_refused() -> None:
     assert [error.parameter for error in caught.value.failure.errors] == ["filter.forms[0]"]
 
 
+def test_headers_that_are_not_given_stay_and_null_removes_one_or_all() -> None:
+    webhook = a_webhook(headers=("X-Tenant", "Authorization"))
+
+    added = after(webhook, headers={"X-Stage": "test", "x-tenant": "8"})
+    assert added.headers == ("Authorization", "X-Stage", "x-tenant")
+    assert added.new_headers == {"X-Stage": "test", "x-tenant": "8"}
+    assert after(webhook, headers={"x-tenant": None}).headers == ("Authorization",)
+    assert after(webhook, headers=None).headers == ()
+    assert after(webhook, headers={}) == webhook
+
+
+def test_a_change_cannot_add_more_headers_than_a_webhook_may_have() -> None:
+    webhook = a_webhook(headers=tuple(f"X-{number}" for number in range(10)))
+
+    replaced = after(webhook, headers={"X-0": None, "X-10": "1"})
+    assert len(replaced.headers) == 10
+    with pytest.raises(Rejected) as caught:
+        after(webhook, headers={"X-10": "1"})
+    assert [error.parameter for error in caught.value.failure.errors] == ["headers"]
+
+
 def test_null_removes_filter_and_description() -> None:
     webhook = after(a_webhook(description="before"), description=None, filter=None)
 

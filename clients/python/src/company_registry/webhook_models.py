@@ -80,7 +80,8 @@ class WebhookChanges(TypedDict, total=False):
     events: list[str]
     filter: WebhookFilter | None
     description: str | None
-    headers: dict[str, str]
+    #: None removes a header, or all of them.
+    headers: dict[str, str | None] | None
     #: `enabled` or `disabled`.
     status: str
 

@@ -21,6 +21,7 @@ from webhook_store.documents import (
     WEBHOOKS,
     WITHOUT_SECRETS,
     Document,
+    opened_headers,
     sealed_document,
     sealed_headers,
     sealed_of,
@@ -33,6 +34,9 @@ from webhook_store.secrets import SecretKeys
 
 #: Maximum consecutive write conflicts before the store counts as unavailable.
 _TRIES = 10
+
+#: Projection of what a change may need: the headers that keep their values are sealed again.
+_CHANGED = {name: 0 for name in WITHOUT_SECRETS if name != "sealed_headers"}
 
 #: Retention of a deletion's call id, in case the broker redelivers it.
 _CALL_KEPT = timedelta(days=1)
@@ -106,13 +110,13 @@ class Registrations:
         with translated_errors():
             for _ in range(_TRIES):
                 document = await self._webhooks.find_one(
-                    {"_id": webhook_id, "owner": owner}, WITHOUT_SECRETS
+                    {"_id": webhook_id, "owner": owner}, _CHANGED
                 )
                 if document is None:
                     return None
                 before = webhook_of(document)
                 after = decide(before)
-                if after == before or await self._write(document, self._fields(after)):
+                if after == before or await self._write(document, self._fields(after, document)):
                     return after
         raise _too_many()
 
@@ -184,16 +188,24 @@ class Registrations:
             "created_at": webhook.created_at,
             "revision": 1,
             "secrets": {"newest": sealed_document(sealed, call_id=call_id), "previous": None},
-            **self._fields(webhook),
+            **self._fields(webhook, {}),
         }
 
-    def _fields(self, webhook: Webhook) -> Document:
-        """Mutable fields, with new headers sealed."""
+    def _fields(self, webhook: Webhook, before: Document) -> Document:
+        """Mutable fields, with the headers sealed if some have new values."""
         fields = webhook_fields(webhook)
         if webhook.new_headers is not None:
-            sealed = sealed_headers(webhook.new_headers, self._keys, webhook.id)
-            fields["sealed_headers"] = sealed if webhook.new_headers else None
+            fields["sealed_headers"] = self._sealed_headers(webhook, before) or None
         return fields
+
+    def _sealed_headers(self, webhook: Webhook, before: Document) -> Document:
+        """The headers of a webhook, those without a new value as they were; may be empty."""
+        values = dict(webhook.new_headers or {})
+        if not values.keys() >= set(webhook.headers):
+            opened = opened_headers(before.get("sealed_headers"), self._keys, webhook.id)
+            kept = {name: opened[name].get_secret_value() for name in opened}
+            values = {name: values.get(name) or kept[name] for name in webhook.headers}
+        return sealed_headers(values, self._keys, webhook.id) if values else {}
 
     async def _write(self, read: Document, fields: Document) -> bool:
         """Writes if the document is unchanged since it was read."""

@@ -151,7 +151,7 @@ def _cleared(changes: dict[str, Any], clear: Sequence[Clearable]) -> dict[str, A
     if members:
         given = changes.get("filter") or WebhookFilter()
         changes["filter"] = given.model_copy(update=members)
-    empty: dict[str, Any] = {"filter": None, "headers": {}, "description": None}
+    empty: dict[str, Any] = {"filter": None, "headers": None, "description": None}
     changes.update({each.value: empty[each] for each in clear if each in empty})
     return changes
 

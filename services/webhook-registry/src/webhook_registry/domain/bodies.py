@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
@@ -11,7 +11,7 @@ from common.contracts.events import EventType
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from common.domain.nearest import unknown_names
-from webhook_registry.domain.custom_headers import read_headers
+from webhook_registry.domain.custom_headers import read_header_changes, read_headers
 from webhook_registry.domain.destination import Destination, read_destination
 from webhook_registry.domain.refusals import Rejected, Wrong, invalid_body
 from webhook_registry.domain.subscription import read_events, read_filter, read_new_filter
@@ -37,19 +37,16 @@ class Changes:
     events: tuple[str, ...]
     filter: WebhookFilter | None
     description: str | None
-    headers: Mapping[str, str] = field(repr=False)
+    #: With None for a header to remove, or None for all.
+    headers: Mapping[str, str | None] | None = field(repr=False)
     status: WebhookStatus | None
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The given fields of a `Webhook`, except its status."""
+        """The given fields of a `Webhook`, except its status and those that are merged."""
         fields: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("events", "filter", "description")
-            if name in self.given
+            name: getattr(self, name) for name in ("events", "description") if name in self.given
         }
-        if "headers" in self.given:
-            fields |= {"headers": tuple(self.headers), "new_headers": dict(self.headers)}
         if self.destination is not None:
             fields |= {"url": self.destination.url, "host": self.destination.host}
         return fields
@@ -67,30 +64,41 @@ def read_draft(body: bytes) -> Changes:
     """Reads the webhook to create, with all its fields; raises Rejected with every error."""
     optional = ("filter", "description", "headers")
     fields = _fields(body, required=("url", "events"), optional=optional)
-    return _changes(fields, given=("url", "events", *optional), parse_filter=read_new_filter)
+    return _changes(fields, given=("url", "events", *optional), parse=_NEW)
 
 
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
     optional = ("url", "events", "filter", "description", "headers", "status")
     fields = _fields(body, required=(), optional=optional)
-    return _changes(fields, given=frozenset(fields), parse_filter=read_filter)
+    return _changes(fields, given=frozenset(fields), parse=_CHANGED)
+
+
+class _Parsers(NamedTuple):
+    """The parsers of objects, which a merge patch gives in part."""
+
+    filter: Callable[[object], WebhookFilter | None]
+    headers: Callable[[object], Mapping[str, str | None] | None]
+
+
+_NEW = _Parsers(read_new_filter, read_headers)
+_CHANGED = _Parsers(read_filter, read_header_changes)
 
 
 def _changes(
     fields: Fields,
     *,
     given: Collection[str],
-    parse_filter: Callable[[object], WebhookFilter | None],
+    parse: "_Parsers",
 ) -> Changes:
     read = _Reader(fields)
     changes = Changes(
         given=given,
         destination=read("url", read_destination),
         events=read("events", read_events) or (),
-        filter=read("filter", parse_filter),
+        filter=read("filter", parse.filter),
         description=read("description", _description),
-        headers=read("headers", read_headers) or {},
+        headers=read("headers", parse.headers),
         status=read("status", _status),
     )
     if read.faults:

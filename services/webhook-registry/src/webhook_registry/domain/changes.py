@@ -1,10 +1,12 @@
 """Changes of a webhook."""
 
 from datetime import datetime
+from typing import Any
 
 from common.contracts.failures import FieldError
-from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
+from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
 from webhook_registry.domain.bodies import Changes
+from webhook_registry.domain.custom_headers import merged_headers
 from webhook_registry.domain.refusals import Wrong, disabled_by_operator, invalid_body
 from webhook_registry.domain.subscription import merged_filter
 
@@ -12,12 +14,9 @@ from webhook_registry.domain.subscription import merged_filter
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
     """Applies changes to a webhook; returns the same object when nothing changes.
 
-    Raises Rejected for enabling a webhook that an operator disabled, and for a filter that can
-    never match.
+    Raises Rejected for enabling a webhook that an operator disabled, and as `merged` does.
     """
-    after = webhook.model_copy(update=changes.fields)
-    if "filter" in changes.given:
-        after = after.model_copy(update={"filter": _filter(webhook, changes)})
+    after = webhook.model_copy(update=changes.fields | merged(webhook, changes))
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
@@ -30,12 +29,24 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
     return webhook if after == webhook else after.model_copy(update={"updated_at": at})
 
 
-def _filter(webhook: Webhook, changes: Changes) -> WebhookFilter | None:
+def merged(before: Webhook | None, changes: Changes) -> dict[str, Any]:
+    """The filter and the headers after a merge patch (RFC 7396), as fields of a `Webhook`.
+
+    Raises Rejected for a filter that can never match, and for too many headers.
+    """
+    fields: dict[str, Any] = {}
+    name = "filter"
     try:
-        return merged_filter(webhook.filter, changes.filter)
+        if "filter" in changes.given:
+            fields["filter"] = merged_filter(before.filter if before else None, changes.filter)
+        name = "headers"
+        if "headers" in changes.given and changes.headers != {}:
+            names, new = merged_headers(before.headers if before else (), changes.headers)
+            fields |= {"headers": names, "new_headers": new}
     except Wrong as wrong:
-        error = FieldError(parameter=f"filter{wrong.at}", message=str(wrong))
+        error = FieldError(parameter=name + wrong.at, message=str(wrong))
         raise invalid_body("the request body is invalid", error) from None
+    return fields
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:

@@ -9,6 +9,7 @@ from pydantic import SecretStr
 from common.contracts.webhooks import Webhook, WebhookId, WebhookReply, WebhookRequest
 from webhook_registry.domain.answers import CREATED, location, rendered, reply, with_secret
 from webhook_registry.domain.bodies import Changes, read_draft
+from webhook_registry.domain.changes import merged
 from webhook_registry.domain.refusals import webhook_limit_reached
 from webhook_registry.ports import Registrations
 from webhook_registry.usecases.destinations import Destinations
@@ -52,7 +53,7 @@ class CreateWebhook:
             owner=owner,
             created_at=now,
             updated_at=now,
-            **draft.fields,
+            **{"filter": None, **draft.fields, **merged(None, draft)},
         )
 
 

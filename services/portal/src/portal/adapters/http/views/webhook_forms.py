@@ -1,7 +1,7 @@
 """Creating and editing webhooks."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final, TypedDict
@@ -91,7 +91,8 @@ async def change(request: web.Request) -> web.Response:
     webhook = await registry_of(request).get_webhook(webhook_id)
     types = await _types(request)
     shown = form_of(webhook, [each.name for each in types])
-    changes = _changes(form, shown, clear_headers="clear_headers" in posted)
+    clears = form.headers or "clear_headers" in posted
+    changes = _changes(form, shown, replaced=webhook.headers if clears else ())
     try:
         await registry_of(request).update_webhook(webhook_id, **changes)
     except InvalidBody as error:
@@ -108,7 +109,7 @@ async def arriving(request: web.Request) -> web.Response:
     return web.Response(text=_arrivals(_read(await request.post())))
 
 
-def _changes(form: WebhookForm, shown: WebhookForm, *, clear_headers: bool) -> WebhookChanges:
+def _changes(form: WebhookForm, shown: WebhookForm, *, replaced: Sequence[str]) -> WebhookChanges:
     changes: WebhookChanges = {
         "url": form.url,
         "filter": form.filter,
@@ -117,8 +118,8 @@ def _changes(form: WebhookForm, shown: WebhookForm, *, clear_headers: bool) -> W
     # Families beside single types are shown as types, and stay while no other is chosen.
     if form.events != shown.events:
         changes["events"] = list(form.events)
-    if form.headers or clear_headers:
-        changes["headers"] = form.header_values
+    if headers := {**dict.fromkeys(replaced), **form.header_values}:
+        changes["headers"] = headers
     return changes
 
 
