@@ -192,6 +192,15 @@ async def test_an_answer_larger_than_the_bound_is_an_error(
     assert len(server.requests) == 1
 
 
+async def test_an_answer_of_millions_of_empty_objects_is_an_error(
+    server: Server, list_webhooks: Lists
+) -> None:
+    server.behaviours = [compressed(gzip.compress(b'{"webhooks": [' + b"{}," * 200_000))]
+
+    with pytest.raises(ResponseTooLarge, match="too many values"):
+        await list_webhooks(server.url)
+
+
 async def test_an_answer_that_decompresses_to_gigabytes_is_never_held(
     server: Server, list_webhooks: Lists
 ) -> None:
