@@ -533,3 +533,38 @@ async def test_a_key_has_a_share_of_the_live_pages() -> None:
 
     assert (second.status, of_another.status) == (429, 200)
     assert "Close some of them" in shown
+
+
+@pytest.mark.parametrize("header", [b"Cookie: portal=secret\0", b"Cookie : portal=secret"])
+async def test_a_request_that_cannot_be_read_is_neither_logged_nor_answered_by_a_library(
+    portal: Portal, header: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    reader, writer = await asyncio.open_connection(portal.client.host, portal.client.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n" + header + b"\r\n\r\n")
+
+    with capture_logs() as lines:
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+
+    assert head.split()[1] == b"400"
+    assert b"Server: company-portal" in head
+    assert b"cannot be read" in body
+    assert (lines, caplog.records) == ([], [])
+
+
+async def test_a_form_that_does_not_arrive_is_refused() -> None:
+    form = (
+        b"POST /sign-in HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n"
+        b"Content-Type: application/x-www-form-urlencoded\r\n\r\n"
+    )
+    async with a_portal(body_timeout=0.05) as portal:
+        reader, writer = await asyncio.open_connection(portal.client.host, portal.client.port)
+        writer.write(form + b"a")
+
+        answered = await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    assert answered.startswith(b"HTTP/1.1 408 ")
+    assert b"did not arrive in time" in answered

@@ -105,6 +105,7 @@ async def portal(
     live_readers: int = 5,
     live_readers_per_key: int = 5,
     session_keys: str = SESSION_KEY,
+    body_timeout: float = 10,
     links: Links = Links(),  # noqa: B008 (immutable)
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
@@ -129,7 +130,10 @@ async def portal(
         # The jar takes cookies of an address, and sends none that need HTTPS.
         jar = CookieJar(unsafe=True)
         server_of_pages = PublicServer(
-            application(dependencies), refusals(dependencies.new_id), handler_cancellation=True
+            application(dependencies),
+            refusals(dependencies.new_id),
+            handler_cancellation=True,
+            body_timeout=body_timeout,
         )
         async with TestClient(server_of_pages, cookie_jar=jar) as client:
             yield Portal(client, api)

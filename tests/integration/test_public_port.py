@@ -210,6 +210,14 @@ async def test_no_body_is_decompressed(framing: str) -> None:
     assert received == [bomb]
 
 
+async def test_the_operational_port_logs_no_header(caplog: pytest.LogCaptureFixture) -> None:
+    async with admin_port(Health(), host="127.0.0.1", port=0) as port:
+        answered = await exchange(port, a_head("GET /healthz", "Cookie: a\0", "Connection: close"))
+
+    assert statuses(answered) == [400]
+    assert caplog.records == []
+
+
 async def test_the_operational_port_decompresses_no_body() -> None:
     sent = a_head(
         "POST /healthz", "Content-Encoding: gzip", "Content-Length: 7", "Connection: close"
@@ -288,9 +296,15 @@ def limits(
     body: float = NEVER,
     send: float = NEVER,
     unsent: int = 2**30,
+    unfinished: int = 2**30,
 ) -> ConnectionLimits:
     return ConnectionLimits(
-        max_connections, head=head, body=body, send=send, unsent_responses=unsent
+        max_connections,
+        head=head,
+        body=body,
+        send=send,
+        unsent_responses=unsent,
+        unfinished_requests=unfinished,
     )
 
 
@@ -388,6 +402,16 @@ async def test_requests_are_read_alike_in_pieces_of_any_size(step: int) -> None:
         answered = await exchange(port, *(sent[at : at + step] for at in range(0, len(sent), step)))
 
     assert statuses(answered) == [status for _, status in PIPELINE]
+
+
+async def test_requests_without_an_end_are_read_as_they_are_answered() -> None:
+    count = 1500
+    sent = ANSWERED * count + a_head("GET /nothing", "Connection: close")
+
+    async with serving(FakeLookups(), rate=SHARED_RATE, limits=limits(unfinished=2**15)) as port:
+        answered = await exchange(port, sent)
+
+    assert statuses(answered) == [404] * (count + 1)
 
 
 #: A request that another server on the way may have read as the body of the one before it.

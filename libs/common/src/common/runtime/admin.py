@@ -6,7 +6,7 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from common.runtime.health import Health
-from common.runtime.http_server import KEEP_ALIVE, listening
+from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
 
 
 def admin_port(health: Health, *, host: str, port: int) -> AbstractAsyncContextManager[int]:
@@ -33,6 +33,7 @@ def admin_port(health: Health, *, host: str, port: int) -> AbstractAsyncContextM
     runner = web.AppRunner(
         app,
         access_log=None,
+        logger=protocol_log(),
         # No path reads a body, so none is awaited or decompressed.
         auto_decompress=False,
         lingering_time=0,

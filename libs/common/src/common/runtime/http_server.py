@@ -1,5 +1,6 @@
 """Serving of HTTP applications."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -9,6 +10,16 @@ from aiohttp import web
 #: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s): the side
 #: that closes first must be the one that knows that no request is in flight.
 KEEP_ALIVE: Final = 75
+
+
+def protocol_log() -> logging.Logger:
+    """A logger without aiohttp's errors about invalid HTTP.
+
+    Any client can cause them, and they quote its headers: cookies and keys among them.
+    """
+    log = logging.getLogger("common.http")
+    log.setLevel(logging.CRITICAL)
+    return log
 
 
 @asynccontextmanager

@@ -92,14 +92,14 @@ class RequestReader(Connection):
 
     def _parse_head(self) -> None:
         size = self._next_end()
-        is_empty_line = not self._head_size and not self._unparsed[:size].strip(_NEWLINES)
         requests = self._request_count
         if self._head_size + size > MAX_HEAD:
             # A head must not contain a NUL, so the parser rejects the request.
             self._unparsed = b"\0"
             size = 1
-        self._feed(size)
-        if not is_empty_line:
+        fed = self._feed(size)
+        # Empty lines before a request are no part of it.
+        if self._head_size or fed.strip(_NEWLINES):
             self._head_size += size
         if self._request_count > requests:
             self._begin_request()
@@ -161,16 +161,21 @@ class RequestReader(Connection):
 
         An end that began in the bytes before is only newlines here.
         """
-        newlines = len(self._unparsed) - len(self._unparsed.lstrip(_NEWLINES))
+        if self._unparsed.startswith((b"\r", b"\n")):
+            return len(self._unparsed) - len(self._unparsed.lstrip(_NEWLINES))
         end = self._unparsed.find(_END)
-        return newlines or (len(self._unparsed) if end < 0 else end + len(_END))
+        return len(self._unparsed) if end < 0 else end + len(_END)
 
-    def _feed(self, size: int) -> None:
+    def _feed(self, size: int) -> bytes:
         fed, self._unparsed = self._unparsed[:size], self._unparsed[size:]
         super().data_received(fed)
+        return fed
 
     def _watch(self) -> None:
         """Bounds the time and the size of an incomplete head, and the size of what follows it."""
+        held = HEAD_WEIGHT * self._head_size + self._received + len(self._unparsed)
+        if self._is_busy and not self._unparsed and held <= UNCOUNTED:
+            return
         has_head = _END in self._unparsed
         is_following = self._is_busy and self._body is None
         if is_following and self._socket and (has_head or len(self._unparsed) > MAX_HEAD):
@@ -180,7 +185,6 @@ class RequestReader(Connection):
             self._expect("head_timeout", self._shared.limits.head)
         elif self._is_busy:
             self._stop("head_timeout")
-        held = HEAD_WEIGHT * self._head_size + self._received + len(self._unparsed)
         self._shared.unfinished.hold(self, held if held > UNCOUNTED else 0)
 
     def _discard(self, data: bytes) -> None:
@@ -211,11 +215,11 @@ class RequestReader(Connection):
         self._shared.unfinished.hold(self, 0)
         if self._socket is None or self._socket.is_closing():
             return
+        if self._unparsed and not self._reading_paused:
+            self._socket.resume_reading()  # unless the rest is again enough
         if self._unread is None:
             self._parse()
             if not self._is_busy:
                 self._shared.table.wait(self)
         elif self._parser is None:
             self._socket.write_eof()
-        if not self._reading_paused:
-            self._socket.resume_reading()

@@ -52,8 +52,8 @@ class SlicingWriter(StreamWriter):
         for each in _slices(chunk):
             left -= len(each)
             await super().write(each, drain=False)
-            if drain:
-                await self._drained(left)
+            if drain and self._protocol.writing_paused:
+                await self._wait(left)
 
     async def write_eof(self, chunk: bytes = b"") -> None:
         if len(chunk) > SLICE:
@@ -62,13 +62,11 @@ class SlicingWriter(StreamWriter):
         await super().write_eof(chunk)
 
     async def drain(self) -> None:
-        await self._drained(0)
+        if self._protocol.writing_paused:
+            await self._wait(0)
 
-    async def _drained(self, left: int) -> None:
-        protocol = self._protocol
-        if protocol.transport is None or not protocol.writing_paused:
-            return
-        connection = cast(Sending, protocol)
+    async def _wait(self, left: int) -> None:
+        connection = cast(Sending, self._protocol)
         connection.wait_for_client(0 if connection.is_shared else left)
         try:
             await super().drain()

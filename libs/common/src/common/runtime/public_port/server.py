@@ -1,7 +1,6 @@
 """Public ports."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
@@ -13,7 +12,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
-from common.runtime.http_server import KEEP_ALIVE, listening
+from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
 from common.runtime.public_port.bodies import CONTINUE_EXPECTED
 from common.runtime.public_port.limits import ConnectionLimits, Refuse, Shared
 from common.runtime.public_port.metrics import ConnectionMetrics
@@ -72,7 +71,8 @@ class PublicRunner(web.AppRunner):
             access_log=None,
             auto_decompress=False,
             lingering_time=DISCARD_TIMEOUT,
-            **{"logger": _silent_log(), **options},
+            logger=protocol_log(),
+            **options,
         )
         self._shared = Shared(refuse, limits, metrics)
 
@@ -96,14 +96,6 @@ class _Server(web.Server):
     def __call__(self) -> web.RequestHandler:
         connection = RequestReader(self, self._shared, **self._kwargs)
         return cast(web.RequestHandler, Receiver(connection, self._buffer))
-
-
-def _silent_log() -> logging.Logger:
-    """Logger without aiohttp's errors about invalid HTTP: any client can cause them, and they
-    quote its headers."""
-    log = logging.getLogger("common.public_port")
-    log.setLevel(logging.CRITICAL)
-    return log
 
 
 def _requests(make_request: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
