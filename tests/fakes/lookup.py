@@ -23,7 +23,7 @@ class FakeUnits:
     async def order(self, _company: CompanyKey, _core: bytes) -> UnitOrder:
         return UnitOrder(self.main, sorted(self.stored), (), self.listed)
 
-    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+    async def cores(self, _order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
         return {key: core for key, core in self.stored.items() if key in keys}
 
 

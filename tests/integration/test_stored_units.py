@@ -19,6 +19,7 @@ from common.mongo import Database
 from lookup.query.lookups import AnswerLookups
 from lookup.query.units import AnswerUnits
 from lookup.registers.cvr.sources import DK_UNITS
+from lookup.store import units
 from lookup.store.canonical_json import dump
 from lookup.store.indexes import make_indexes
 from lookup.store.reads import StoredRegister
@@ -53,8 +54,8 @@ class Store(Loader):
     async def looked_up(self) -> list[dict[str, Any]]:
         (reply,) = await AnswerLookups(self.register, FakeSearches())([WITH_UNITS])
         assert isinstance(reply, LookupReply)
-        units: list[dict[str, Any]] = orjson.loads(reply.body)["production_units"]
-        return units
+        shown: list[dict[str, Any]] = orjson.loads(reply.body)["production_units"]
+        return shown
 
     async def page(self, **fields: Any) -> dict[str, Any]:
         request = UnitsRequest(**{**FIRST.model_dump(), **fields})
@@ -76,8 +77,12 @@ class Store(Loader):
         return reply
 
 
-@pytest.fixture
-def store(register_db: Database) -> Store:
+@pytest.fixture(params=[100, 1], ids=["few units", "many units"])
+def store(
+    register_db: Database, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Store:
+    """Of units that are read at once, and of more than are."""
+    monkeypatch.setattr(units, "MAX_UNITS", request.param)
     return Store(register_db)
 
 
@@ -120,11 +125,11 @@ async def test_pages_have_every_unit_once_in_the_order_of_a_lookup(
 
     pages = await store.pages(limit)
 
-    units = [unit for page in pages for unit in page["production_units"]]
-    assert [unit["number"][-1] for unit in units] == list("423109")
+    shown = [unit for page in pages for unit in page["production_units"]]
+    assert [unit["number"][-1] for unit in shown] == list("423109")
     assert {page["total"] for page in pages} == {6}
     assert len(pages) == -(-6 // limit)
-    assert units == await store.looked_up()
+    assert shown == await store.looked_up()
 
 
 async def test_a_page_goes_on_where_the_last_one_ended_although_units_came_and_went(

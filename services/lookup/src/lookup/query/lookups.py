@@ -200,7 +200,7 @@ class AnswerLookups:
         extras = _NO_EXTRAS
         if Include.PRODUCTION_UNITS in include:
             first, _ = order.page(MAX_UNITS)
-            cores = await self.register.units.cores(first)
+            cores = await self.register.units.cores(order, first)
             units = rendered_units(first, cores, order.main)
             extras = extras._replace(units=units, units_total=order.total)
         if Include.EINVOICING in include:

@@ -20,7 +20,7 @@ class Units(Protocol):
     async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
         """The order of the units of a company, which is given as it is stored."""
 
-    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+    async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
         """The stored units among these."""
 
 

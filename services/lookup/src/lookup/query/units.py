@@ -43,7 +43,8 @@ class AnswerUnits:
             return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
         order = await self.register.units.order(company, row.core)
         keys, following = order.page(request.limit, position)
-        units = rendered_units(keys, await self.register.units.cores(keys), order.main)
+        cores = await self.register.units.cores(order, keys)
+        units = rendered_units(keys, cores, order.main)
         return UnitsReply(body=_document(units, order, following))
 
 

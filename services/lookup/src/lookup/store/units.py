@@ -1,7 +1,7 @@
 """The production units of a company, read in pages.
 
-A company may have thousands. Their order is read from an index alone, and only the units of a page
-as documents, so that every page costs the same.
+Most companies have few, which are read at once. Others have thousands: their order is read from an
+index alone, and only the units of a page as documents, so that every page costs the same.
 """
 
 import asyncio
@@ -9,13 +9,15 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 
 from common.contracts.company import CompanyKey, Status, UnitKey
+from common.contracts.lookup import MAX_UNITS
 from common.mongo import Database, translated_errors
-from lookup.store.documents import COMPANIES, TOMBSTONES, UNITS
+from lookup.store.documents import COMPANIES, TOMBSTONES, UNITS, Document
 
 #: After every date.
 _NEVER = "9999-12-31"
@@ -41,6 +43,8 @@ class UnitOrder(NamedTuple):
     ended: Sequence[str] = ()
     #: Known only from their company's record (Denmark); without a document.
     listed: Sequence[str] = ()
+    #: The first stored units, which are all of most companies.
+    cores: Mapping[UnitKey, bytes] = MappingProxyType({})
 
     @property
     def total(self) -> int:
@@ -84,10 +88,11 @@ class StoredUnits:
         """The order of the units of a company, which is given as it is stored."""
         home = place_of(orjson.loads(core)["address"])
         with translated_errors():
-            groups, listing = await asyncio.gather(
-                self._groups(company, home),
-                self._companies.find_one({"_id": company}, {"units": 1}),
+            found, listing = await asyncio.gather(
+                self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
             )
+            is_whole = len(found) <= MAX_UNITS
+            groups = _groups(found, home) if is_whole else await self._group(company, home)
         (active, best), (ended, best_ended) = (
             next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
             for state in (False, True)
@@ -95,9 +100,22 @@ class StoredUnits:
         listed = set(listing["units"] if listing else ()).difference(active, ended)
         best = best or best_ended
         main = UnitKey.parse(best["key"]) if best else None
-        return UnitOrder(main, active, ended, sorted(await self._unloaded(listed)))
+        unloaded = sorted(await self._unloaded(listed))
+        cores = {UnitKey.parse(unit["_id"]): unit["core"] for unit in found}
+        return UnitOrder(main, active, ended, unloaded, cores)
 
-    async def _groups(self, company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
+    async def _first(self, company: CompanyKey) -> list[Document]:
+        """The first units of a company and one more; nearly all have fewer."""
+        found = self._units.find(
+            {"company": company},
+            {"core": 1, "ended": 1, "started": 1, "place": 1},
+            sort=[("ended", 1), ("_id", 1)],
+            limit=MAX_UNITS + 1,
+            batch_size=MAX_UNITS + 2,
+        )
+        return await found.to_list(None)
+
+    async def _group(self, company: CompanyKey, home: str | None) -> list[Document]:
         return await (await self._units.aggregate(self.pipeline(company, home))).to_list(None)
 
     @staticmethod
@@ -116,15 +134,17 @@ class StoredUnits:
             {"$group": {"_id": is_ended, "keys": {"$push": "$_id"}, "best": {"$min": rank}}},
         ]
 
-    async def cores(self, keys: Collection[str]) -> Mapping[UnitKey, bytes]:
+    async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
         """The stored units among these."""
-        if not keys:
-            return {}
+        missing = [key for key in keys if key not in order.cores and key not in order.listed]
+        if not missing:
+            return order.cores
         with translated_errors():
             found = self._units.find(
-                {"_id": {"$in": list(keys)}}, {"core": 1}, batch_size=len(keys) + 1
+                {"_id": {"$in": missing}}, {"core": 1}, batch_size=len(missing) + 1
             )
-            return {UnitKey.parse(one["_id"]): one["core"] for one in await found.to_list(None)}
+            read = {UnitKey.parse(one["_id"]): one["core"] for one in await found.to_list(None)}
+        return {**order.cores, **read}
 
     async def _unloaded(self, units: Iterable[str]) -> list[str]:
         """The units that are neither stored nor removed by their register."""
@@ -140,6 +160,22 @@ class StoredUnits:
             )
         known = {document["_id"] for documents in found for document in documents}
         return [key for key in keys if key not in known]
+
+
+def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
+    """What `pipeline` makes, of units in their order."""
+
+    def rank(unit: Document) -> tuple[bool, str, str]:
+        is_away = unit.get("place") != (home or "")
+        return is_away, unit.get("started") or _NEVER, unit["_id"]
+
+    groups = []
+    for state in (False, True):
+        some = [unit for unit in units if (unit.get("ended") is True) is state]
+        if some:
+            best = {"key": min(some, key=rank)["_id"]}
+            groups.append({"_id": state, "keys": [unit["_id"] for unit in some], "best": best})
+    return groups
 
 
 def order_fields(core: bytes) -> dict[str, object]:
