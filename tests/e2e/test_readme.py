@@ -131,6 +131,7 @@ async def test_console_blocks_print_the_output_shown(
         **running.system.full_environment(),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "RUN_DIR": str(run_dir),
+        "XDG_CONFIG_HOME": str(tmp_path / ".config"),
         "BASE_URL": running.system.base_url,
         "API_KEY": running.key,
         "CA_FILE": str(running.certificates.ca_file),
