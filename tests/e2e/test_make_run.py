@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from local_stack.alone import start_of
-from local_stack.ports import free_ports, is_free
+from local_stack.ports import REFUSED_BY_BROWSERS, free_ports, is_free
 from local_stack.processes import wait_for
 from local_stack.settings import StackSettings
 
@@ -123,7 +123,13 @@ def free_offset() -> int:
     """An offset that moves every port to a free one."""
     candidates = random.sample(OFFSETS, k=len(OFFSETS))
     return next(
-        offset for offset in candidates if all(is_free(port + offset) for port in default_ports())
+        offset
+        for offset in candidates
+        # From a port that browsers refuse a default moves on.
+        if all(
+            is_free(port + offset) and port + offset not in REFUSED_BY_BROWSERS
+            for port in default_ports()
+        )
     )
 
 
