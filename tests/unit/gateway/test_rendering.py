@@ -37,6 +37,7 @@ def test_a_company_is_written_as_decided() -> None:
                 "owners": [{"name": "Bo"}],
                 "roles": [{"role": "auditor"}],
                 "production_units": [{"number": "1012345670"}],
+                "production_units_total": 101,
                 "secondary_industries": [{"code": "620100"}],
             }
         )
@@ -59,7 +60,8 @@ def test_a_company_is_written_as_decided() -> None:
         "<owners><owner><name>Bo</name></owner></owners>"
         "<roles><role><role>auditor</role></role></roles>"
         "<production_units><production_unit><number>1012345670</number></production_unit>"
-        "</production_units><secondary_industries><secondary_industry><code>620100</code>"
+        "</production_units><production_units_total>101</production_units_total>"
+        "<secondary_industries><secondary_industry><code>620100</code>"
         "</secondary_industry></secondary_industries></company>"
     )
 
