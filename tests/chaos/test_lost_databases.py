@@ -1,10 +1,8 @@
 """Failovers and outages of MongoDB charge no attempt and lose no delivery."""
 
 import asyncio
-import os
-import signal
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +22,7 @@ from local_stack.replica_set import ReplicaSet
 from local_stack.servers import own_replica_set
 from lookup.store.reads import StoredRegister
 from tests.builders.keys import a_presented_key, an_api_key
+from tests.chaos.freezing import frozen
 from tests.chaos.test_lost_brokers import messages_in
 from tests.delivery.asking import asking, registry
 from tests.delivery.pipeline import Pipeline, an_event
@@ -134,7 +133,7 @@ async def test_deliveries_continue_when_a_frozen_database_does(
 
     publishing = asyncio.create_task(pipe.publish(*events))
     await pipe.receiver.until_count(300)
-    with frozen(stoppable_mongo):
+    with frozen(stoppable_mongo.members[0].processes):
         # Claims and results are under way, and no effect signals the end of the freeze.
         await asyncio.sleep(FROZEN)
     await publishing
@@ -144,19 +143,6 @@ async def test_deliveries_continue_when_a_frozen_database_does(
         for webhook in webhooks:
             await pipe.until_row(event, webhook, state="succeeded", attempts=1)
     assert len(pipe.receiver.received) == wanted
-
-
-@contextmanager
-def frozen(members: ReplicaSet) -> Iterator[None]:
-    """Suspends the only member during the body."""
-    [member] = members.members
-    for process in member.processes:
-        os.kill(process.pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for process in member.processes:
-            os.kill(process.pid, signal.SIGCONT)
 
 
 async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_path: Path) -> None:
