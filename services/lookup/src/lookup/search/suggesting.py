@@ -5,6 +5,7 @@ is found by `aer`, `aero` and `aro`. Unlike in a search the letters are not coll
 not suggest every name that begins with `mo`.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 from typing import NamedTuple
@@ -28,10 +29,18 @@ def read_typed(text: str) -> Typed:
     return Typed(fold_beginning(text), fold_name(text), without_partial_form(text))
 
 
-def begins_with(name: str, typed: Typed) -> bool:
-    """True if a company's name begins with the typed text; spaces do not matter."""
-    starts = tuple(writings(typed.beginning.letters))
-    return any(writing.startswith(starts) for writing in writings(fold_beginning(name).letters))
+def begins_with(name: Folded, text: str, starts: Sequence[str]) -> bool:
+    """True if a name begins with one of the writings of a typed text; spaces do not matter.
+
+    `text` is the name with its legal form, which is folded only if the form decides.
+    """
+    for own in writings(name.letters):
+        if own.startswith(tuple(starts)):
+            return True
+        if any(start.startswith(own) for start in starts):
+            whole = writings(fold_beginning(text).letters)
+            return any(writing.startswith(tuple(starts)) for writing in whole)
+    return False
 
 
 def writings(spelled: str) -> list[str]:

@@ -29,7 +29,7 @@ from lookup.search.index.names import Candidate, NameSearch, each_once, search_n
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import NameKind, kind_of, rank_of
 from lookup.search.scoring import read_query
-from lookup.search.suggesting import Typed, begins_with, read_typed
+from lookup.search.suggesting import Typed, begins_with, read_typed, writings
 
 #: Documents that a step reads for each wanted company; more if companies have several matching
 #: names, or were found by an earlier step.
@@ -94,11 +94,9 @@ def _best_first(
     hits = {hit.key: hit for hit in answer}
     for one in sorted(each_once(found), key=lambda one: -one.match.score):
         hits.setdefault(one.document.company, one.hit)
-    begun = {
-        one.document.company
-        for one in found
-        if one.kind is NameKind.CURRENT and begins_with(one.text, typed)
-    }
+    starts = writings(typed.beginning.letters)
+    current = {one.document.company: one for one in found if one.kind is NameKind.CURRENT}
+    begun = {key for key, one in current.items() if begins_with(one.name, one.text, starts)}
     ranked = sorted(hits.values(), key=lambda hit: hit.key not in begun)
     scores = accumulate((hit.score for hit in ranked), min)
     return [hit._replace(score=score) for hit, score in zip(ranked, scores, strict=True)]
