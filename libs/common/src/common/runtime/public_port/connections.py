@@ -16,7 +16,7 @@ log = structlog.get_logger()
 class Connection(web.RequestHandler):
     """A client's connection, closed when the client exceeds a limit."""
 
-    __slots__ = ("_shared", "_socket", "_timers", "is_shared", "written")
+    __slots__ = ("_shared", "_socket", "_timers", "_written", "is_shared")
 
     def __init__(self, server: web.Server, shared: Shared, **options: Any) -> None:
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
@@ -25,7 +25,7 @@ class Connection(web.RequestHandler):
         self._socket: asyncio.Transport | None = None
         #: By the reason for closing the connection that each of them is.
         self._timers: dict[str, asyncio.TimerHandle] = {}
-        self.written = 0
+        self._written = 0
         self.is_shared = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -47,20 +47,21 @@ class Connection(web.RequestHandler):
             self._shared.metrics.closed("send_timeout")
         super().connection_lost(exc)
 
-    def wrote(self) -> None:
+    def wrote(self, count: int) -> None:
+        self._written += count
         if "send_timeout" not in self._timers:
             self._timers["send_timeout"] = self._loop.call_later(
-                self._shared.limits.send, self._check_sent, self.written
+                self._shared.limits.send, self._check_sent, self._written
             )
 
     def _check_sent(self, written: int) -> None:
         """Closes the connection if not all has left that was written before this period."""
         del self._timers["send_timeout"]
         unsent = 0 if self._socket is None else self._socket.get_write_buffer_size()
-        if unsent and self.written - unsent < written:
+        if unsent and self._written - unsent < written:
             self._end("send_timeout")
         elif unsent:
-            self.wrote()
+            self.wrote(0)
 
     def wait_for_client(self, rest: int) -> None:
         if self._socket is not None:

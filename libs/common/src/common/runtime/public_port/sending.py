@@ -2,9 +2,9 @@
 
 import asyncio
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import suppress
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from aiohttp import web
 from aiohttp.base_protocol import BaseProtocol
@@ -23,13 +23,11 @@ Buffer: TypeAlias = "bytes | bytearray | memoryview[int] | memoryview[bytes]"
 class Sending(Protocol):
     """A connection, as the writer of its responses sees it."""
 
-    #: Bytes written to the connection so far.
-    written: int
     #: True if the response is the same object for every client, so that it costs no memory.
     is_shared: bool
 
-    def wrote(self) -> None:
-        """Something was written, and is not yet sent."""
+    def wrote(self, count: int) -> None:
+        """So many bytes were written, and are not yet sent."""
 
     def wait_for_client(self, rest: int) -> None:
         """The response waits until the client has read, with `rest` bytes still to write."""
@@ -55,11 +53,12 @@ class SlicingWriter(StreamWriter):
             if drain and self._protocol.writing_paused:
                 await self._wait(left)
 
-    async def write_eof(self, chunk: bytes = b"") -> None:
-        if len(chunk) > SLICE:
-            await self.write(chunk)
-            chunk = b""
-        await super().write_eof(chunk)
+    def write_eof(self, chunk: bytes = b"") -> Coroutine[Any, Any, None]:
+        return super().write_eof(chunk) if len(chunk) <= SLICE else self._write_all(chunk)
+
+    async def _write_all(self, chunk: bytes) -> None:
+        await self.write(chunk)
+        await super().write_eof()
 
     async def drain(self) -> None:
         if self._protocol.writing_paused:
@@ -75,9 +74,8 @@ class SlicingWriter(StreamWriter):
 
     def _write(self, chunk: Buffer) -> None:
         super()._write(chunk)
-        connection = cast(Sending, self._protocol)
-        connection.written += len(chunk)
-        connection.wrote()
+        connection: Sending = self._protocol  # type: ignore[assignment]
+        connection.wrote(len(chunk))
 
     def _writelines(self, chunks: Iterable[Buffer]) -> None:
         self._write(b"".join(chunks))
