@@ -58,9 +58,11 @@ class Store:
         await registrations.create(new, call_id=a_call(1), limit=1000)
         return new
 
-    async def rotated(self, webhook_id: str, *keys: str, text: str = "whsec_new") -> None:
+    async def rotated(
+        self, webhook_id: str, *keys: str, text: str = "whsec_new", call: int = 2
+    ) -> None:
         registrations = Registrations(self.database, secret_keys(*keys), Random(1))
-        new = NewSecret(a_secret(text), a_call(2), at=NOON, previous_until=LATER)
+        new = NewSecret(a_secret(text), a_call(call), at=NOON, previous_until=LATER)
         await registrations.rotate(OWNER, webhook_id, new)
 
     def webhooks(self, *keys: str) -> Webhooks:
@@ -220,6 +222,15 @@ async def test_a_webhook_with_an_unknown_key_has_no_secrets_and_does_not_affect_
 
     assert found[strange.webhook.id].secrets is None
     assert found[known.webhook.id].secrets == SigningSecrets(known.secret)
+
+
+async def test_a_rotation_after_the_key_was_lost_has_no_overlap(store: Store) -> None:
+    new = await store.created("lost")
+    await store.rotated(new.webhook.id, "lost")
+
+    await store.rotated(new.webhook.id, "k1", text="whsec_newest", call=3)
+
+    assert await store.secrets(new.webhook.id, "k1") == SigningSecrets(a_secret("whsec_newest"))
 
 
 async def test_every_secret_is_resealed_with_the_newest_key(store: Store) -> None:

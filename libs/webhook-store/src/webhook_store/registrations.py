@@ -14,7 +14,7 @@ from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
 from common.contracts.failures import Unavailable
-from common.contracts.webhooks import Webhook
+from common.contracts.webhooks import Webhook, WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.documents import (
     IDEMPOTENCY,
@@ -30,7 +30,7 @@ from webhook_store.documents import (
     webhook_of,
 )
 from webhook_store.models import MadeBefore, NewSecret, OwnerIsFull, Registered, RotationPending
-from webhook_store.secrets import SecretKeys
+from webhook_store.secrets import CannotUnseal, SecretKeys
 
 #: Maximum consecutive write conflicts before the store counts as unavailable.
 _TRIES = 10
@@ -152,19 +152,30 @@ class Registrations:
                 if found["secrets"]["newest"]["call"] == str(new.call_id):
                     return self._registered(found)
                 previous = found["secrets"]["previous"]
-                if still_signs(previous, new.at):
+                if still_signs(previous, new.at) and self._opens(previous, found["_id"]):
                     return RotationPending(previous["until"])
                 if await self._write(found, self._rotated(found, new)):
                     return Registered(webhook_of({**found, "updated_at": new.at}), new.secret)
         raise _too_many()
 
     def _rotated(self, document: Document, new: NewSecret) -> Document:
-        sealed = self._keys.seal(new.secret, document["_id"])
+        webhook_id, replaced = document["_id"], document["secrets"]["newest"]
+        sealed = self._keys.seal(new.secret, webhook_id)
+        # Where its key is lost the replaced secret signs nothing, and deliveries would wait for it.
+        overlap = {**replaced, "until": new.previous_until}
         return {
             "secrets.newest": sealed_document(sealed, call_id=new.call_id),
-            "secrets.previous": {**document["secrets"]["newest"], "until": new.previous_until},
+            "secrets.previous": overlap if self._opens(replaced, webhook_id) else None,
             "updated_at": new.at,
         }
+
+    def _opens(self, secret: Document, webhook_id: WebhookId) -> bool:
+        """Returns whether a configured key opens a sealed secret."""
+        try:
+            self._keys.unseal(sealed_of(secret), webhook_id)
+        except CannotUnseal:
+            return False
+        return True
 
     async def _free_slot(self, owner: str, limit: int) -> int | None:
         taken = self._webhooks.find({"owner": owner}, {"_id": 0, "slot": 1})
