@@ -22,8 +22,9 @@ from common.contracts.lookup import (
 from gateway.adapters.http.routes import LOOKUP_PATHS
 from gateway.domain.batch import FIELDS, MAX_LOOKUPS
 from gateway.domain.keys import Scope
+from gateway.domain.negotiation import Format
 from gateway.domain.problems import PROBLEMS
-from gateway.domain.query import SEARCH, Format
+from gateway.domain.query import SEARCH
 from gateway.domain.search import NAME_LENGTH
 from gateway.domain.suggesting import DEFAULT_LIMIT
 from tests.builders.openapi import DOCUMENT, Node, check, example, operations, resolved, schema_of

@@ -3,8 +3,7 @@
 import pytest
 
 from common.runtime.public_port.conditional import accepts_gzip, etag_matches
-from gateway.domain.conditional import entity_tag
-from gateway.domain.query import Format
+from gateway.domain.negotiation import Format, entity_tag
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from common.contracts.company import Country, Include
 from common.contracts.failures import FieldError
 from common.contracts.lookup import Question, SearchType
+from gateway.domain.negotiation import Format, wanted_format
 from gateway.domain.problems import Problem
-from gateway.domain.query import Format, LookupQuery, parse_lookup, wanted_format
+from gateway.domain.query import LookupQuery, parse_lookup
 
 
 def parsed(query: str, typed: SearchType | None = None) -> LookupQuery:

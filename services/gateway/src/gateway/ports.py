@@ -12,7 +12,6 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.contracts.webhooks import WebhookReply, WebhookRequest
-from gateway.domain.keys import ApiKey
 
 
 class Lookups(Protocol):
@@ -59,11 +58,3 @@ class Events(Protocol):
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
         """One event; raises EventNotFound, too."""
-
-
-class ApiKeys(Protocol):
-    async def find(self, key_id: str) -> ApiKey | None:
-        """The key with that id, even if revoked; None when there is none.
-
-        Raises ServiceUnavailable within 2 s when the key cannot be read.
-        """

@@ -5,9 +5,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from gateway.domain.keys import ApiKey
+from gateway.domain.keys import ApiKey, ApiKeys
 from gateway.domain.problems import ServiceUnavailable
-from gateway.ports import ApiKeys
 
 #: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
 LIFETIME = 5.0

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 from hmac import compare_digest
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gateway.domain.rates import Rate
 
@@ -52,6 +52,14 @@ class ApiKey:
     def is_valid(self, at: datetime) -> bool:
         """True if the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
+
+
+class ApiKeys(Protocol):
+    async def find(self, key_id: str) -> ApiKey | None:
+        """The key with that id, even if revoked; None when there is none.
+
+        Raises ServiceUnavailable within 2 s when the key cannot be read.
+        """
 
 
 #: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.

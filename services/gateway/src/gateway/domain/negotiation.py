@@ -1,10 +1,32 @@
-"""The format that an `Accept` header selects (RFC 9110, 12.5.1)."""
+"""Formats of responses: the one that a request selects, and the tag of a company in each."""
 
 import re
+from enum import StrEnum
+
+from gateway.domain.reading import Parameters
+
+FORMAT = "format"
 
 JSON, XML, HTML = "application/json", "application/xml", "text/html"
 
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
+
+
+class Format(StrEnum):
+    JSON = "json"
+    XML = "xml"
+
+
+def wanted_format(parameters: Parameters, *, accept: str) -> Format:
+    """The format of an error's body, even when the rest of the query is invalid."""
+    if FORMAT not in parameters:
+        return negotiated(accept)
+    return Format.XML if list(parameters[FORMAT]) == [Format.XML] else Format.JSON
+
+
+def negotiated(accept: str) -> Format:
+    """The format that an `Accept` header selects (RFC 9110, 12.5.1)."""
+    return Format.XML if prefers_xml(accept) else Format.JSON
 
 
 def prefers_xml(accept: str) -> bool:
@@ -35,3 +57,9 @@ def _ranges(accept: str) -> dict[str, float]:
         quality = given[0] if given else "1"
         ranges[media_range] = float(quality) if _QUALITY.fullmatch(quality) else 0.0
     return ranges
+
+
+def entity_tag(tag: str, format_: Format) -> str:
+    """The tag of a company in one format; weak, because it is the same in each coding."""
+    # RFC 9110, 8.8.3
+    return f'W/"{tag}.{format_}"'

@@ -1,23 +1,17 @@
 """Parsing of a lookup's query string."""
 
-from enum import StrEnum
 from typing import NamedTuple
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
 from gateway.domain.inference import infer
-from gateway.domain.negotiation import prefers_xml
+from gateway.domain.negotiation import FORMAT, Format, negotiated
 from gateway.domain.reading import Parameters, Rank, Reading
 from gateway.domain.search import InvalidTerm, normalise
 
-INCLUDE, FORMAT, SEARCH, TERM = "include", "format", "search", "q"
+INCLUDE, SEARCH, TERM = "include", "search", "q"
 
 SEARCH_PARAMETERS = (*(kind.value for kind in SearchType), SEARCH)
-
-
-class Format(StrEnum):
-    JSON = "json"
-    XML = "xml"
 
 
 class LookupQuery(NamedTuple):
@@ -42,7 +36,7 @@ def parse_lookup(
     reading = _LookupReading(parameters)
     country = reading.country()
     include = reading.include()
-    format_ = reading.format() or _negotiated(accept)
+    format_ = reading.format() or negotiated(accept)
     questions = reading.questions(country, typed)
     if reading.faults or country is None:
         raise reading.problem()
@@ -54,17 +48,6 @@ def parse_lookup(
         format=format_,
         search_type=search_type,
     )
-
-
-def wanted_format(parameters: Parameters, *, accept: str) -> Format:
-    """The format of an error's body, even when the rest of the query is invalid."""
-    if FORMAT not in parameters:
-        return _negotiated(accept)
-    return Format.XML if list(parameters[FORMAT]) == [Format.XML] else Format.JSON
-
-
-def _negotiated(accept: str) -> Format:
-    return Format.XML if prefers_xml(accept) else Format.JSON
 
 
 class _LookupReading(Reading):

@@ -10,7 +10,7 @@ from datetime import datetime
 from common.contracts.feed import FeedEvent, FeedPage, FeedRequest
 from common.domain.quantities import counted
 from gateway.domain.events import write_cursor
-from gateway.domain.keys import ApiKey
+from gateway.domain.keys import ApiKey, ApiKeys
 from gateway.domain.problems import (
     CursorExpired,
     InternalError,
@@ -19,7 +19,7 @@ from gateway.domain.problems import (
     ServiceUnavailable,
     Unauthorized,
 )
-from gateway.ports import ApiKeys, Events
+from gateway.ports import Events
 from gateway.usecases.feed_notices import FeedNotices, Subscription
 
 #: Seconds between two checks of a waiting reader's key, and between two signs of life on a stream.

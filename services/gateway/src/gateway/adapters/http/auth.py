@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from gateway.adapters.http.limits import Quota, RateLimiter
 from gateway.domain.clients import CURRENT, Network, client_of
-from gateway.domain.keys import ApiKey, PresentedKey, Scope, parse_key
+from gateway.domain.keys import ApiKey, ApiKeys, PresentedKey, Scope, parse_key
 from gateway.domain.problems import (
     Forbidden,
     InternalError,
@@ -22,7 +22,6 @@ from gateway.domain.problems import (
     Unauthorized,
 )
 from gateway.domain.rates import Rate
-from gateway.ports import ApiKeys
 
 KEY_HEADER = "X-API-Key"
 

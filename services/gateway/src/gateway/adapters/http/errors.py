@@ -7,8 +7,8 @@ from aiohttp import web
 
 from gateway.adapters.http.rendering import xml_document
 from gateway.domain import problems
+from gateway.domain.negotiation import Format
 from gateway.domain.problems import Problem
-from gateway.domain.query import Format
 
 MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
 

@@ -7,8 +7,8 @@ from common.contracts.lookup import SearchType
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.adapters.http.context import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.adapters.http.xml_processes import XmlRenderer
-from gateway.domain.conditional import entity_tag
-from gateway.domain.query import Format, parse_lookup
+from gateway.domain.negotiation import Format, entity_tag
+from gateway.domain.query import parse_lookup
 from gateway.ports import Lookups
 
 #: A client may reuse a company for a minute.

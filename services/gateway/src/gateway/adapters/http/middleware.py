@@ -15,8 +15,8 @@ from gateway.adapters.http.compression import compress
 from gateway.adapters.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
 from gateway.adapters.http.errors import problem_of_aiohttp, problem_response
 from gateway.adapters.http.metrics import HttpMetrics
+from gateway.domain.negotiation import Format, wanted_format
 from gateway.domain.problems import InternalError, Problem, UnsupportedMediaType
-from gateway.domain.query import Format, wanted_format
 from gateway.domain.reading import unknown_parameters
 
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.

@@ -9,6 +9,7 @@ from aiohttp.http_exceptions import InvalidURLError
 from common.runtime.public_port.limits import Refuse
 from gateway.adapters.http.errors import problem_response
 from gateway.adapters.http.middleware import CONSTANT_HEADERS, REQUEST_ID
+from gateway.domain.negotiation import Format
 from gateway.domain.problems import (
     InternalError,
     InvalidBody,
@@ -16,7 +17,6 @@ from gateway.domain.problems import (
     Problem,
     ServiceUnavailable,
 )
-from gateway.domain.query import Format
 
 
 def refusals(new_id: Callable[[], str]) -> Refuse:

@@ -35,10 +35,10 @@ from gateway.adapters.http.webhooks import ENDPOINTS, EVENT_TYPES_PATH, webhook_
 from gateway.adapters.http.xml_processes import XmlRenderer
 from gateway.adapters.quotas import MongoQuotas
 from gateway.domain.clients import Network
-from gateway.domain.keys import Scope
+from gateway.domain.keys import ApiKeys, Scope
 from gateway.domain.query import SEARCH_PARAMETERS
 from gateway.domain.rates import Rate
-from gateway.ports import ApiKeys, Events, Lookups, Suggestions, Units, Webhooks
+from gateway.ports import Events, Lookups, Suggestions, Units, Webhooks
 from gateway.usecases.batches import LookUpAll
 from gateway.usecases.events import ReadEvents
 from gateway.usecases.feed_notices import FeedNotices
