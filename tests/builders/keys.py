@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.domain.keys import ApiKey, PresentedKey, Scope, hash_of
+from gateway.access.keys import ApiKey, PresentedKey, Scope, hash_of
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

@@ -7,8 +7,8 @@ import jsonschema
 import orjson
 from aiohttp import ClientResponse
 
-from gateway.adapters.http.documentation import openapi_document
-from gateway.domain.problems import PROBLEMS
+from gateway.http.documentation import openapi_document
+from gateway.problems import PROBLEMS
 
 Node = dict[str, Any]
 

@@ -16,8 +16,8 @@ from common.contracts.webhooks import Operation
 from common.messaging.rpc import RpcFailed
 from common.mongo import also_from_secondaries, connected
 from common.mongo import database as named_database
-from gateway.adapters.keys import MongoKeys
-from gateway.domain.problems import ServiceUnavailable
+from gateway.access.key_store import MongoKeys
+from gateway.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import own_replica_set
 from lookup.store.reads import StoredRegister

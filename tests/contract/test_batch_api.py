@@ -7,8 +7,8 @@ import pytest
 from aiohttp import ClientResponse
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from gateway.domain.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
-from gateway.domain.rates import Rate
+from gateway.access.rates import Rate
+from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
 from tests.fakes.gateway import FakeLookups, Gateway, problem_of
 from tests.fakes.gateway import gateway as a_gateway
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from company_registry import errors, models, webhook_models
-from gateway.domain.problems import PROBLEMS
+from gateway.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT
 
 SCHEMAS: Mapping[str, Any] = DOCUMENT["components"]["schemas"]

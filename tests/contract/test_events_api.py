@@ -10,10 +10,10 @@ from aiohttp import ClientResponse
 from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedNotice, FeedRequest, PublishedEvent
-from gateway.domain.events import DEFAULT_LIMIT, MAX_WAIT
-from gateway.domain.keys import Scope
-from gateway.domain.problems import ServiceUnavailable
-from gateway.usecases import events as usecase
+from gateway.access.keys import Scope
+from gateway.events import readers as usecase
+from gateway.events.queries import DEFAULT_LIMIT, MAX_WAIT
+from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON
 from tests.builders.openapi import DOCUMENT
 from tests.delivery.waiting import SOON

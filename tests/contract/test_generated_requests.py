@@ -13,8 +13,8 @@ from schemathesis.checks import positive_data_acceptance
 from schemathesis.specs.openapi.checks import content_type_conformance, negative_data_rejection
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from gateway.domain.problems import CompanyNotFound
-from gateway.domain.rates import Rate
+from gateway.access.rates import Rate
+from gateway.problems import CompanyNotFound
 from tests.builders.openapi import DOCUMENT
 from tests.fakes.gateway import FakeLookups
 from tests.fakes.gateway import gateway as a_gateway

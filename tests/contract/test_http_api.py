@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from common.contracts.lookup import LookupReply
 from common.contracts.traces import TraceContext
-from gateway.domain.keys import write_key
-from gateway.domain.rates import Rate
+from gateway.access.keys import write_key
+from gateway.access.rates import Rate
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
 from tests.delivery.waiting import eventually

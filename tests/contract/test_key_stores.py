@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from common.mongo import Client, database
-from gateway.adapters.keys import MongoKeys
-from gateway.domain.keys import Scope
-from gateway.domain.rates import Rate
+from gateway.access.key_store import MongoKeys
+from gateway.access.keys import Scope
+from gateway.access.rates import Rate
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys

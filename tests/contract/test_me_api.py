@@ -5,8 +5,8 @@ from ipaddress import ip_network
 
 import orjson
 
-from gateway.domain.keys import Scope
-from gateway.domain.rates import Rate
+from gateway.access.keys import Scope
+from gateway.access.rates import Rate
 from tests.builders.openapi import assert_response
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway

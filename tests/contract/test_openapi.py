@@ -19,14 +19,14 @@ from common.contracts.lookup import (
     SuggestionList,
     UnitPage,
 )
-from gateway.adapters.http.routes import LOOKUP_PATHS
-from gateway.domain.batch import FIELDS, MAX_LOOKUPS
-from gateway.domain.keys import Scope
-from gateway.domain.negotiation import Format
-from gateway.domain.problems import PROBLEMS
-from gateway.domain.query import SEARCH
-from gateway.domain.search import NAME_LENGTH
-from gateway.domain.suggesting import DEFAULT_LIMIT
+from gateway.access.keys import Scope
+from gateway.http.formats import Format
+from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
+from gateway.lookups.queries import SEARCH
+from gateway.lookups.suggesting import DEFAULT_LIMIT
+from gateway.lookups.terms import NAME_LENGTH
+from gateway.problems import PROBLEMS
+from gateway.routes import LOOKUP_PATHS
 from tests.builders.openapi import DOCUMENT, Node, check, example, operations, resolved, schema_of
 from tests.fakes.gateway import Gateway
 

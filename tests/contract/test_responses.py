@@ -8,16 +8,11 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.adapters.http.routes import LOOKUP_PATHS
-from gateway.adapters.http.units import UNITS_PATH
-from gateway.domain.keys import Scope
-from gateway.domain.problems import (
-    CompanyNotFound,
-    EventNotFound,
-    LookupTimeout,
-    ServiceUnavailable,
-)
-from gateway.domain.rates import Rate
+from gateway.access.keys import Scope
+from gateway.access.rates import Rate
+from gateway.lookups.units_handler import UNITS_PATH
+from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
+from gateway.routes import LOOKUP_PATHS
 from tests.builders.openapi import DOCUMENT, assert_response, example, operations
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway

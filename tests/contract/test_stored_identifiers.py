@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
-from gateway.domain.search import InvalidTerm, normalise
+from gateway.lookups.terms import InvalidTerm, normalise
 from lookup.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
 from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS

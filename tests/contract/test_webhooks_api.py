@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from common.contracts.events import EventType
 from common.contracts.webhooks import AttemptStatus, DeliveryQuery, Operation, WebhookReply
-from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
+from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.webhooks import NOON
 from tests.fakes.gateway import Gateway, code_of, problem_of
 

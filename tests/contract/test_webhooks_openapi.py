@@ -12,8 +12,8 @@ import pytest
 from aiohttp import ClientResponse
 
 from common.contracts.webhooks import Attempt, AttemptStatus, Delivery
-from gateway.adapters.http.webhooks import ENDPOINTS, Endpoint
-from gateway.domain.problems import PROBLEMS
+from gateway.problems import PROBLEMS
+from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.openapi import DOCUMENT, assert_response, example
 from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway

@@ -14,8 +14,8 @@ import pymongo
 import pytest
 
 from common.mongo import connected, database
-from gateway.adapters.keys import MongoKeys
-from gateway.domain.keys import PresentedKey, Scope, write_key
+from gateway.access.key_store import MongoKeys
+from gateway.access.keys import PresentedKey, Scope, write_key
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports

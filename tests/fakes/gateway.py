@@ -28,15 +28,15 @@ from common.contracts.traces import TraceContext
 from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
-from gateway.adapters.http.refusals import refusals
-from gateway.adapters.http.routes import Dependencies, Policy, application
-from gateway.adapters.http.xml_processes import XmlRenderer
-from gateway.domain import clients
-from gateway.domain.keys import ApiKey, write_key
-from gateway.domain.problems import Problem, ServiceUnavailable
-from gateway.domain.rates import Rate
+from gateway.access import clients
+from gateway.access.keys import ApiKey, write_key
+from gateway.access.rates import Rate
+from gateway.events.notices import FeedNotices
+from gateway.http.refusals import refusals
+from gateway.http.xml_processes import XmlRenderer
 from gateway.ports import Webhooks
-from gateway.usecases.feed_notices import FeedNotices
+from gateway.problems import Problem, ServiceUnavailable
+from gateway.routes import Dependencies, Policy, application
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
 from tests.fakes.public_server import PublicServer

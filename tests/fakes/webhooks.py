@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from common.contracts.failures import Failure
 from common.contracts.webhooks import WebhookReply, WebhookRequest
-from gateway.domain.problems import problem_of
+from gateway.problems import problem_of
 from tests.fakes.webhook_registry import World
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pymongo
 import pytest
 
-from gateway.domain.keys import hash_of, parse_key
+from gateway.access.keys import hash_of, parse_key
 from local_stack.system import System
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames

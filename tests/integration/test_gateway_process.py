@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.domain.keys import write_key
+from gateway.access.keys import write_key
 from local_stack.ports import free_ports
 from local_stack.processes import wait_for
 from local_stack.system import SOON, Service, System

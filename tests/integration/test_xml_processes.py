@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 from common.runtime.processes import workers
-from gateway.adapters.http.rendering import company_xml
-from gateway.adapters.http.xml_processes import MAX_PENDING, XmlRenderer
-from gateway.domain.problems import ServiceUnavailable
+from gateway.http.rendering import company_xml
+from gateway.http.xml_processes import MAX_PENDING, XmlRenderer
+from gateway.problems import ServiceUnavailable
 from tests.builders.openapi import example
 
 pytestmark = pytest.mark.integration

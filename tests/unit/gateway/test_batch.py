@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
-from gateway.domain.batch import FIELDS, MAX_LOOKUPS, parse_batch
-from gateway.domain.problems import (
+from gateway.lookups.batch import FIELDS, MAX_LOOKUPS, parse_batch
+from gateway.problems import (
     InvalidBody,
     InvalidParameter,
     MissingParameter,

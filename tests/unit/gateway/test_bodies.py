@@ -9,8 +9,8 @@ from aiohttp.streams import StreamReader
 from aiohttp.test_utils import make_mocked_request
 
 from common.runtime.public_port.bodies import LateBody
-from gateway.adapters.http.bodies import body_of
-from gateway.domain.problems import InvalidBody
+from gateway.http.bodies import body_of
+from gateway.problems import InvalidBody
 
 
 def a_request() -> tuple[web.Request, StreamReader]:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from gateway.adapters.cached_api_keys import CachedApiKeys
-from gateway.domain.keys import ApiKey
-from gateway.domain.problems import ServiceUnavailable
+from gateway.access.cached_api_keys import CachedApiKeys
+from gateway.access.keys import ApiKey
+from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON, an_api_key
 from tests.fakes.gateway import FakeApiKeys, ManualClock, database_unavailable
 

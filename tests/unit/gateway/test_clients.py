@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.domain.clients import client_of
+from gateway.access.clients import client_of
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("fd00::/8"))
 

@@ -3,7 +3,7 @@
 import pytest
 
 from common.runtime.public_port.conditional import accepts_gzip, etag_matches
-from gateway.domain.negotiation import Format, entity_tag
+from gateway.http.formats import Format, entity_tag
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)
 

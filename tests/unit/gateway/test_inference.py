@@ -3,8 +3,8 @@
 import pytest
 
 from common.contracts.company import Country
-from gateway.domain.inference import infer
-from gateway.domain.search import InvalidTerm
+from gateway.lookups.inference import infer
+from gateway.lookups.terms import InvalidTerm
 
 DK, NO = Country.DK, Country.NO
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.domain.keys import PresentedKey, parse_key, write_key
+from gateway.access.keys import PresentedKey, parse_key, write_key
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 
 

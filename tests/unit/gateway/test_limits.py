@@ -1,7 +1,7 @@
 """Counting requests by client."""
 
-from gateway.adapters.http.limits import RateLimiter
-from gateway.domain.rates import Rate
+from gateway.access.limits import RateLimiter
+from gateway.access.rates import Rate
 from tests.fakes.gateway import ManualClock
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from gateway.domain.problems import CompanyNotFound, InvalidParameter, LookupTimeout, Problem
-from gateway.usecases import batches
-from gateway.usecases.batches import SEARCHES_AT_ONCE, LookUpAll
+from gateway.lookups import batches
+from gateway.lookups.batches import SEARCHES_AT_ONCE, LookUpAll
+from gateway.problems import CompanyNotFound, InvalidParameter, LookupTimeout, Problem
 
 
 def asking(term: str, kind: SearchType = SearchType.VAT) -> LookupRequest:

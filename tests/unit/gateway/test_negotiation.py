@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.domain.negotiation import prefers_xml
+from gateway.http.formats import prefers_xml
 
 
 @pytest.mark.parametrize(

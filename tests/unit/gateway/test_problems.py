@@ -4,9 +4,9 @@ import pytest
 from aiohttp import web
 
 from common.contracts.failures import Failure, FailureCode, FieldError
-from gateway.adapters.http.errors import problem_of_aiohttp
-from gateway.domain import problems
-from gateway.domain.problems import problem_of
+from gateway import problems
+from gateway.http.problem_responses import problem_of_aiohttp
+from gateway.problems import problem_of
 
 #: Failures that name no cause in the domain: the gateway supplies code and text.
 NEUTRAL = {

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from common.contracts.company import Country, Include
 from common.contracts.failures import FieldError
 from common.contracts.lookup import Question, SearchType
-from gateway.domain.negotiation import Format, wanted_format
-from gateway.domain.problems import Problem
-from gateway.domain.query import LookupQuery, parse_lookup
+from gateway.http.formats import Format, wanted_format
+from gateway.lookups.queries import LookupQuery, parse_lookup
+from gateway.problems import Problem
 
 
 def parsed(query: str, typed: SearchType | None = None) -> LookupQuery:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import CompanyAnswer
 from common.contracts.contract import Contract
-from gateway.adapters.http.rendering import SINGULAR, company_xml, xml_document
+from gateway.http.rendering import SINGULAR, company_xml, xml_document
 from tests.builders.openapi import example
 
 COMPANY, WITH_EVERYTHING = example("Company"), example("CompanyWithEverything")

@@ -20,9 +20,9 @@ from common.contracts.lookup import (
 from common.messaging.rpc import RpcFailed, unavailable
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
-from gateway.adapters.rpc import RpcServices
-from gateway.domain import clients
-from gateway.domain.problems import RateLimited
+from gateway.access import clients
+from gateway.problems import RateLimited
+from gateway.rpc import RpcServices
 
 DK = Country.DK
 TOO_LARGE = RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))

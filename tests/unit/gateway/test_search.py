@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country
 from common.contracts.lookup import SearchType
-from gateway.domain.search import InvalidTerm, normalise
+from gateway.lookups.terms import InvalidTerm, normalise
 
 DK, NO = Country.DK, Country.NO
 

@@ -4,8 +4,8 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import SuggestRequest
-from gateway.domain.problems import InvalidParameter, MissingParameter, Problem
-from gateway.domain.suggesting import parse_suggestion
+from gateway.lookups.suggesting import parse_suggestion
+from gateway.problems import InvalidParameter, MissingParameter, Problem
 
 
 def parsed(**parameters: str) -> SuggestRequest:

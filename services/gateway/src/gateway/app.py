@@ -18,15 +18,15 @@ from common.runtime.public_port.limits import ConnectionLimits
 from common.runtime.public_port.metrics import ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
-from gateway.adapters.cached_api_keys import CachedApiKeys
-from gateway.adapters.http.refusals import refusals
-from gateway.adapters.http.routes import Dependencies, Policy, application
-from gateway.adapters.http.xml_processes import XmlRenderer
-from gateway.adapters.keys import MongoKeys
-from gateway.adapters.quotas import MongoQuotas
-from gateway.adapters.rpc import RpcServices
+from gateway.access.cached_api_keys import CachedApiKeys
+from gateway.access.key_store import MongoKeys
+from gateway.access.quotas import MongoQuotas
+from gateway.events.notices import FeedNotices
+from gateway.http.refusals import refusals
+from gateway.http.xml_processes import XmlRenderer
+from gateway.routes import Dependencies, Policy, application
+from gateway.rpc import RpcServices
 from gateway.settings import Settings
-from gateway.usecases.feed_notices import FeedNotices
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:

@@ -11,12 +11,12 @@ from common.contracts.failures import Unavailable
 from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from gateway.adapters.http.routes import utc_now
-from gateway.adapters.keys import MongoKeys
-from gateway.adapters.quotas import MongoQuotas
+from gateway.access.key_store import MongoKeys
+from gateway.access.keys import ApiKey, PresentedKey, Scope, hash_of, write_key
+from gateway.access.quotas import MongoQuotas
+from gateway.access.rates import Rate, parse_rate
 from gateway.app import build
-from gateway.domain.keys import ApiKey, PresentedKey, Scope, hash_of, write_key
-from gateway.domain.rates import Rate, parse_rate
+from gateway.routes import utc_now
 from gateway.settings import KeySettings, Settings
 
 

@@ -1,0 +1,1 @@
+"""Access: API keys, rates and limits, and the authentication of requests."""

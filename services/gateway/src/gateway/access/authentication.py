@@ -1,0 +1,211 @@
+"""Authentication, authorization and rate limiting of requests."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+import structlog
+from aiohttp import hdrs, web
+
+from gateway.access.clients import CURRENT, Network, client_of
+from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Scope, parse_key
+from gateway.access.limits import Quota, RateLimiter
+from gateway.access.rates import Rate
+from gateway.problems import (
+    Forbidden,
+    InternalError,
+    Problem,
+    RateLimited,
+    ServiceUnavailable,
+    Unauthorized,
+)
+
+KEY_HEADER = "X-API-Key"
+
+#: Maximum number of remembered valid keys, about 2 MB.
+MAX_PROVEN = 10_000
+
+#: Rejections because the key could not be checked.
+_CHECK_FAILED = (ServiceUnavailable, InternalError)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Access rules of a route."""
+
+    #: The scope that a key needs; None: any.
+    scope: Scope | None = None
+    #: True if the route may be used without a key.
+    anonymous: bool = True
+    #: True if requests are counted and keys are checked.
+    counted: bool = True
+
+
+class AuthResult(NamedTuple):
+    quota: Quota
+    #: The request's key, once it is verified.
+    key: ApiKey | None = None
+    #: The reason to reject the request.
+    refusal: Problem | None = None
+
+
+class Authenticator:
+    """Checks keys and counts requests: by key, or by client address without a valid key."""
+
+    def __init__(  # noqa: PLR0913 (the rates, and the dependencies of a key check)
+        self,
+        keys: ApiKeys,
+        *,
+        anonymous: RateLimiter,
+        keyed: Callable[[Rate | None], RateLimiter],
+        unproven: RateLimiter,
+        trusted_proxies: Sequence[Network],
+        now: Callable[[], datetime],
+    ) -> None:
+        """`keyed` gives the limiter of keys with a rate; None is the rate of the settings."""
+        self._keys = keys
+        self._now = now
+        self._anonymous = anonymous
+        self._keyed = keyed
+        self._unproven = unproven
+        #: Ids of keys that were valid, the most recently used last.
+        self._proven: OrderedDict[str, None] = OrderedDict()
+        #: By key id, the end of the first of simultaneous checks.
+        self._checks: dict[str, asyncio.Event] = {}
+        self._trusted_proxies = tuple(trusted_proxies)
+
+    async def admit(self, request: web.BaseRequest, access: Access) -> AuthResult:
+        if not access.counted:
+            return AuthResult(self._anonymous.look(self._client(request)))
+        text = presented_text(request)
+        if text is None:
+            refusal = None if access.anonymous else Unauthorized("an API key is needed")
+            return await self._without_key(request, refusal)
+        presented = parse_key(text)
+        if presented is None:
+            return await self._without_key(request, _bad_key())
+        if presented.id in self._proven:
+            return await self._with_presented(request, presented, access)
+        return await self._first_with(request, presented, access)
+
+    async def charge(self, key: ApiKey, requests: int) -> Quota:
+        """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
+        quota = await self._keyed(key.rate).take(key.id, requests)
+        if not quota.allowed:
+            wait = max(1, quota.reset)
+            raise RateLimited(
+                f"the batch exceeds your remaining quota; retry in {wait} s, or send fewer lookups",
+                retry_after=wait,
+            )
+        return quota
+
+    async def _first_with(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> AuthResult:
+        """Lets simultaneous requests with an unproven key wait for the first of them."""
+        check = self._checks.get(presented.id)
+        if check is not None:
+            await check.wait()
+            if presented.id in self._proven:
+                return await self._with_presented(request, presented, access)
+            return await self._with_unproven(request, presented, access)
+        check = self._checks[presented.id] = asyncio.Event()
+        try:
+            return await self._with_unproven(request, presented, access)
+        finally:
+            del self._checks[presented.id]
+            check.set()
+
+    async def _with_unproven(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> AuthResult:
+        """Charges the address before the key is read, and refunds a valid key."""
+        client = self._client(request)
+        quota = await self._unproven.take(client)
+        if not quota.allowed:
+            return AuthResult(quota, refusal=_too_many(quota))
+        admission = await self._with_presented(request, presented, access)
+        if admission.key is not None or isinstance(admission.refusal, _CHECK_FAILED):
+            self._unproven.give_back(client)
+        return admission
+
+    async def _with_presented(
+        self, request: web.BaseRequest, presented: PresentedKey, access: Access
+    ) -> AuthResult:
+        try:
+            key = await self._good_key(presented)
+        except Problem as problem:
+            return AuthResult(self._anonymous.look(self._client(request)), refusal=problem)
+        if key is None:
+            # Counted like a request without a key, which limits guessing.
+            return await self._without_key(request, _bad_key())
+        self._remember(key)
+        return await self._with_key(key, access)
+
+    def _remember(self, key: ApiKey) -> None:
+        self._proven[key.id] = None
+        self._proven.move_to_end(key.id)
+        if len(self._proven) > MAX_PROVEN:
+            self._proven.popitem(last=False)
+
+    async def _good_key(self, presented: PresentedKey) -> ApiKey | None:
+        try:
+            key = await self._keys.find(presented.id)
+        except ServiceUnavailable:
+            raise
+        except Exception:
+            log.exception("keys.failed", key_id=presented.id)
+            raise InternalError() from None
+        is_good = key is not None and key.accepts(presented, at=self._now())
+        return key if is_good else None
+
+    def _client(self, request: web.BaseRequest) -> str:
+        return client_of(request.remote, _forwarded(request), self._trusted_proxies)
+
+    async def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
+        client = self._client(request)
+        CURRENT.set(client)
+        quota = await self._anonymous.take(client)
+        if not quota.allowed:
+            refusal = _too_many(quota)
+        return AuthResult(quota, refusal=refusal)
+
+    async def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
+        CURRENT.set(key.id)
+        quota = await self._keyed(key.rate).take(key.id)
+        refusal: Problem | None = None
+        if not quota.allowed:
+            refusal = _too_many(quota)
+        elif access.scope is not None and access.scope not in key.scopes:
+            refusal = Forbidden(f"the API key lacks the scope {access.scope}")
+        return AuthResult(quota, key, refusal)
+
+
+def _bad_key() -> Unauthorized:
+    return Unauthorized("the API key is unknown, revoked or expired")
+
+
+def presented_text(request: web.BaseRequest) -> str | None:
+    """The key that the client sent; "" when it sent credentials of another form."""
+    authorization = request.headers.get(hdrs.AUTHORIZATION)
+    if authorization is None:
+        return request.headers.get(KEY_HEADER)
+    scheme, _, credentials = authorization.partition(" ")
+    return credentials.strip() if scheme.lower() == "bearer" else ""
+
+
+def _forwarded(request: web.BaseRequest) -> list[str]:
+    if hdrs.X_FORWARDED_FOR not in request.headers:
+        return []
+    hops = ",".join(request.headers.getall(hdrs.X_FORWARDED_FOR)).split(",")
+    return [hop.strip() for hop in hops]
+
+
+def _too_many(quota: Quota) -> RateLimited:
+    wait = max(1, quota.reset)
+    return RateLimited(f"too many requests; retry in {wait} s", retry_after=wait)

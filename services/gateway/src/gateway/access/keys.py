@@ -1,0 +1,80 @@
+"""API keys: `<id>.<secret>`. The id is public; only a hash of the secret is stored."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from hashlib import sha256
+from hmac import compare_digest
+from typing import NamedTuple, Protocol
+
+from gateway.access.rates import Rate
+
+
+class Scope(StrEnum):
+    LOOKUP = "lookup"
+    WEBHOOKS = "webhooks"
+    EVENTS = "events"
+
+
+class PresentedKey(NamedTuple):
+    """A key as a client sent it."""
+
+    id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"PresentedKey(id={self.id!r})"  # the secret must not reach a log by accident
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A stored key."""
+
+    id: str
+    #: SHA-256 of the secret. It is 256 random bits, so it needs no slow hash.
+    secret_hash: bytes
+    name: str
+    owner: str
+    scopes: frozenset[Scope]
+    created_at: datetime
+    revoked_at: datetime | None = None
+    #: None: the key does not expire.
+    expires_at: datetime | None = None
+    #: None: the rate of the settings.
+    rate: Rate | None = None
+
+    def accepts(self, presented: PresentedKey, *, at: datetime) -> bool:
+        """True if the presented key matches and is valid; compares in constant time."""
+        same = compare_digest(self.secret_hash, hash_of(presented.secret))
+        return same and self.is_valid(at)
+
+    def is_valid(self, at: datetime) -> bool:
+        """True if the key is neither revoked nor expired."""
+        return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
+
+
+class ApiKeys(Protocol):
+    async def find(self, key_id: str) -> ApiKey | None:
+        """The key with that id, even if revoked; None when there is none.
+
+        Raises ServiceUnavailable within 2 s when the key cannot be read.
+        """
+
+
+#: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
+_KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
+
+
+def parse_key(text: str) -> PresentedKey | None:
+    """The key in `text`; None when it does not have a key's form."""
+    match = _KEY.fullmatch(text)
+    return None if match is None else PresentedKey(match["id"], match["secret"])
+
+
+def write_key(key: PresentedKey) -> str:
+    return f"{key.id}.{key.secret}"
+
+
+def hash_of(secret: str) -> bytes:
+    return sha256(secret.encode()).digest()

@@ -1,0 +1,1 @@
+"""Events: reading the feed in pages, after a wait, or as a stream."""

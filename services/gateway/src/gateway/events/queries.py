@@ -1,0 +1,137 @@
+"""Parsing of the event feed's query string, and its cursors."""
+
+import re
+from typing import NamedTuple
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.events import EventType
+from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
+from common.domain.countries import FORMATS
+from gateway.http.parameters import Parameters, Reading, read_country
+
+AFTER, TYPES, COUNTRIES, COMPANIES = "after", "types", "countries", "companies"
+LIMIT, WAIT = "limit", "wait"
+LAST_EVENT_ID = "Last-Event-ID"
+
+#: `after` for a reader that starts at the end.
+LATEST = "latest"
+#: `after` for a page of the newest events.
+RECENT = "recent"
+DEFAULT_LIMIT = 100
+#: Events that a stream reads at once.
+STREAM_LIMIT = 100
+#: Seconds.
+MAX_WAIT = 30
+MAX_COMPANIES = 100
+
+#: A position in hexadecimal: cursors sort as text.
+_CURSOR = re.compile(r"[0-9a-f]{12}")
+
+
+class EventsQuery(NamedTuple):
+    request: FeedRequest
+    #: Seconds to wait for an event.
+    wait: int
+
+
+def write_cursor(position: int) -> str:
+    return f"{position:012x}"
+
+
+def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
+    """Parse a request for a page; raises InvalidParameter."""
+    reading = _EventsReading(parameters)
+    reading.words = f"{LATEST}, or {RECENT}"
+    given = reading.single(AFTER)
+    recent = given == RECENT
+    after, latest = reading.start(AFTER, None if recent else given)
+    limits = reading.filter()
+    limit = reading.number(LIMIT, 1, MAX_EVENTS, DEFAULT_LIMIT)
+    wait = reading.number(WAIT, 0, MAX_WAIT, 0)
+    if reading.faults:
+        raise reading.problem()
+    request = FeedRequest(
+        owner=owner, after=after, latest=latest, recent=recent, filter=limits, limit=limit
+    )
+    return EventsQuery(request, wait)
+
+
+def parse_stream(parameters: Parameters, *, last_event_id: str | None, owner: str) -> FeedRequest:
+    """Parse a request for a stream, which starts at the end by default; raises InvalidParameter."""
+    reading = _EventsReading(parameters)
+    after, latest = reading.start(AFTER, reading.single(AFTER) or LATEST)
+    if last_event_id is not None:
+        after, latest = reading.start(LAST_EVENT_ID, last_event_id)
+    limits = reading.filter()
+    if reading.faults:
+        raise reading.problem()
+    return FeedRequest(owner=owner, after=after, latest=latest, filter=limits, limit=STREAM_LIMIT)
+
+
+class _EventsReading(Reading):
+    #: The words that a reader may start with besides a cursor.
+    words = LATEST
+
+    def start(self, name: str, value: str | None) -> tuple[int | None, bool]:
+        """The position to read after, and whether to start at the end."""
+        if value is None or value == LATEST:
+            return None, value == LATEST
+        if not _CURSOR.fullmatch(value):
+            self.invalid(name, f"must be the cursor of an earlier answer, or {self.words}")
+            return None, False
+        return int(value, 16), False
+
+    def filter(self) -> FeedFilter:
+        return FeedFilter(
+            types=self._types(), countries=self._countries(), companies=self._companies()
+        )
+
+    def _types(self) -> tuple[EventType, ...]:
+        chosen: dict[EventType, None] = {}
+        for pattern in self._list(TYPES):
+            matching = [kind for kind in EventType if _matches(kind, pattern)]
+            if not matching:
+                self.invalid(
+                    TYPES,
+                    "must be a comma-separated list of event types (GET /api/event-types lists "
+                    "them), families such as company.*, or *",
+                )
+                return ()
+            chosen |= dict.fromkeys(matching)
+        return tuple(chosen)
+
+    def _countries(self) -> tuple[Country, ...]:
+        found = [read_country(value) for value in self._list(COUNTRIES)]
+        known = tuple(dict.fromkeys(country for country in found if country is not None))
+        if None in found:
+            self.invalid(COUNTRIES, f"must be a comma-separated list of {', '.join(Country)}")
+        return known
+
+    def _companies(self) -> tuple[CompanyKey, ...]:
+        values = [value.lower() for value in self._list(COMPANIES)]
+        if len(values) > MAX_COMPANIES or not all(_is_company(value) for value in values):
+            self.invalid(
+                COMPANIES,
+                f"must be a comma-separated list of at most {MAX_COMPANIES} companies, each its "
+                "country and registration number, such as dk:12345674,no:123456785",
+            )
+            return ()
+        return tuple(dict.fromkeys(CompanyKey.parse(value) for value in values))
+
+    def _list(self, name: str) -> list[str]:
+        value = self.single(name)
+        return [] if value is None else [part.strip() for part in value.split(",")]
+
+
+def _matches(kind: EventType, pattern: str) -> bool:
+    return pattern in {kind.value, f"{kind.partition('.')[0]}.*", "*"}
+
+
+def _is_company(text: str) -> bool:
+    country, _, number = text.partition(":")
+    return (
+        country in tuple(Country)
+        and number.isascii()
+        and number.isdigit()
+        and len(number) == FORMATS[Country(country)].vat_digits
+    )

@@ -1,0 +1,178 @@
+"""Request middleware: authentication, problems, headers, metrics and one log line per request."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+import structlog
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from common.runtime import tracing
+from gateway.access.authentication import Access, Authenticator
+from gateway.http.compression import compress
+from gateway.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
+from gateway.http.formats import Format, wanted_format
+from gateway.http.metrics import HttpMetrics
+from gateway.http.parameters import unknown_parameters
+from gateway.http.problem_responses import problem_of_aiohttp, problem_response
+from gateway.problems import InternalError, Problem, UnsupportedMediaType
+
+#: A caller's own request id is kept when it is at most 128 visible ASCII characters.
+_SANE_ID = re.compile(r"[!-~]{1,128}")
+
+REQUEST_ID = "X-Request-Id"
+
+#: Headers of every answer. The first hides aiohttp's version.
+CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
+
+#: Label of unknown paths in metrics and logs.
+UNMATCHED = "unmatched"
+
+#: A browser sends OPTIONS ahead of a request, without its key.
+ASKING = Access(counted=False)
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteFacts:
+    """Properties of a route that apply before its handler runs."""
+
+    access: Access
+    #: True if the request selects the format of its problems.
+    has_formats: bool = False
+    #: Sent with each of its answers.
+    headers: Mapping[str, str] = field(default_factory=dict)
+    #: Query parameters that its handler refuses by itself.
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RequestMiddleware:
+    """Middleware of every request; `handle` is the function."""
+
+    authenticator: Authenticator
+    #: By registered path; other paths are `others`.
+    routes: Mapping[str, RouteFacts]
+    others: RouteFacts
+    #: Query parameters by method and path, as the OpenAPI document has them.
+    parameters: Mapping[tuple[str, str], Sequence[str]]
+    metrics: HttpMetrics
+    clock: Callable[[], float]
+    new_id: Callable[[], str]
+
+    @web.middleware
+    async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        request_id = self._request_id(request)
+        tracing.REQUEST_ID.set(request_id)
+        if tracing.tracer is None:
+            tracing.CURRENT.set(tracing.trace_of(request.headers))
+            return await self._answer(request, handler, request_id)
+        with tracing.serving(request, _path_of(request), request_id) as recorded:
+            response = await self._answer(request, handler, request_id)
+            recorded[tracing.STATUS] = response.status
+            return response
+
+    async def _answer(
+        self, request: web.Request, handler: Handler, request_id: str
+    ) -> web.StreamResponse:
+        started = self.clock()
+        self.metrics.in_flight += 1
+        try:
+            path = _path_of(request)
+            facts = self.routes.get(path, self.others)
+            access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
+            quota, key, refusal = await self.authenticator.admit(request, access)
+            if path is UNMATCHED:
+                # A known path that does not allow the method responds in its own format.
+                facts = self.routes.get(request.path, self.others)
+            context = request[REQUEST_CONTEXT] = RequestContext(request_id, quota, key)
+            try:
+                _check_encoding(request)
+                if refusal is not None:
+                    raise refusal
+                self._check_parameters(request, path, facts)
+                response = await handler(request)
+            except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
+                response = _problem(request, context, facts, error)
+            _add_headers(response, context, facts)
+            if isinstance(response, web.Response):
+                await compress(request, response)
+            self._record(request.method, path, response.status, context, self.clock() - started)
+            return response
+        finally:
+            self.metrics.in_flight -= 1
+
+    def _check_parameters(self, request: web.Request, path: str, facts: RouteFacts) -> None:
+        """Raises InvalidParameter for query parameters that the operation does not have."""
+        # OPTIONS has the query of the request that a browser sends next.
+        if not request.query or path is UNMATCHED or request.method == hdrs.METH_OPTIONS:
+            return
+        is_head = request.method == hdrs.METH_HEAD
+        method = hdrs.METH_GET if is_head else request.method
+        known = self.parameters.get((method, path), ())
+        given = (name for name in request.query if name not in facts.refused)
+        problem = unknown_parameters(dict.fromkeys(given), known)
+        if problem is not None:
+            raise problem
+
+    def _request_id(self, request: web.Request) -> str:
+        given = request.headers.get(REQUEST_ID)
+        return given if given and _SANE_ID.fullmatch(given) else self.new_id()
+
+    def _record(
+        self, method: str, path: str, status: int, context: RequestContext, seconds: float
+    ) -> None:
+        self.metrics.done(path, status, context.search_type, seconds)
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            self.metrics.limited("anonymous" if context.key is None else "key")
+        log.info(
+            "request.done",
+            request_id=context.request_id,
+            method=method,
+            route=path,
+            status=status,
+            duration_ms=round(seconds * 1000, 3),
+            search_type=context.search_type,
+            key_id=None if context.key is None else context.key.id,
+        )
+
+
+def _path_of(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return UNMATCHED if resource is None else resource.canonical
+
+
+def _check_encoding(request: web.Request) -> None:
+    """Raises UnsupportedMediaType for a body with a Content-Encoding, even if unread."""
+    if hdrs.CONTENT_ENCODING in request.headers and request.body_exists:
+        raise UnsupportedMediaType(
+            "send the body without a Content-Encoding", accept_encoding="identity"
+        )
+
+
+def _problem(
+    request: web.Request, context: RequestContext, facts: RouteFacts, error: Exception
+) -> web.Response:
+    """The client's problem for any exception."""
+    if isinstance(error, Problem):
+        problem = error
+    elif isinstance(error, web.HTTPException):
+        problem = problem_of_aiohttp(error)
+    else:
+        log.error("request.failed", request_id=context.request_id, exc_info=error)
+        problem = InternalError()
+    format_ = Format.JSON
+    if facts.has_formats:
+        format_ = wanted_format(parameters_of(request), accept=accept_of(request))
+    return problem_response(problem, context.request_id, format_)
+
+
+def _add_headers(response: web.StreamResponse, context: RequestContext, facts: RouteFacts) -> None:
+    headers = response.headers
+    headers[REQUEST_ID] = context.request_id
+    headers["RateLimit-Policy"] = context.quota.policy
+    headers["RateLimit"] = context.quota.state
+    headers.update(facts.headers)

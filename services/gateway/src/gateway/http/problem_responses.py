@@ -1,0 +1,84 @@
+"""Problems as RFC 9457 documents, in JSON or XML."""
+
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from gateway import problems
+from gateway.http.formats import Format
+from gateway.http.rendering import xml_document
+from gateway.problems import Problem
+
+MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
+
+#: Seconds to retry after while a dependency is unavailable; the gateway reconnects within 10 s of
+#: its recovery.
+OUTAGE_RETRY_AFTER = 5
+
+
+def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "type": "urn:problem:" + problem.code.replace("_", "-"),
+        "title": problem.code.replace("_", " ").capitalize(),
+        "status": problem.status.value,
+        "detail": problem.detail,
+        "code": problem.code,
+        "request_id": request_id,
+    }
+    if problem.errors:
+        document["errors"] = [
+            {"parameter": error.parameter, "message": error.message} for error in problem.errors
+        ]
+    if isinstance(problem, problems.CursorExpired):
+        document["oldest"] = problem.oldest
+    if isinstance(problem, problems.RotationPending) and problem.possible_from is not None:
+        document["possible_from"] = f"{problem.possible_from:%Y-%m-%dT%H:%M:%SZ}"
+    return document
+
+
+def problem_response(problem: Problem, request_id: str, format_: Format) -> web.Response:
+    document = problem_document(problem, request_id)
+    body = orjson.dumps(document) if format_ is Format.JSON else xml_document("problem", document)
+    return web.Response(
+        body=body,
+        status=document["status"],
+        headers={
+            "Content-Type": MEDIA_TYPE[format_],
+            "Cache-Control": "no-store",
+            **_headers(problem),
+        },
+    )
+
+
+def _headers(problem: Problem) -> dict[str, str]:
+    match problem:
+        case problems.RateLimited():
+            return {"Retry-After": str(problem.retry_after)}
+        case problems.ServiceUnavailable():
+            return {"Retry-After": str(OUTAGE_RETRY_AFTER)}
+        case problems.MethodNotAllowed():
+            return {"Allow": ", ".join(problem.allowed)}
+        case problems.UnsupportedMediaType(accept_encoding=str(supported)):
+            return {"Accept-Encoding": supported}  # RFC 9110, 12.5.3
+        case problems.Unauthorized():
+            return {"WWW-Authenticate": "Bearer"}
+        case _:
+            return {}
+
+
+def problem_of_aiohttp(error: web.HTTPException) -> Problem:
+    """Translate an error that aiohttp raised before a handler ran."""
+    match error:
+        case web.HTTPNotFound():
+            return problems.NotFound("no resource at this path")
+        case web.HTTPMethodNotAllowed():
+            return problems.MethodNotAllowed(
+                f"this path does not allow {error.method}", allowed=error.allowed_methods
+            )
+        case web.HTTPRequestEntityTooLarge():
+            return problems.BodyTooLarge("the body is larger than 64 KiB")
+        case web.HTTPBadRequest():
+            return problems.InvalidBody("the request cannot be read")
+        case _:
+            return problems.InternalError()

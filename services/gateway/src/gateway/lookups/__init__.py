@@ -1,0 +1,1 @@
+"""Lookups: companies by number, name and address, one or many, suggestions and production units."""

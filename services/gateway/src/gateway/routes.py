@@ -1,0 +1,209 @@
+"""Public routes, their access rules, and the application that serves them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from uuid import UUID
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from common.contracts.lookup import SearchType
+from gateway.access.authentication import Access, Authenticator
+from gateway.access.clients import Network
+from gateway.access.keys import ApiKeys, Scope
+from gateway.access.limits import RateLimiter
+from gateway.access.quotas import MongoQuotas
+from gateway.access.rates import Rate
+from gateway.events.handlers import (
+    EVENT_PATH,
+    EVENTS_PATH,
+    STREAM_PATH,
+    event_handler,
+    events_handler,
+    stream_handler,
+)
+from gateway.events.notices import FeedNotices
+from gateway.events.readers import ReadEvents
+from gateway.http.cors import cors_headers, options_handler
+from gateway.http.documentation import documentation, query_parameters
+from gateway.http.me import ME_PATH, show_key
+from gateway.http.metrics import HttpMetrics
+from gateway.http.middleware import CONSTANT_HEADERS, RequestMiddleware, RouteFacts
+from gateway.http.xml_processes import XmlRenderer
+from gateway.lookups.batch_handler import BATCH_PATH, batch_handler
+from gateway.lookups.batches import LookUpAll
+from gateway.lookups.handlers import lookup_handler
+from gateway.lookups.queries import SEARCH_PARAMETERS
+from gateway.lookups.suggest_handler import SUGGEST_PATH, suggest_handler
+from gateway.lookups.units_handler import UNITS_PATH, units_handler
+from gateway.ports import Events, Lookups, Suggestions, Units, Webhooks
+from gateway.webhooks.handlers import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
+from gateway.webhooks.sources import SOURCES_PATH, sources_handler
+
+#: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
+MAX_BODY_SIZE = 64 * 1024
+
+LOOKUP_PATHS: dict[str, SearchType | None] = {
+    "/api": None,
+    **{f"/api/{kind.value}": kind for kind in SearchType},
+}
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dependencies:
+    """Dependencies of the application."""
+
+    lookups: Lookups
+    suggestions: Suggestions
+    units: Units
+    webhooks: Webhooks
+    events: Events
+    signals: FeedNotices
+    keys: ApiKeys
+    #: None: rates are counted in this process alone.
+    quotas: MongoQuotas | None = None
+    renderer: XmlRenderer
+    #: Monotonic, in seconds.
+    clock: Callable[[], float]
+    #: In UTC, for the expiry of keys.
+    now: Callable[[], datetime] = utc_now
+    new_id: Callable[[], str]
+    #: Ids of created webhooks derive from it, so it is unique.
+    new_call_id: Callable[[], UUID]
+    registry: CollectorRegistry = REGISTRY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Access and rate limits of this process."""
+
+    anonymous_lookups: bool = True
+    anonymous_rate: Rate
+    key_rate: Rate
+    trusted_proxies: tuple[Network, ...] = ()
+    #: The origin whose scripts may look up; `*` is any, "" none.
+    cors_origin: str = "*"
+    #: Maximum number of waiting event requests and event streams per key.
+    max_event_readers: int = 100
+    #: Networks that deliveries come from.
+    webhook_sources: tuple[Network, ...] = ()
+
+
+def application(dependencies: Dependencies, policy: Policy) -> web.Application:
+    """The public interface as an aiohttp application."""
+    pages = documentation()
+    authenticator = _authenticator(dependencies, policy)
+    middleware = RequestMiddleware(
+        authenticator=authenticator,
+        routes=_facts(policy, pages),
+        others=RouteFacts(Access(), headers=_varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)),
+        parameters=query_parameters(),
+        metrics=HttpMetrics(dependencies.registry),
+        clock=dependencies.clock,
+        new_id=dependencies.new_id,
+    )
+
+    app = web.Application(middlewares=[middleware.handle], client_max_size=MAX_BODY_SIZE)
+    _add_lookups(app.router, dependencies, policy)
+    look_up_all = LookUpAll(dependencies.lookups)
+    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
+    _add_events(app, dependencies, policy)
+    app.router.add_get(ME_PATH, show_key)
+    app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
+    for endpoint in ENDPOINTS:
+        handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
+        for method in endpoint.methods:
+            app.router.add_route(method, endpoint.path, handler)
+    for path, page in pages.items():
+        app.router.add_get(path, page)
+    return app
+
+
+def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy) -> None:
+    """Routes without a body, open to cross-origin scripts."""
+    handlers: dict[str, Handler] = {
+        path: lookup_handler(dependencies.lookups, dependencies.renderer, kind)
+        for path, kind in LOOKUP_PATHS.items()
+    }
+    handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
+    handlers[UNITS_PATH] = units_handler(dependencies.units)
+    for path, handler in handlers.items():
+        router.add_get(path, handler)
+        router.add_options(path, options_handler(policy.cors_origin))
+
+
+def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy) -> None:
+    read = ReadEvents(
+        dependencies.events,
+        dependencies.signals,
+        dependencies.keys,
+        dependencies.now,
+        policy.max_event_readers,
+    )
+    app.router.add_get(EVENTS_PATH, events_handler(read))
+    app.router.add_get(STREAM_PATH, stream_handler(read), allow_head=False)
+    app.router.add_get(EVENT_PATH, event_handler(dependencies.events))
+
+    async def end_waits(_: web.Application) -> None:
+        dependencies.signals.close()
+
+    app.on_shutdown.append(end_waits)
+
+
+def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
+    clock, quotas = dependencies.clock, dependencies.quotas
+
+    @cache
+    def keyed(rate: Rate | None) -> RateLimiter:
+        # Few: operators give rates.
+        return RateLimiter("key", rate or policy.key_rate, clock=clock, leases=quotas)
+
+    return Authenticator(
+        dependencies.keys,
+        anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock, leases=quotas),
+        keyed=keyed,
+        unproven=RateLimiter("unproven-key", policy.anonymous_rate, clock=clock),
+        trusted_proxies=policy.trusted_proxies,
+        now=dependencies.now,
+    )
+
+
+def _varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
+    """The headers of answers that also depend on the request header `name`."""
+    names = [headers[hdrs.VARY], name] if hdrs.VARY in headers else [name]
+    return {**headers, hdrs.VARY: ", ".join(names)}
+
+
+def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
+    private = _varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
+    common = _varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
+    lookup = RouteFacts(
+        access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
+        has_formats=True,
+        headers=_varying(common, hdrs.ACCEPT),
+    )
+    # Beside q, another search has a problem of its own.
+    typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
+    pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
+    batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
+    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
+    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
+    page = RouteFacts(Access(), headers=common)
+    return {
+        **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
+        **dict.fromkeys((SUGGEST_PATH, UNITS_PATH), pages_of_lookups),
+        BATCH_PATH: batch,
+        **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
+        **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
+        ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
+        SOURCES_PATH: RouteFacts(Access(), headers=private),
+        EVENT_TYPES_PATH: RouteFacts(Access(), headers=private),
+        **dict.fromkeys(pages, page),
+    }

@@ -1,0 +1,132 @@
+"""Requests to the other services over the broker."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from common.contracts.company import Country
+from common.contracts.contract import Contract
+from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SuggestReply,
+    SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
+)
+from common.contracts.topology import (
+    EVENT_QUEUE,
+    FEED_QUEUE,
+    WEBHOOKS_QUEUE,
+    lookup_queue,
+    search_queue,
+    suggest_queue,
+    units_queue,
+)
+from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.messaging.rpc import RpcFailed
+from common.messaging.rpc_client import RpcClient
+from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
+from gateway.access import clients
+from gateway.access.clients import short_name
+from gateway.lookups.terms import takes_long
+from gateway.problems import (
+    BatchTooLarge,
+    LookupTimeout,
+    Problem,
+    RateLimited,
+    ServiceUnavailable,
+    problem_of,
+)
+
+R = TypeVar("R", bound=Contract)
+
+_TOO_MANY = "too many of your searches are waiting; send fewer at once"
+
+#: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
+TIMEOUT = 1.8
+
+READS = {country: Route(lookup_queue(country)) for country in Country}
+
+
+def _in_turns(queue: str) -> Route:
+    """A route of requests that vary in duration, in small messages and in turns by client.
+
+    Most of its messages wait in the lookup service, which serves the clients by the time they use.
+    """
+    return Route(queue, in_flight=32, max_batch_size=4, client_in_flight=4, client_pending=256)
+
+
+_SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
+_SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
+_UNITS = {country: _in_turns(units_queue(country)) for country in Country}
+#: Pages are large, so a message carries few of them.
+_PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
+_EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
+#: One request per message: one that resolves a slow name delays no other.
+_WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
+
+
+@dataclass(frozen=True, slots=True)
+class RpcServices:
+    """`Lookups`, `Suggestions`, `Units`, `Events` and `Webhooks` over RPC."""
+
+    client: RpcClient
+
+    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        country = request.country
+        if not takes_long(request):
+            # With others' large companies in its message, it is asked in a small one.
+            with suppress(BatchTooLarge):
+                return await self._call(READS[country], request, LookupReply, request_id)
+        return await self._in_turn(_SEARCHES[country], request, LookupReply, request_id)
+
+    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
+        return await self._in_turn(_UNITS[request.country], request, UnitsReply, request_id)
+
+    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+        return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        return await self._call(_PAGES, request, FeedPage, request_id)
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        return await self._call(_EVENTS, request, EventReply, request_id)
+
+    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        # Without a reply the operation may have been carried out: no timeout of a lookup.
+        return await self._call(
+            _WEBHOOKS, request, WebhookReply, request_id, deadline=ServiceUnavailable
+        )
+
+    async def _in_turn(
+        self,
+        route: Route,
+        request: LookupRequest | SuggestRequest | UnitsRequest,
+        reply: type[R],
+        request_id: str,
+    ) -> R:
+        client = short_name(clients.CURRENT.get())
+        named = request.model_copy(update={"client": client})
+        return await self._call(route, named, reply, request_id, client=client)
+
+    async def _call(  # noqa: PLR0913 (the options of a call)
+        self,
+        route: Route,
+        request: Contract,
+        reply: type[R],
+        request_id: str,
+        *,
+        deadline: type[Problem] = LookupTimeout,
+        client: str = "",
+    ) -> R:
+        """The reply; raises the client's problem, `deadline` if there was no reply in time."""
+        try:
+            return await self.client.call(
+                route, request, reply, timeout=TIMEOUT, request_id=request_id, client=client
+            )
+        except RpcFailed as failed:
+            if failed.cause == CLIENT_OVERLOAD:
+                raise RateLimited(_TOO_MANY, retry_after=1) from None
+            raise problem_of(failed.failure, deadline=deadline) from None

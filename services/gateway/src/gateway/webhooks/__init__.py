@@ -1,0 +1,1 @@
+"""Webhooks: operations of the registry, and the networks that deliveries come from."""

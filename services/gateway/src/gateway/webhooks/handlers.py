@@ -1,0 +1,116 @@
+"""Webhooks over HTTP: each method and path is one operation of the registry."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
+from gateway.http.bodies import JSON, NO_STORE, PUBLIC, json_body
+from gateway.http.context import REQUEST_CONTEXT, parameters_of
+from gateway.ports import Webhooks
+from gateway.webhooks.queries import parse_deliveries
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A method and path, and its operation."""
+
+    method: str
+    path: str
+    operation: Operation
+    #: True if the operation reads a JSON body.
+    takes_json: bool = False
+    #: True if that body may be left out.
+    is_optional: bool = False
+    #: True if the operation supports `Idempotency-Key`.
+    takes_key: bool = False
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Methods of the endpoint: GET implies HEAD."""
+        return (hdrs.METH_GET, hdrs.METH_HEAD) if self.method == hdrs.METH_GET else (self.method,)
+
+
+_ONE = "/api/webhooks/{id}"
+
+EVENT_TYPES_PATH = "/api/event-types"
+
+ENDPOINTS = (
+    Endpoint("POST", "/api/webhooks", Operation.CREATE, takes_json=True, takes_key=True),
+    Endpoint("GET", "/api/webhooks", Operation.LIST),
+    Endpoint("GET", _ONE, Operation.GET),
+    Endpoint("PATCH", _ONE, Operation.CHANGE, takes_json=True),
+    Endpoint("DELETE", _ONE, Operation.DELETE),
+    Endpoint("POST", f"{_ONE}/rotate-secret", Operation.ROTATE_SECRET),
+    Endpoint(
+        "POST", f"{_ONE}/test", Operation.TEST, takes_json=True, is_optional=True, takes_key=True
+    ),
+    Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES),
+    Endpoint("GET", f"{_ONE}/deliveries/{{delivery_id}}", Operation.DELIVERY),
+    Endpoint("POST", f"{_ONE}/deliveries/{{delivery_id}}/retry", Operation.RETRY),
+    Endpoint("POST", f"{_ONE}/recover", Operation.RECOVER, takes_json=True),
+    Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES),
+)
+
+
+def webhook_handler(
+    webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
+) -> Handler:
+    """The handler of one method and path."""
+
+    async def handle(request: web.Request) -> web.Response:
+        context = request[REQUEST_CONTEXT]
+        asked = WebhookRequest(
+            operation=endpoint.operation,
+            call_id=new_call_id(),
+            owner="" if context.key is None else context.key.owner,
+            webhook_id=request.match_info.get("id", ""),
+            delivery_id=request.match_info.get("delivery_id", ""),
+            body=await _body(request, endpoint),
+            idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
+            query=(
+                parse_deliveries(parameters_of(request))
+                if endpoint.operation is Operation.DELIVERIES
+                else DeliveryQuery()
+            ),
+        )
+        reply = await webhooks.do(asked, request_id=context.request_id)
+        return web.Response(
+            status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
+        )
+
+    return handle
+
+
+def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
+    is_public = endpoint.operation is Operation.EVENT_TYPES
+    headers: dict[str, str] = {hdrs.CACHE_CONTROL: PUBLIC if is_public else NO_STORE}
+    if reply.body:
+        headers[hdrs.CONTENT_TYPE] = JSON
+    if reply.location is not None:
+        headers[hdrs.LOCATION] = reply.location
+    if reply.replayed:
+        headers[IDEMPOTENCY_REPLAYED] = "true"
+    return headers
+
+
+async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
+    """The body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
+    if not endpoint.takes_json or (endpoint.is_optional and not request.body_exists):
+        return b""
+    return await json_body(request)
+
+
+def _idempotency_key(request: web.Request) -> str | None:
+    if IDEMPOTENCY_KEY not in request.headers:
+        return None
+    # Two headers are joined to a value that the registry rejects. So are bytes that are not UTF-8
+    # replaced; unchanged they could not be encoded in a message.
+    text = ", ".join(request.headers.getall(IDEMPOTENCY_KEY))
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
