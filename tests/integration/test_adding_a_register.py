@@ -13,8 +13,8 @@ from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected, database
 from lookup import commands, import_commands
+from lookup.answers.lookups import AnswerLookups
 from lookup.following.passes import Outcome
-from lookup.query.lookups import AnswerLookups
 from lookup.registers import table
 from lookup.store.reads import StoredRegister
 from tests.conftest import DatabaseNames

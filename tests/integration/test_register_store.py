@@ -11,7 +11,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import Database, connected
 from common.mongo import database as named_database
-from lookup.query.lookups import AnswerLookups
+from lookup.answers.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL

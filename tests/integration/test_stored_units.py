@@ -16,8 +16,8 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.mongo import Database
-from lookup.query.lookups import AnswerLookups
-from lookup.query.units import AnswerUnits
+from lookup.answers.lookups import AnswerLookups
+from lookup.answers.units import AnswerUnits
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.store import units
 from lookup.store.canonical_json import dump

@@ -10,7 +10,7 @@ from common.contracts.company import Alternative, CompanyKey, Country, Include, 
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.runtime.tasks import beside
-from lookup.query.lookups import MAX_SIZE, AnswerLookups
+from lookup.answers.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow

@@ -7,7 +7,7 @@ import orjson
 
 from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include
 from common.contracts.lookup import SearchType
-from lookup.query.rendering import Candidate, Extras, answer
+from lookup.answers.rendering import Candidate, Extras, answer
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump, dump_all
 from lookup.store.documents import CompanyRow

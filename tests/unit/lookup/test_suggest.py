@@ -7,7 +7,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
-from lookup.query.suggestions import AnswerSuggestions
+from lookup.answers.suggestions import AnswerSuggestions
 from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, an_address

@@ -39,6 +39,10 @@ from common.mongo import (
 )
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
+from lookup.answers.lookups import AnswerLookups
+from lookup.answers.rpc import report
+from lookup.answers.suggestions import AnswerSuggestions
+from lookup.answers.units import AnswerUnits
 from lookup.events.feed import AnswerEvents, AnswerPages, StoredFeed
 from lookup.events.feed import report as report_reads
 from lookup.events.outbox import StoredOutbox
@@ -47,10 +51,6 @@ from lookup.events.owner_events import report as report_stored
 from lookup.events.publisher import PublishOutbox
 from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
 from lookup.events.worker import BrokerBus, OutboxWorker
-from lookup.query.lookups import AnswerLookups
-from lookup.query.rpc import report
-from lookup.query.suggestions import AnswerSuggestions
-from lookup.query.units import AnswerUnits
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
 from lookup.store.leases import StoredLeases

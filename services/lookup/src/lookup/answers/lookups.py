@@ -11,8 +11,8 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.query.ports import Register, Searches
-from lookup.query.rendering import Candidate, Extras, answer, not_found, rendered_units
+from lookup.answers.ports import Register, Searches
+from lookup.answers.rendering import Candidate, Extras, answer, not_found, rendered_units
 from lookup.search.hits import SearchHit
 from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow

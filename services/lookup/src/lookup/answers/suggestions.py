@@ -9,8 +9,8 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.lookup import SuggestReply, SuggestRequest
-from lookup.query.ports import Companies
-from lookup.query.rendering import summary
+from lookup.answers.ports import Companies
+from lookup.answers.rendering import summary
 from lookup.search.hits import SuggestionPage
 from lookup.store.documents import CompanyRow
 

@@ -10,8 +10,8 @@ import orjson
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.lookup import UnitsReply, UnitsRequest
-from lookup.query.ports import Register
-from lookup.query.rendering import rendered_units
+from lookup.answers.ports import Register
+from lookup.answers.rendering import rendered_units
 from lookup.search.turns import Turns
 from lookup.store.units import UnitOrder, UnitPosition
 
