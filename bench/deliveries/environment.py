@@ -30,9 +30,9 @@ from local_stack.processes import Process, Program
 from local_stack.run_files import sealing_key
 from local_stack.system import Service, System
 from webhook_store.indexes import make_indexes
-from webhook_store.models import Registered
-from webhook_store.registrations import Registrations
-from webhook_store.secrets import SecretKeys, new_secret
+from webhook_store.webhooks.models import Registered
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.secrets import SecretKeys, new_secret
 
 #: Addresses of this machine, each of which is a host to the dispatcher and to TLS.
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, 51))

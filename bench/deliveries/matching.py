@@ -21,11 +21,11 @@ from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
 from common.mongo import Database, connected, database
-from webhook_store.documents import WEBHOOKS, webhook_fields
 from webhook_store.indexes import make_indexes
-from webhook_store.matching import Subject, digits
-from webhook_store.secrets import SecretKeys
-from webhook_store.webhooks import Webhooks
+from webhook_store.webhooks.documents import WEBHOOKS, webhook_fields
+from webhook_store.webhooks.matching import Subject, digits
+from webhook_store.webhooks.secrets import SecretKeys
+from webhook_store.webhooks.sending import Webhooks
 
 #: Companies that a webhook follows, of so many.
 _FOLLOWED, _COMPANIES = 50, 1_000_000

@@ -12,8 +12,8 @@ from common.contracts.events import EventType, RegistryEvent, event_id
 from common.contracts.webhooks import DeliveryId, WebhookId
 from dispatcher.settings import Settings
 from tests.builders.webhooks import NOON, OWNER, URL, encoded_key
-from webhook_store.delivery_models import Attempted, Claimed, NewDelivery
-from webhook_store.models import Match, Sendable, SigningSecrets
+from webhook_store.deliveries.models import Attempted, Claimed, NewDelivery
+from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
 
 WEBHOOK = WebhookId("wh_1")
 SECRET = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyLWI="

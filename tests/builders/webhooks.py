@@ -12,9 +12,9 @@ from pydantic import SecretStr
 
 from common.contracts.company import CompanyKey
 from common.contracts.webhooks import Operation, Webhook, WebhookFilter, WebhookId, WebhookRequest
-from webhook_store.matching import Subject
-from webhook_store.models import Registered
-from webhook_store.secrets import RandomBytes, SecretKeys
+from webhook_store.webhooks.matching import Subject
+from webhook_store.webhooks.models import Registered
+from webhook_store.webhooks.secrets import RandomBytes, SecretKeys
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

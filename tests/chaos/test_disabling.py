@@ -10,9 +10,9 @@ from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import eventually
-from webhook_registry.domain.changes import disabled, enabled
-from webhook_store.delivery_models import Recovery
-from webhook_store.recoveries import Recoveries
+from webhook_registry.webhooks.changes import disabled, enabled
+from webhook_store.deliveries.models import Recovery
+from webhook_store.deliveries.recoveries import Recoveries
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 

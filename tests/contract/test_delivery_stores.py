@@ -13,9 +13,9 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
-from dispatcher.adapters.batcher import running
-from dispatcher.adapters.store import Dependencies, StoredRows
+from dispatcher.batcher import running
 from dispatcher.ports import OverdueRows, Rows
+from dispatcher.store import Dependencies, StoredRows
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -25,10 +25,10 @@ from tests.builders.deliveries import (
 )
 from tests.builders.webhooks import secret_keys
 from tests.fakes.dispatcher import FakeRows, Time
-from webhook_store.deliveries import Deliveries, DeliveryTimes
-from webhook_store.delivery_models import Cancelled, CancelReason, Claimed, Due, Written
-from webhook_store.recording import Recorder
-from webhook_store.webhooks import Webhooks
+from webhook_store.deliveries.models import Cancelled, CancelReason, Claimed, Due, Written
+from webhook_store.deliveries.recording import Recorder
+from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.webhooks.sending import Webhooks
 
 LEASE = GRACE = timedelta(seconds=30)
 A_MOMENT = timedelta(milliseconds=1)

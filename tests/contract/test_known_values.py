@@ -4,7 +4,7 @@ import pytest
 
 from common.contracts.company import Country
 from register_samples.registers import REGISTERS
-from webhook_registry.domain.known_values import is_known
+from webhook_registry.webhooks.known_values import is_known
 
 
 @pytest.mark.parametrize("country", Country)

@@ -20,11 +20,10 @@ import trustme
 from aiohttp.abc import ResolveResult
 
 from common.contracts.failures import Unavailable
-from dispatcher.adapters.bounded_responses import MAX_RESPONSE_BYTES
-from dispatcher.adapters.guard import Lookup, system_lookup
-from dispatcher.adapters.http_sender import MAX_BODY_SIZE, HttpSender, SenderLimits, http_sender
-from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered
-from dispatcher.ports import Post, Sender
+from dispatcher.sending.bounded_responses import MAX_RESPONSE_BYTES
+from dispatcher.sending.guard import Lookup, system_lookup
+from dispatcher.sending.http_sender import MAX_BODY_SIZE, HttpSender, SenderLimits, http_sender
+from dispatcher.sending.outcome import Answered, Cause, Outcome, Post, Sender, Unanswered
 from tests.delivery.waiting import SOON
 from tests.fakes.dispatcher import FakeSender
 

@@ -19,9 +19,9 @@ import pytest
 import standardwebhooks
 from pydantic import SecretStr
 
-from dispatcher.domain.signature import sign, sign_standard, signature_headers
+from dispatcher.sending.signature import sign, sign_standard, signature_headers
 from tests.delivery.verifying import is_genuine
-from webhook_store.models import SigningSecrets
+from webhook_store.webhooks.models import SigningSecrets
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "webhooks"

@@ -4,11 +4,11 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from dispatcher.adapters.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
-from dispatcher.adapters.http_sender import MAX_BODY_SIZE, SenderLimits
-from dispatcher.domain.outcome import Cause
+from dispatcher.sending.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
+from dispatcher.sending.http_sender import MAX_BODY_SIZE, SenderLimits
+from dispatcher.sending.outcome import Cause
 from tests.builders.deliveries import dispatcher_settings as settings
-from webhook_store.delivery_models import CancelReason
+from webhook_store.deliveries.models import CancelReason
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks" / "README.md").read_text()
 

@@ -27,8 +27,8 @@ from tests.builders.webhooks import (
 )
 from tests.fakes.webhook_registry import FakeIdempotencyKeys, FakeRegistrations
 from webhook_registry.ports import IdempotencyKeys, Registrations
-from webhook_store import idempotency, registrations
-from webhook_store.models import (
+from webhook_store.webhooks import idempotency, registrations
+from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
     MadeBefore,

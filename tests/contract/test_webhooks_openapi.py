@@ -19,16 +19,16 @@ from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhooks import Registrar
-from webhook_registry.domain.bodies import (
+from webhook_registry.destinations.urls import MAX_URL_LENGTH
+from webhook_registry.webhooks.bodies import (
     MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,
     read_window,
 )
-from webhook_registry.domain.changes import stopped_by_operator
-from webhook_registry.domain.destination import MAX_URL_LENGTH
-from webhook_registry.domain.subscription import MAX_COMPANIES, PATTERNS
-from webhook_store.delivery_models import Listed, NotRepeated
+from webhook_registry.webhooks.changes import stopped_by_operator
+from webhook_registry.webhooks.subscription import MAX_COMPANIES, PATTERNS
+from webhook_store.deliveries.models import Listed, NotRepeated
 
 NEW_WEBHOOK = example("NewWebhook")
 [ATTEMPT] = example("AttemptList")["deliveries"]

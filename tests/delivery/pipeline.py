@@ -24,15 +24,15 @@ from common.contracts.webhooks import Webhook, encode_for
 from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
-from dispatcher.adapters.delay_queues import delivery_topology
+from dispatcher.queues.delay_queues import delivery_topology
 from local_stack.system import Service, System
 from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.receiver import Receiver, receiving
 from tests.delivery.waiting import SOON, eventually, until_connected
 from webhook_store.indexes import make_indexes
-from webhook_store.models import Registered, delivery_id
-from webhook_store.registrations import Registrations
-from webhook_store.secrets import new_secret
+from webhook_store.webhooks.models import Registered, delivery_id
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.secrets import new_secret
 
 #: A schedule of seconds, so that a test sees in moments what takes hours; and limits that a busy
 #: machine does not reach, for within its lease nothing may be posted twice.

@@ -12,11 +12,11 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DeliveryId, WebhookId
-from dispatcher.domain.outcome import Answered, Outcome
-from dispatcher.ports import AttemptReport, DeferReason, Post
+from dispatcher.deliveries.telemetry import AttemptReport, DeferReason
+from dispatcher.sending.outcome import Answered, Outcome, Post
 from tests.builders.deliveries import a_sendable
 from tests.builders.webhooks import NOON
-from webhook_store.delivery_models import (
+from webhook_store.deliveries.models import (
     Attempted,
     Cancelled,
     CancelReason,
@@ -29,8 +29,8 @@ from webhook_store.delivery_models import (
     StoredEvent,
     Written,
 )
-from webhook_store.matching import Subject
-from webhook_store.models import Match, OwnerNotice, Sendable
+from webhook_store.webhooks.matching import Subject
+from webhook_store.webhooks.models import Match, OwnerNotice, Sendable
 
 #: The lease of an unclaimed row.
 NO_LEASE = NOON - timedelta(days=1)

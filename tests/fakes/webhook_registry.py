@@ -23,12 +23,12 @@ from common.contracts.webhooks import (
     WebhookRequest,
 )
 from tests.builders.webhooks import NOON, a_request
-from webhook_registry.adapters.events import example_events
-from webhook_registry.domain.refusals import Rejected
-from webhook_registry.usecases.operations import Dependencies, Policy, operations
-from webhook_store.addresses import Address, Network
-from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
-from webhook_store.models import (
+from webhook_registry.deliveries.examples import example_events
+from webhook_registry.operations import Dependencies, Policy, operations
+from webhook_registry.replies import Rejected
+from webhook_store.deliveries.models import Listed, ListPosition, NotRepeated, Recovery
+from webhook_store.webhooks.addresses import Address, Network
+from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
     MadeBefore,

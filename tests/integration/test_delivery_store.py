@@ -39,8 +39,9 @@ from tests.builders.deliveries import (
 )
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
 from tests.delivery.waiting import eventually
-from webhook_store.deliveries import Deliveries, DeliveryTimes
-from webhook_store.delivery_models import (
+from webhook_store.deliveries.events import Events
+from webhook_store.deliveries.health import Health
+from webhook_store.deliveries.models import (
     Attempted,
     Cancelled,
     CancelReason,
@@ -53,15 +54,14 @@ from webhook_store.delivery_models import (
     Recovery,
     StoredEvent,
 )
-from webhook_store.events import Events
-from webhook_store.health import Health
+from webhook_store.deliveries.owned import OwnedDeliveries
+from webhook_store.deliveries.recording import Recorder
+from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
 from webhook_store.indexes import make_indexes
 from webhook_store.notices import Notices
-from webhook_store.owned_deliveries import OwnedDeliveries
-from webhook_store.recording import Recorder
-from webhook_store.recoveries import Recoveries
-from webhook_store.registrations import Registrations
-from webhook_store.webhooks import Webhooks
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.sending import Webhooks
 
 pytestmark = pytest.mark.integration
 

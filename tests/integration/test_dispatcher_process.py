@@ -16,11 +16,10 @@ from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
-from webhook_registry.adapters.delivery_queue import DeliveryQueue
-from webhook_registry.adapters.recovering import Recovering
-from webhook_registry.domain.changes import enabled
-from webhook_store.delivery_models import Recovery
-from webhook_store.recoveries import Recoveries
+from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.webhooks.changes import enabled
+from webhook_store.deliveries.models import Recovery
+from webhook_store.deliveries.recoveries import Recoveries
 
 pytestmark = pytest.mark.integration
 

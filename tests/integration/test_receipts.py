@@ -16,7 +16,7 @@ from common.messaging.connection import supervised
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
 from common.mongo import Database
-from dispatcher.adapters.delay_queues import delivery_topology
+from dispatcher.queues.delay_queues import delivery_topology
 from lookup.commands import main
 from lookup.events.outbox import StoredOutbox
 from lookup.events.publisher import PublishOutbox
@@ -27,7 +27,7 @@ from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually, until_connected
 from tests.fakes.lookup import FakeBus
-from webhook_store.receipts import Receipts
+from webhook_store.deliveries.events import Receipts
 
 pytestmark = pytest.mark.integration
 

@@ -13,11 +13,11 @@ from common.contracts.webhooks import DisabledReason, Webhook
 from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
-from webhook_store.deliveries import Deliveries, DeliveryTimes
-from webhook_store.delivery_models import Attempted, Written
-from webhook_store.recording import Recorder
-from webhook_store.registrations import Registrations
-from webhook_store.webhooks import Webhooks
+from webhook_store.deliveries.models import Attempted, Written
+from webhook_store.deliveries.recording import Recorder
+from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.sending import Webhooks
 
 pytestmark = pytest.mark.integration
 

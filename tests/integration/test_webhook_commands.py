@@ -19,9 +19,9 @@ from tests.builders.webhooks import (
 from tests.commanding import run_main
 from tests.conftest import DatabaseNames
 from webhook_store.indexes import INDEXES
-from webhook_store.models import Registered, SigningSecrets
-from webhook_store.registrations import Registrations
-from webhook_store.webhooks import Webhooks
+from webhook_store.webhooks.models import Registered, SigningSecrets
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.sending import Webhooks
 
 pytestmark = pytest.mark.integration
 

@@ -39,9 +39,9 @@ from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually, until_connected
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
-from webhook_store.delivery_documents import new_document
-from webhook_store.delivery_models import CancelReason, Recovery
-from webhook_store.recoveries import Recoveries
+from webhook_store.deliveries.documents import new_document
+from webhook_store.deliveries.models import CancelReason, Recovery
+from webhook_store.deliveries.recoveries import Recoveries
 
 pytestmark = pytest.mark.integration
 

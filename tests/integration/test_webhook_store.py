@@ -28,9 +28,9 @@ from tests.builders.webhooks import (
     is_for,
     secret_keys,
 )
-from webhook_store.idempotency import IdempotencyKeys
-from webhook_store.matching import Subject, event_keys
-from webhook_store.models import (
+from webhook_store.webhooks.idempotency import IdempotencyKeys
+from webhook_store.webhooks.matching import Subject, event_keys
+from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
     Match,
@@ -38,9 +38,9 @@ from webhook_store.models import (
     Registered,
     SigningSecrets,
 )
-from webhook_store.registrations import Registrations
-from webhook_store.resealing import Resealed, reseal
-from webhook_store.webhooks import Webhooks
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.resealing import Resealed, reseal
+from webhook_store.webhooks.sending import Webhooks
 
 pytestmark = pytest.mark.integration
 

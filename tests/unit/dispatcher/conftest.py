@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
-from dispatcher.domain.concurrency import ConcurrencyLimits
-from dispatcher.usecases.attempt import Attempt
-from dispatcher.usecases.deliver import Deliver
-from dispatcher.usecases.slots import Slots
-from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
+from dispatcher.deliveries.attempt import Attempt
+from dispatcher.deliveries.backlogs import ThrottledWebhooks
+from dispatcher.deliveries.slots import ConcurrencyLimits, Slots
+from dispatcher.queues.consumers import Deliver
 from tests.fakes.dispatcher import (
     FakeDeliveryQueue,
     FakeEvents,
@@ -23,7 +22,7 @@ from tests.fakes.dispatcher import (
     Time,
     retry,
 )
-from webhook_store.delivery_models import NewDelivery
+from webhook_store.deliveries.models import NewDelivery
 
 DELAYS = (timedelta(minutes=1), timedelta(minutes=5))
 POST_TIMEOUT = timedelta(seconds=10)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from common.contracts.failures import Unavailable
-from dispatcher.adapters.batcher import Batcher, running
+from dispatcher.batcher import Batcher, running
 
 
 class Doubling:

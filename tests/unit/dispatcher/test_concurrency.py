@@ -3,8 +3,7 @@
 import asyncio
 
 from common.contracts.webhooks import WebhookId
-from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey, PostsInFlight
-from dispatcher.usecases.slots import Slots
+from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey, PostsInFlight, Slots
 from tests.unit.dispatcher.conftest import POST_TIMEOUT
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason, WebhookId
-from dispatcher.domain.concurrency import ConcurrencyLimits
-from dispatcher.domain.outcome import Answered, Cause, Unanswered
-from dispatcher.ports import DeferReason
+from dispatcher.deliveries.slots import ConcurrencyLimits
+from dispatcher.deliveries.telemetry import DeferReason
+from dispatcher.sending.outcome import Answered, Cause, Unanswered
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -18,7 +18,7 @@ from tests.builders.deliveries import (
     a_task,
 )
 from tests.unit.dispatcher.conftest import DELAYS, Dispatching, until
-from webhook_store.delivery_models import Attempted, CancelReason, DeliveryState
+from webhook_store.deliveries.models import Attempted, CancelReason, DeliveryState
 
 ROW = a_delivery_id()
 

@@ -7,7 +7,7 @@ from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId, encode_for
-from dispatcher.usecases.fan_out import FanOut, NotAnEvent
+from dispatcher.events.fan_out import FanOut, NotAnEvent
 from tests.builders.deliveries import VAT, a_match, an_event
 from tests.fakes.dispatcher import (
     FakeDeliveryQueue,
@@ -16,8 +16,8 @@ from tests.fakes.dispatcher import (
     FakeRows,
     FakeWebhooks,
 )
-from webhook_store.delivery_models import CancelReason, DeliveryState
-from webhook_store.models import Match, delivery_id
+from webhook_store.deliveries.models import CancelReason, DeliveryState
+from webhook_store.webhooks.models import Match, delivery_id
 
 WH1, WH2 = WebhookId("wh_1"), WebhookId("wh_2")
 

@@ -7,9 +7,9 @@ import pytest
 from common.contracts.events import EventData, EventType, RegistryEvent
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
-from dispatcher.usecases.notify import NotifyOwners
+from dispatcher.events.owner_notices import NotifyOwners
 from tests.fakes.dispatcher import FakeNotices
-from webhook_store.models import OwnerNotice
+from webhook_store.webhooks.models import OwnerNotice
 
 
 @dataclass

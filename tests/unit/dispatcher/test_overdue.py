@@ -6,7 +6,7 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
-from dispatcher.usecases.overdue import BATCH_SIZE, LONG_QUEUE, OverdueRequeuer, Requeued
+from dispatcher.deliveries.overdue import BATCH_SIZE, LONG_QUEUE, OverdueRequeuer, Requeued
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
 from tests.fakes.dispatcher import FakeDeliveryQueue, FakeRows, Time
 

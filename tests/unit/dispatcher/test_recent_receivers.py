@@ -1,6 +1,6 @@
 """The metric that distinguishes one dead receiver from many."""
 
-from dispatcher.adapters.telemetry import RecentReceivers
+from dispatcher.deliveries.telemetry import RecentReceivers
 
 
 class Clock:

@@ -8,8 +8,7 @@ from typing import cast
 import pytest
 
 from common.contracts.failures import Unavailable
-from dispatcher.adapters.requeue_job import RequeueJob
-from dispatcher.usecases.overdue import OverdueRequeuer, Requeued
+from dispatcher.deliveries.overdue import OverdueRequeuer, Requeued, RequeueJob
 
 INTERVAL, REST = timedelta(seconds=5), timedelta(seconds=10)
 
@@ -41,7 +40,7 @@ async def test_it_rests_from_the_end_of_an_outage_on(monkeypatch: pytest.MonkeyP
     async def sleep(seconds: float) -> None:
         passes.clock += seconds
 
-    monkeypatch.setattr("dispatcher.adapters.requeue_job.asyncio.sleep", sleep)
+    monkeypatch.setattr("dispatcher.deliveries.overdue.asyncio.sleep", sleep)
     job = RequeueJob(
         cast(OverdueRequeuer, passes), interval=INTERVAL, rest=REST, database=passes.probe
     )

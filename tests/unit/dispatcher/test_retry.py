@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from common.contracts.webhooks import DisabledReason
-from dispatcher.domain.outcome import Answered, Cause, Outcome, Unanswered, cause_of, status_of
-from dispatcher.domain.retry import Decision, Done, GiveUp, RetryAfter, decide
+from dispatcher.deliveries.retry import Decision, Done, GiveUp, RetryAfter, decide
+from dispatcher.sending.outcome import Answered, Cause, Outcome, Unanswered, cause_of, status_of
 
 DELAYS = (
     timedelta(minutes=1),

@@ -4,10 +4,10 @@ import asyncio
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.webhooks import WebhookId
-from dispatcher.domain.concurrency import ConcurrencyLimits, LimitKey
-from dispatcher.domain.outcome import Answered, Cause, Unanswered
-from dispatcher.ports import DeferReason
-from dispatcher.usecases.throttled_webhooks import MAX_BUFFERED, MAX_RECORDING
+from dispatcher.deliveries.backlogs import MAX_BUFFERED, MAX_RECORDING
+from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey
+from dispatcher.deliveries.telemetry import DeferReason
+from dispatcher.sending.outcome import Answered, Cause, Unanswered
 from tests.builders.deliveries import (
     WEBHOOK,
     a_delivery_id,
@@ -16,7 +16,7 @@ from tests.builders.deliveries import (
     a_task,
 )
 from tests.unit.dispatcher.conftest import Dispatching, until
-from webhook_store.delivery_models import DeliveryState
+from webhook_store.deliveries.models import DeliveryState
 
 LIMIT_KEY = LimitKey(WEBHOOK, "hooks.example.com", "prøvefirma")
 

@@ -11,13 +11,13 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import FailureCode
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
-from webhook_registry.domain.bodies import (
+from webhook_registry.replies import Rejected
+from webhook_registry.webhooks.bodies import (
     MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,
     read_window,
 )
-from webhook_registry.domain.refusals import Rejected
 
 
 def faults(read: Callable[[], object]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from webhook_registry.domain.destination import MAX_URL_LENGTH, read_destination, refusal
-from webhook_registry.domain.refusals import Wrong
+from webhook_registry.destinations.urls import MAX_URL_LENGTH, read_destination, refusal
+from webhook_registry.replies import Wrong
 
 PUBLIC = (ip_address("8.8.8.8"),)
 

@@ -26,10 +26,10 @@ from tests.builders.webhooks import (
     a_request,
 )
 from tests.fakes.webhook_registry import World
-from webhook_registry.domain.event_types import event_types
-from webhook_registry.usecases.manage import MAX_LISTED_AGE
-from webhook_store.delivery_models import Listed, ListPosition
-from webhook_store.models import delivery_id
+from webhook_registry.webhooks.event_types import event_types
+from webhook_registry.webhooks.manage import MAX_LISTED_AGE
+from webhook_store.deliveries.models import Listed, ListPosition
+from webhook_store.webhooks.models import delivery_id
 
 DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook_store.addresses import blocked
+from webhook_store.webhooks.addresses import blocked
 
 BLOCKED = (
     ("0.0.0.0", "this network"),  # noqa: S104 (an address of the table)

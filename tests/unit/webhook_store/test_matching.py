@@ -9,8 +9,14 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import Webhook, WebhookFilter
 from tests.builders.webhooks import a_webhook, is_for
-from webhook_registry.adapters.events import example_events
-from webhook_store.matching import Subject, event_keys, is_selected, match_keys, patterns_of
+from webhook_registry.deliveries.examples import example_events
+from webhook_store.webhooks.matching import (
+    Subject,
+    event_keys,
+    is_selected,
+    match_keys,
+    patterns_of,
+)
 
 KINDS = st.sampled_from([kind for kind in EventType if not kind.startswith("webhook.")])
 COUNTRIES = st.sampled_from(Country)

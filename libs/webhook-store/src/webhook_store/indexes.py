@@ -5,10 +5,9 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from common.contracts.events import RECEIPTS
 from common.contracts.webhooks import AttemptStatus
 from common.mongo import Database, translated_errors
-from webhook_store.delivery_documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
-from webhook_store.delivery_models import DeliveryState
-from webhook_store.documents import IDEMPOTENCY, WEBHOOKS
-from webhook_store.notices import NOTICE_DUE
+from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
+from webhook_store.deliveries.models import DeliveryState
+from webhook_store.webhooks.documents import IDEMPOTENCY, NOTICE_DUE, WEBHOOKS
 
 #: Partial indexes: most rows have succeeded and are in neither.
 _WAITING = {"state": WAITING}

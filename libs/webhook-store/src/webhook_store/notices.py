@@ -1,6 +1,7 @@
 """Notices for owners: stored in the webhook itself until they are in the outbox.
 
-A webhook that is disabled gets its notice in the same write, so that no crash loses it.
+A webhook that is disabled gets its notice in the same write (`disabled_notice`), so that no crash
+loses it.
 """
 
 from datetime import datetime
@@ -16,21 +17,12 @@ from common.contracts.events import (
     FailedDelivery,
     RegistryEvent,
 )
-from common.contracts.webhooks import DisabledReason
 from common.mongo import Database, translated_errors
-from webhook_store.delivery_models import Attempted
-from webhook_store.documents import WEBHOOKS, Document
-from webhook_store.models import OwnerNotice
-
-#: Fields of a webhook: its notices, and whether there are any, for the index.
-NOTICES, NOTICE_DUE = "notices", "notice_due"
+from webhook_store.deliveries.models import Attempted
+from webhook_store.webhooks.documents import NOTICE_DUE, NOTICES, WEBHOOKS, Document
+from webhook_store.webhooks.models import OwnerNotice
 
 _NOTICE: Final = {"owner": 1, "url": 1, "description": 1, "generation": 1, NOTICES: 1}
-
-
-def disabled_notice(reason: DisabledReason, at: datetime) -> Document:
-    """Fields to set when a webhook is disabled."""
-    return {f"{NOTICES}.disabled": {"at": at, "reason": reason.value}, NOTICE_DUE: True}
 
 
 class Notices:

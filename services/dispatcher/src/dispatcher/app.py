@@ -19,38 +19,28 @@ from common.mongo import Client, DatabaseClock, connected, database, database_cl
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Check, Health, Required
 from common.runtime.tasks import beside, repeat
-from dispatcher.adapters.batcher import running
-from dispatcher.adapters.consumers import consumers
-from dispatcher.adapters.delay_queues import DelayQueues, delivery_topology
-from dispatcher.adapters.http_sender import SenderLimits, http_sender
-from dispatcher.adapters.owner_events import RpcOwnerEvents
-from dispatcher.adapters.requeue_job import RequeueJob, Survey
-from dispatcher.adapters.store import (
-    Dependencies,
-    StoredEvents,
-    StoredReceipts,
-    StoredRows,
-    StoredWebhooks,
-)
-from dispatcher.adapters.telemetry import THROTTLED, LoggingTelemetry
-from dispatcher.domain.concurrency import ConcurrencyLimits
-from dispatcher.ports import Retry, Sender
+from dispatcher.batcher import running
+from dispatcher.deliveries.attempt import Attempt
+from dispatcher.deliveries.backlogs import ThrottledWebhooks
+from dispatcher.deliveries.overdue import OverdueRequeuer, RequeueJob, Survey
+from dispatcher.deliveries.slots import ConcurrencyLimits, Slots
+from dispatcher.deliveries.telemetry import THROTTLED, LoggingTelemetry
+from dispatcher.events.fan_out import FanOut
+from dispatcher.events.owner_notices import NotifyOwners, RpcOwnerEvents
+from dispatcher.ports import Retry
+from dispatcher.queues.consumers import Deliver, consumers
+from dispatcher.queues.delay_queues import DelayQueues, delivery_topology
+from dispatcher.sending.http_sender import SenderLimits, http_sender
+from dispatcher.sending.outcome import Sender
 from dispatcher.settings import Settings
-from dispatcher.usecases.attempt import Attempt
-from dispatcher.usecases.deliver import Deliver
-from dispatcher.usecases.fan_out import FanOut
-from dispatcher.usecases.notify import NotifyOwners
-from dispatcher.usecases.overdue import OverdueRequeuer
-from dispatcher.usecases.slots import Slots
-from dispatcher.usecases.throttled_webhooks import ThrottledWebhooks
-from webhook_store.deliveries import Deliveries, DeliveryTimes
-from webhook_store.events import Events
+from dispatcher.store import Dependencies, StoredEvents, StoredReceipts, StoredRows, StoredWebhooks
+from webhook_store.deliveries.events import Events, Receipts
+from webhook_store.deliveries.recording import Recorder
+from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
 from webhook_store.notices import Notices
-from webhook_store.receipts import Receipts
-from webhook_store.recording import Recorder
-from webhook_store.recoveries import Recoveries
-from webhook_store.secrets import SecretKeys
-from webhook_store.webhooks import Webhooks
+from webhook_store.webhooks.secrets import SecretKeys
+from webhook_store.webhooks.sending import Webhooks
 
 #: Timeout of one publish.
 PUBLISH_TIMEOUT = timedelta(seconds=5)

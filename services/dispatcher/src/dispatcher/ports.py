@@ -1,21 +1,15 @@
 """Ports of the use cases."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType, RegistryEvent
-from common.contracts.traces import TraceContext
 from common.contracts.webhooks import DeliveryId, WebhookId
-from dispatcher.domain.outcome import Outcome
-from dispatcher.domain.retry import Decision
-from webhook_store.delivery_models import (
+from webhook_store.deliveries.models import (
     Attempted,
-    Cancelled,
     Claimed,
     Due,
     EventBody,
@@ -24,8 +18,8 @@ from webhook_store.delivery_models import (
     StoredEvent,
     Written,
 )
-from webhook_store.matching import Subject
-from webhook_store.models import Match, OwnerNotice, Sendable
+from webhook_store.webhooks.matching import Subject
+from webhook_store.webhooks.models import Match, OwnerNotice, Sendable
 
 T = TypeVar("T")
 
@@ -146,67 +140,3 @@ class DeliveryQueue(Protocol):
 
     async def waiting(self) -> int:
         """Returns the number of messages that no consumer has received."""
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """One request to a receiver."""
-
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-    #: The trace of the event.
-    trace: TraceContext | None = None
-
-
-class Sender(Protocol):
-    async def send(self, post: Post) -> Outcome:
-        """Posts and returns the outcome, within the post timeout.
-
-        Raises `Unavailable` for a local cause; no attempt is charged.
-        """
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptReport:
-    """Report of one attempt."""
-
-    attempted: Attempted
-    host: str
-    decision: Decision
-    written: Written
-
-
-class DeferReason(StrEnum):
-    """Reason to defer a due delivery. No attempt is charged."""
-
-    #: No slot is free: the delivery joins its webhook's backlog.
-    THROTTLED = "throttled"
-    #: The response might arrive after the lease, which was lost: another process has the delivery.
-    LEASE = "lease"
-    #: No configured key opens the webhook's secret.
-    DECRYPTION_FAILED = "decryption_failed"
-    #: A dependency is unavailable.
-    OUTAGE = "outage"
-
-
-class Telemetry(Protocol):
-    """Logs and metrics of the use cases."""
-
-    def attempted(self, report: AttemptReport) -> None: ...
-
-    def cancelled(self, cancelled: Cancelled) -> None: ...
-
-    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
-
-    def not_published(self, task: DeliveryTask) -> None:
-        """Reports a retry whose message was not published; the requeue job requeues it."""
-
-    def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
-        """Reports a notice that could not be stored; the next failed attempt notes it."""
-
-    def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
-        """Reports the exception that ended an attempt."""
-
-    def backlog_failed(self, webhook_id: WebhookId) -> None:
-        """Reports the exception that ended a backlog; the requeue job requeues its rows."""

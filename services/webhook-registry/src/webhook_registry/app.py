@@ -15,19 +15,17 @@ from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
-from webhook_registry.adapters.delivery_queue import DeliveryQueue
-from webhook_registry.adapters.events import TOPOLOGY, BrokerEvents, example_events
-from webhook_registry.adapters.recovering import Recovering
-from webhook_registry.adapters.resolver import system_resolver
-from webhook_registry.adapters.rpc import Operations, report
+from webhook_registry.deliveries.examples import TOPOLOGY, BrokerEvents, example_events
+from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.destinations.checks import system_resolver
+from webhook_registry.operations import Dependencies, Operations, Policy, operations, report
 from webhook_registry.settings import Settings
-from webhook_registry.usecases.operations import Dependencies, Policy, operations
-from webhook_store.health import Health as StoredHealth
-from webhook_store.idempotency import IdempotencyKeys
-from webhook_store.owned_deliveries import OwnedDeliveries
-from webhook_store.recoveries import Recoveries
-from webhook_store.registrations import Registrations
-from webhook_store.secrets import SecretKeys, new_secret
+from webhook_store.deliveries.health import Health as StoredHealth
+from webhook_store.deliveries.owned import OwnedDeliveries
+from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.webhooks.idempotency import IdempotencyKeys
+from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks.secrets import SecretKeys, new_secret
 
 #: Timeout of one publish, within a client's timeout.
 PUBLISH_TIMEOUT = timedelta(seconds=1)

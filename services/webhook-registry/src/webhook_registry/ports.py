@@ -15,9 +15,9 @@ from common.contracts.webhooks import (
     WebhookId,
     WebhookReply,
 )
-from webhook_store.addresses import Address
-from webhook_store.delivery_models import Listed, ListPosition, NotRepeated, Recovery
-from webhook_store.models import (
+from webhook_store.deliveries.models import Listed, ListPosition, NotRepeated, Recovery
+from webhook_store.webhooks.addresses import Address
+from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
     MadeBefore,

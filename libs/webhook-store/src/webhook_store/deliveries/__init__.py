@@ -1,0 +1,1 @@
+"""Deliveries: rows, attempts, events, recoveries and health."""

@@ -1,0 +1,132 @@
+"""MongoDB documents of deliveries, attempts and events."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.webhooks import AttemptStatus
+from webhook_store.deliveries.models import (
+    Attempted,
+    Cancelled,
+    CancelReason,
+    Claimed,
+    DeliveryState,
+    Due,
+    NewDelivery,
+    Result,
+)
+
+Document = dict[str, Any]
+
+DELIVERIES = "deliveries"
+ATTEMPTS = "attempts"
+EVENTS = "events"
+RECOVERIES = "recoveries"
+
+#: The lease of an unclaimed delivery.
+NO_LEASE = datetime.fromtimestamp(0, UTC)
+
+WAITING = DeliveryState.WAITING.value
+
+_CLAIMED = TypeAdapter(Claimed)
+
+
+def new_document(
+    new: NewDelivery, *, at: datetime, grace: timedelta, retention: timedelta
+) -> Document:
+    """Row of a new delivery, waiting or cancelled from the start."""
+    document = {
+        "_id": new.id,
+        "webhook_id": new.webhook_id,
+        "generation": new.generation,
+        "event_id": new.event_id,
+        "event_type": new.event_type.value,
+        "occurred_at": new.occurred_at,
+        "attempts": 0,
+        **first_attempt(new.generation, at=at, grace=grace),
+    }
+    return document if new.cancelled is None else document | _end(new.cancelled, at, retention)
+
+
+def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Document:
+    """Fields of a row at the start of its schedule."""
+    return {
+        "state": WAITING,
+        "generation": generation,
+        "retries": 0,
+        "by_hand": False,
+        "due_at": at,
+        "wake_at": at + grace,
+        "lease_until": NO_LEASE,
+    }
+
+
+def claimed_of(document: Document) -> Claimed:
+    return _CLAIMED.validate_python({**document, "id": document["_id"]})
+
+
+def due_of(document: Document) -> Due:
+    return Due(
+        task=DeliveryTask(
+            delivery_id=document["_id"],
+            webhook_id=document["webhook_id"],
+            attempt=document["attempts"] + 1,
+        ),
+        is_retry=document["retries"] > 0,
+    )
+
+
+def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
+    """Fields that a row gets when it is released with a result; equal ones share a write."""
+    settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
+    match result:
+        case Cancelled(_, reason):
+            fields = _end(reason, at, retention)
+        case Attempted(delivery, next_attempt_at=datetime() as due_at):
+            fields = {
+                "attempts": result.number,
+                "retries": delivery.retries + 1,
+                "due_at": due_at,
+                "wake_at": due_at + grace,
+            }
+        case Attempted():
+            fields = {
+                "attempts": result.number,
+                "state": result.state.value,
+                "ended_at": at,
+                "expires_at": at + retention,
+            }
+    return {**settled, **fields}
+
+
+def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
+    """Attempt document; its id makes repeated writes idempotent."""
+    delivery = attempted.delivery
+    succeeded = attempted.state is DeliveryState.SUCCEEDED
+    return {
+        "_id": f"{delivery.id}:{attempted.number}",
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+        "generation": delivery.generation,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type.value,
+        "attempt": attempted.number,
+        "status": (AttemptStatus.SUCCEEDED if succeeded else AttemptStatus.FAILED).value,
+        "response_code": attempted.response_code,
+        "error": attempted.error,
+        "duration_ms": attempted.duration // timedelta(milliseconds=1),
+        "attempted_at": attempted.at,
+        "next_attempt_at": attempted.next_attempt_at,
+        "expires_at": expires_at,
+    }
+
+
+def _end(reason: CancelReason, at: datetime, retention: timedelta) -> Document:
+    return {
+        "state": DeliveryState.CANCELLED.value,
+        "reason": reason.value,
+        "ended_at": at,
+        "expires_at": at + retention,
+    }

@@ -1,0 +1,217 @@
+"""Deliveries of a webhook as its owner sees them: listed, shown, retried."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from pymongo import DESCENDING
+from pymongo.asynchronous.collection import AsyncCollection
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
+from common.contracts.webhooks import (
+    Attempt,
+    AttemptStatus,
+    Delivery,
+    DeliveryQuery,
+    DeliveryStatus,
+    Webhook,
+)
+from common.mongo import Database, translated_errors
+from webhook_store.deliveries.documents import (
+    ATTEMPTS,
+    DELIVERIES,
+    EVENTS,
+    WAITING,
+    Document,
+    due_of,
+    first_attempt,
+)
+from webhook_store.deliveries.models import (
+    GRACE,
+    CancelReason,
+    DeliveryState,
+    Listed,
+    ListPosition,
+    NotRepeated,
+)
+from webhook_store.webhooks.headers import shown_headers
+
+#: Fields of an ended row.
+ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
+
+
+class OwnedDeliveries:
+    """Stored deliveries of a webhook, read under its current generation.
+
+    A waiting delivery of an earlier generation counts as cancelled.
+
+    Every method may raise `Unavailable`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._rows = database[DELIVERIES]
+        self._attempts = database[ATTEMPTS]
+        self._events = database[EVENTS]
+
+    async def listed(
+        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
+    ) -> Listed:
+        """Returns attempts made, or the cancelled deliveries, newest first."""
+        is_cancelled = query.status is AttemptStatus.CANCELLED
+        time = "occurred_at" if is_cancelled else "attempted_at"
+        wanted = {"webhook_id": webhook.id, **_selection(query, time, after)}
+        order = [(time, DESCENDING), ("_id", DESCENDING)]
+        found: list[Document] = []
+        with translated_errors():
+            for collection, part in self._parts(webhook, query):
+                limited = collection.find({**part, **wanted}, sort=order, limit=query.limit + 1)
+                found += await limited.to_list(None)
+        found.sort(key=lambda one: (one[time], one["_id"]), reverse=True)
+        shown = found[: query.limit]
+        return Listed(
+            [_cancelled(one) if is_cancelled else _attempt(one, webhook) for one in shown],
+            ListPosition(shown[-1][time], shown[-1]["_id"]) if len(found) > len(shown) else None,
+        )
+
+    def _parts(
+        self, webhook: Webhook, query: DeliveryQuery
+    ) -> list[tuple[AsyncCollection[Document], Document]]:
+        """The collections that a list is read from, with what it selects of each."""
+        if query.status is None:
+            return [(self._attempts, {})]
+        if query.status is not AttemptStatus.CANCELLED:
+            return [(self._attempts, {"status": query.status.value})]
+        # The partial indexes apply only to queries that name the field.
+        by_time = {"occurred_at": {"$exists": True}}
+        ended = {"state": DeliveryState.CANCELLED.value}
+        return [(self._rows, by_time | state) for state in (ended, earlier(webhook.generation))]
+
+    async def find(self, webhook: Webhook, delivery_id: str) -> Delivery | None:
+        """Returns a delivery with its request and its attempts, the first first."""
+        with translated_errors():
+            row = await self._rows.find_one({"_id": delivery_id, "webhook_id": webhook.id})
+            if row is None:
+                return None
+            ids = [f"{delivery_id}:{number + 1}" for number in range(row["attempts"])]
+            made, event = await asyncio.gather(
+                self._attempts.find({"_id": {"$in": ids}}).to_list(None),
+                self._events.find_one({"_id": row["event_id"]}, {"body": 1}),
+            )
+        made.sort(key=lambda document: document["attempt"])
+        return _delivery(row, webhook, [_attempt(document, webhook) for document in made], event)
+
+    async def retry(
+        self, webhook: Webhook, delivery_id: str, *, call_id: UUID, at: datetime
+    ) -> DeliveryTask | NotRepeated:
+        """Schedules an attempt now; returns the task to publish.
+
+        A finished delivery is attempted once more; a scheduled attempt is made now, and its
+        schedule goes on. A redelivered call changes nothing and returns the same task.
+        """
+        row = {"_id": delivery_id, "webhook_id": webhook.id, "purged": {"$ne": True}}
+        fresh = {**row, "retried_by": {"$ne": str(call_id)}}
+        generation = webhook.generation
+        finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **in_no_hands(at)}]
+        once_more = {
+            **first_attempt(generation, at=at, grace=GRACE),
+            "by_hand": True,
+            "retried_by": str(call_id),
+        }
+        with translated_errors():
+            updated: Document | None = await self._rows.find_one_and_update(
+                {**fresh, "$or": finished}, {"$set": once_more, "$unset": ENDED_FIELDS}
+            )
+            if updated is None:
+                waiting = {"state": WAITING, "generation": generation, **in_no_hands(at)}
+                now = {"due_at": at, "wake_at": at + GRACE, "retried_by": str(call_id)}
+                updated = await self._rows.find_one_and_update({**fresh, **waiting}, {"$set": now})
+            found = updated or await self._rows.find_one(row)
+        if found is None:
+            return NotRepeated.NOT_FOUND
+        is_ours = updated is not None or found.get("retried_by") == str(call_id)
+        return due_of(found).task if is_ours else NotRepeated.PENDING
+
+
+def earlier(generation: int) -> Document:
+    """Filter for rows that waited when their webhook was disabled."""
+    return {"state": WAITING, "generation": {"$lt": generation}}
+
+
+def in_no_hands(at: datetime) -> Document:
+    """Filter for rows that are not in flight."""
+    # A row in flight cannot be rescheduled before its attempt ends.
+    return {"lease_until": {"$lte": at}}
+
+
+def _selection(query: DeliveryQuery, time: str, after: ListPosition | None) -> Document:
+    """Filter for the entries of a query after a position; `time` is the field that sorts them."""
+    bounds = {
+        name: bound
+        for name, bound in (("$gte", query.since), ("$lte", query.until))
+        if bound is not None
+    }
+    selected: Document = {time: bounds} if bounds else {}
+    if query.types:
+        selected["event_type"] = {"$in": [kind.value for kind in query.types]}
+    if after is not None:
+        selected["$or"] = [
+            {time: {"$lt": after.at}},
+            {time: after.at, "_id": {"$lt": after.id}},
+        ]
+    return selected
+
+
+def _attempt(document: Document, webhook: Webhook) -> Attempt:
+    # A retry scheduled under an earlier generation is never made.
+    comes = document["generation"] == webhook.generation
+    return Attempt.model_validate(document if comes else {**document, "next_attempt_at": None})
+
+
+def _cancelled(row: Document) -> Attempt:
+    return Attempt(
+        delivery_id=row["_id"],
+        event_id=row["event_id"],
+        event_type=row["event_type"],
+        attempt=row["attempts"],
+        status=AttemptStatus.CANCELLED,
+        response_code=None,
+        error=_reason(row),
+        duration_ms=None,
+        attempted_at=None,
+        next_attempt_at=None,
+    )
+
+
+def _reason(row: Document) -> str:
+    # A row that waited when its webhook was disabled is cancelled when it becomes due.
+    return str(row.get("reason", CancelReason.WEBHOOK_DISABLED.value))
+
+
+def _delivery(
+    row: Document, webhook: Webhook, attempts: Sequence[Attempt], event: Document | None
+) -> Delivery:
+    status = _status(row, webhook)
+    next_attempt_at = row["due_at"] if status is DeliveryStatus.PENDING else None
+    sent_at = (attempts[-1].attempted_at if attempts else next_attempt_at) or row["occurred_at"]
+    kind = EventType(row["event_type"])
+    return Delivery(
+        delivery_id=row["_id"],
+        event_id=row["event_id"],
+        event_type=kind,
+        occurred_at=row["occurred_at"],
+        status=status,
+        reason=_reason(row) if status is DeliveryStatus.CANCELLED else None,
+        next_attempt_at=next_attempt_at,
+        body=None if event is None else event["body"].decode(),
+        headers=shown_headers(kind, row["_id"], sent_at, own=webhook.headers),
+        attempts=tuple(attempts),
+    )
+
+
+def _status(row: Document, webhook: Webhook) -> DeliveryStatus:
+    if row["state"] != WAITING:
+        return DeliveryStatus(row["state"])
+    is_pending = row["generation"] >= webhook.generation
+    return DeliveryStatus.PENDING if is_pending else DeliveryStatus.CANCELLED

@@ -1,0 +1,163 @@
+"""Delivery rows for the dispatcher: the source of truth of every delivery.
+
+A row is claimed by a conditional update before its attempt and released with the attempt's result
+(see recording.py). A waiting row has no `expires_at`, so it never expires.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from pymongo import ASCENDING
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.webhooks import DeliveryId, WebhookId
+from common.mongo import Database, translated_errors
+from webhook_store.deliveries.documents import (
+    DELIVERIES,
+    WAITING,
+    Document,
+    claimed_of,
+    due_of,
+    new_document,
+)
+from webhook_store.deliveries.models import (
+    GRACE,
+    CancelReason,
+    Claimed,
+    DeliveryState,
+    Due,
+    NewDelivery,
+)
+from webhook_store.duplicates import insert_new
+
+_DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryTimes:
+    """Durations of leases, grace and retention."""
+
+    #: Duration of a claim; longer than the attempt timeout.
+    lease: timedelta
+    #: Time after its due time before a row counts as overdue.
+    grace: timedelta = GRACE
+    #: Retention of an ended row.
+    retention: timedelta = timedelta(days=30)
+
+
+class Deliveries:
+    """The stored deliveries. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database, times: DeliveryTimes) -> None:
+        self._rows = database[DELIVERIES]
+        self._times = times
+        self.lease = times.lease
+
+    async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
+        """Stores deliveries; existing ones are left unchanged."""
+        times = self._times
+        await insert_new(
+            self._rows,
+            [new_document(one, at=at, grace=times.grace, retention=times.retention) for one in new],
+        )
+
+    async def claim(
+        self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime, held: Sequence[str] = ()
+    ) -> list[Claimed]:
+        """Claims the `tasks` that still wait for exactly that attempt and are unclaimed.
+
+        `token` is new for each call; under `held` the caller may hold claims itself, which are
+        claimed again. The other tasks were attempted, ended or claimed.
+        """
+        ids_by_attempts: defaultdict[int, list[DeliveryId]] = defaultdict(list)
+        for task in tasks:
+            ids_by_attempts[task.attempt - 1].append(task.delivery_id)
+        expected = [
+            {"_id": {"$in": ids}, "attempts": attempts} for attempts, ids in ids_by_attempts.items()
+        ]
+        condition: Document = {"$or": expected}
+        lease_until = at + self._times.lease
+        free: Document = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
+        if held:
+            ours = {"$or": [{"lease_until": {"$lte": at}}, {"claim": {"$in": held}}]}
+            free = {"$and": [condition, ours], "state": WAITING}
+        taken = {
+            "$set": {"claim": token, "lease_until": lease_until},
+            # After a crash the requeue job finds the row as soon as the lease expires. An earlier
+            # time is kept, which saves an index write.
+            "$min": {"wake_at": lease_until},
+        }
+        with translated_errors():
+            result = await self._rows.update_many(free, taken)
+            if result.modified_count == 0:
+                return []
+            found = self._rows.find({**condition, "claim": token})
+            return [claimed_of(document) async for document in found]
+
+    async def due(self, webhook_id: WebhookId, *, limit: int, at: datetime) -> list[DeliveryTask]:
+        """Returns a webhook's due, unclaimed attempts, retries last."""
+        due = {
+            "webhook_id": webhook_id,
+            "state": WAITING,
+            "due_at": {"$lte": at},
+            "lease_until": {"$lte": at},
+        }
+        order = [("retries", ASCENDING), ("due_at", ASCENDING)]
+        with translated_errors():
+            found = self._rows.find(due, _DUE, sort=order, limit=limit)
+            return [due_of(document).task async for document in found]
+
+    async def overdue(self, *, at: datetime, limit: int) -> list[Due]:
+        """Returns deliveries whose message is overdue, first attempts before retries."""
+        passed = {
+            "state": WAITING,
+            "retries": {"$gte": 0},
+            "wake_at": {"$lte": at},
+            "lease_until": {"$lte": at},
+        }
+        order = [("retries", ASCENDING), ("wake_at", ASCENDING)]
+        with translated_errors():
+            found = self._rows.find(passed, _DUE, sort=order, limit=limit)
+            return [due_of(document) async for document in found]
+
+    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
+        """Postpones requeued rows: `overdue` omits them before `until`."""
+        # A row that was claimed meanwhile is checked when its lease expires.
+        waiting = {
+            "_id": {"$in": list(ids)},
+            "state": WAITING,
+            "wake_at": {"$lte": at},
+            "lease_until": {"$lte": at},
+        }
+        with translated_errors():
+            await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
+
+    async def waiting(self, *, retries: int, limit: int) -> int:
+        """Counts the rows that wait after this number of retries, up to `limit`."""
+        wanted = {"state": WAITING, "retries": retries}
+        with translated_errors():
+            return await self._rows.count_documents(wanted, limit=limit)
+
+    async def oldest_due(self, *, at: datetime, retries: int) -> datetime | None:
+        """Due time of the longest waiting delivery whose message is overdue."""
+        wanted = {"state": WAITING, "retries": retries, "due_at": {"$lte": at}}
+        with translated_errors():
+            row = await self._rows.find_one(wanted, {"due_at": 1}, sort=[("wake_at", ASCENDING)])
+        return None if row is None else row["due_at"]
+
+    async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
+        """Cancels the waiting deliveries of a removed company's events for good."""
+        of_events = {"event_id": {"$in": list(event_ids)}}
+        waiting = {**of_events, "state": WAITING, "lease_until": {"$lte": at}}
+        ended = {
+            "state": DeliveryState.CANCELLED.value,
+            "reason": CancelReason.COMPANY_REMOVED.value,
+            "ended_at": at,
+            "expires_at": at + self._times.retention,
+        }
+        with translated_errors():
+            await self._rows.update_many(waiting, {"$set": ended})
+            # A delivery in flight ends at its next attempt, which finds no event.
+            await self._rows.update_many(of_events, {"$set": {"purged": True}})

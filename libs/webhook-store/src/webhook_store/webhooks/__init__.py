@@ -1,0 +1,1 @@
+"""Webhooks: owned by clients, matched with events, read with opened secrets."""

@@ -1,0 +1,234 @@
+"""Webhooks for the dispatcher: matching, sending state, disabling."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import structlog
+from prometheus_client import Counter
+from pydantic import SecretStr
+
+from common.contracts.company import CompanyKey
+from common.contracts.events import EventType
+from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
+from common.mongo import Database, translated_errors
+from webhook_store.webhooks.documents import (
+    WEBHOOKS,
+    Document,
+    disabled_notice,
+    opened_headers,
+    sealed_of,
+    still_signs,
+)
+from webhook_store.webhooks.matching import Subject, event_keys, is_selected, patterns_of
+from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
+from webhook_store.webhooks.secrets import CannotUnseal, SecretKeys
+
+_MATCH = {"generation": 1, "status": 1}
+_SENDABLE = {**_MATCH, "owner": 1, "host": 1, "url": 1, "secrets": 1, "sealed_headers": 1}
+#: The parts of a filter that are compared after the index; companies may be a thousand.
+_COMPARED = {f"filter.{part}": 1 for part in ("forms", "industries", "municipalities", "fields")}
+
+#: Webhooks of one reply.
+_BATCH = 1000
+
+_DECRYPTION_FAILURES = Counter(
+    "webhook_secret_decryption_failures_total", "Secrets that none of our keys opens", ["key_id"]
+)
+
+log = structlog.get_logger()
+
+
+class Webhooks:
+    """The stored webhooks. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database, keys: SecretKeys) -> None:
+        self._webhooks = database[WEBHOOKS]
+        self._keys = keys
+
+    async def matching(self, subjects: Sequence[Subject]) -> list[list[Match]]:
+        """Returns the subscribed webhooks of each subject, unordered, including disabled ones.
+
+        One indexed read for all subjects.
+        """
+        asked = _Asked.of(subjects)
+        matches: list[list[Match]] = [[] for _ in subjects]
+        with translated_errors():
+            # The server's first batch has 101 documents by default.
+            cursor = self._webhooks.find(asked.query, asked.fields, batch_size=_BATCH)
+            async for found in cursor:
+                match = _match_of(found)
+                limits = found.get("filter")
+                for number in asked.numbers(found):
+                    if not limits or is_selected(limits, subjects[number]):
+                        matches[number].append(match)
+        return matches
+
+    async def match_of(self, webhook_id: WebhookId) -> Match | None:
+        """Returns one webhook, with any subscription; None if the id is unknown."""
+        with translated_errors():
+            found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
+        return None if found is None else _match_of(found)
+
+    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> list[Match]:
+        """Returns an owner's webhooks that subscribe to events about webhooks, except one.
+
+        Filters select companies, so they do not apply.
+        """
+        wanted = {
+            "owner": owner,
+            "events": {"$in": list(patterns_of(kind))},
+            "_id": {"$ne": other_than},
+        }
+        with translated_errors():
+            return [_match_of(one) async for one in self._webhooks.find(wanted, _MATCH)]
+
+    async def sendable(
+        self, ids: Collection[WebhookId], *, at: datetime
+    ) -> Mapping[WebhookId, Sendable]:
+        """Returns existing webhooks of `ids`, with the secrets that sign at `at`."""
+        with translated_errors():
+            found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
+            return {document["_id"]: self._sendable(document, at) async for document in found}
+
+    async def count_by_status(self) -> dict[WebhookStatus, int]:
+        """Counts all webhooks; reads each."""
+        pipeline = [{"$group": {"_id": "$status", "count": {"$sum": 1}}}]
+        with translated_errors():
+            found = [group async for group in await self._webhooks.aggregate(pipeline)]
+        counts = {group["_id"]: group["count"] for group in found}
+        return {status: counts.get(status.value, 0) for status in WebhookStatus}
+
+    async def disable(
+        self,
+        webhook_id: WebhookId,
+        *,
+        generation: int,
+        reason: DisabledReason,
+        by: str,
+        at: datetime,
+    ) -> bool:
+        """Disables a webhook once; False if it was disabled, re-enabled or deleted.
+
+        Repeats of the disabling call, identified by `by`, return True again.
+        """
+        condition = {
+            "_id": webhook_id,
+            "generation": generation,
+            "status": WebhookStatus.ENABLED.value,
+        }
+        change = {
+            "$set": {
+                "status": WebhookStatus.DISABLED.value,
+                "disabled_at": at,
+                "disabled_reason": reason.value,
+                "disabled_by": by,
+                "updated_at": at,
+                **disabled_notice(reason, at),
+            },
+            "$inc": {"generation": 1, "revision": 1},
+        }
+        with translated_errors():
+            result = await self._webhooks.update_one(condition, change)
+            if result.modified_count == 1:
+                return True
+            by_us = {"_id": webhook_id, "generation": generation + 1, "disabled_by": by}
+            return await self._webhooks.find_one(by_us, {"_id": 1}) is not None
+
+    def _sendable(self, document: Document, at: datetime) -> Sendable:
+        opened = self._opened(document, at)
+        return Sendable(
+            webhook_id=document["_id"],
+            owner=document["owner"],
+            url=document["url"],
+            host=document["host"],
+            generation=document["generation"],
+            enabled=document["status"] == WebhookStatus.ENABLED,
+            secrets=None if opened is None else opened[0],
+            headers={} if opened is None else opened[1],
+        )
+
+    def _opened(
+        self, document: Document, at: datetime
+    ) -> tuple[SigningSecrets, Mapping[str, SecretStr]] | None:
+        webhook_id: WebhookId = document["_id"]
+        newest, previous = document["secrets"]["newest"], document["secrets"]["previous"]
+        try:
+            secrets = SigningSecrets(
+                newest=self._keys.unseal(sealed_of(newest), webhook_id),
+                previous=self._keys.unseal(sealed_of(previous), webhook_id)
+                if still_signs(previous, at)
+                else None,
+            )
+            headers = opened_headers(document.get("sealed_headers"), self._keys, webhook_id)
+        except CannotUnseal as error:
+            _DECRYPTION_FAILURES.labels(newest["key_id"]).inc()
+            log.error("webhook.secret_decryption_failed", webhook_id=webhook_id, reason=str(error))
+            return None
+        return secrets, headers
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Query for several subjects."""
+
+    subjects: Sequence[Subject]
+    #: Indexes of the subjects that look up each key.
+    by_key: Mapping[str, Sequence[int]]
+    #: The patterns that match each subject's event type.
+    patterns: Sequence[frozenset[str]]
+
+    @classmethod
+    def of(cls, subjects: Sequence[Subject]) -> Self:
+        by_key: defaultdict[str, list[int]] = defaultdict(list)
+        for number, subject in enumerate(subjects):
+            for key in event_keys(subject):
+                by_key[key].append(number)
+        return cls(subjects, by_key, [frozenset(patterns_of(one.kind)) for one in subjects])
+
+    @property
+    def query(self) -> Document:
+        """Selects a superset of the matching webhooks; with one subject only filters remain."""
+        # No form is an absent part, as earlier versions stored it, or an empty list.
+        forms: list[object] = [None, []]
+        forms += {one.form for one in self.subjects if one.form is not None}
+        return {
+            "match_keys": {"$in": list(self.by_key)},
+            "events": {"$in": sorted(frozenset().union(*self.patterns))},
+            "filter.forms": {"$in": forms},
+        }
+
+    @property
+    def fields(self) -> Document:
+        """With several subjects, also the keys and events that attribute a webhook to them."""
+        fields: Document = {**_MATCH, **_COMPARED}
+        if len(self.subjects) == 1:
+            return fields
+        # Of a thousand companies only the requested ones; the intersection costs by its length.
+        companies = list({CompanyKey(one.country, one.vat) for one in self.subjects})
+        requested = {"$setIntersection": ["$match_keys", {"$literal": companies}]}
+        follows = {"$ne": [{"$ifNull": ["$filter.companies", []]}, []]}
+        listed_under = {"$cond": [follows, requested, "$match_keys"]}
+        return {**fields, "events": 1, "listed_under": listed_under}
+
+    def numbers(self, found: Document) -> list[int]:
+        """Returns the subjects that match a webhook's keys and patterns."""
+        if len(self.subjects) == 1:
+            return [0]
+        return [
+            number
+            for number in {
+                number for key in found["listed_under"] for number in self.by_key.get(key, ())
+            }
+            if not self.patterns[number].isdisjoint(found["events"])
+        ]
+
+
+def _match_of(document: Document) -> Match:
+    return Match(
+        webhook_id=document["_id"],
+        generation=document["generation"],
+        enabled=document["status"] == WebhookStatus.ENABLED,
+    )

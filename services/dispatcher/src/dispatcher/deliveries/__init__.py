@@ -1,0 +1,1 @@
+"""Deliveries: attempts and what follows them, slots, backlogs and overdue rows."""

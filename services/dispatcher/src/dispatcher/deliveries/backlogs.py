@@ -1,0 +1,273 @@
+"""Posts in flight, and a backlog for each webhook with more due deliveries than slots.
+
+A delivery over a limit stays in its row and its message is acked, so a slow receiver holds no
+messages. The backlog claims the webhook's due rows one by one as slots become free, first attempts
+before retries. It buffers a bounded number of deliveries and reads further ones from the store.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.failures import Unavailable
+from common.contracts.webhooks import WebhookId
+from dispatcher.deliveries.attempt import Attempt, Posted
+from dispatcher.deliveries.slots import LimitKey, Slots
+from dispatcher.deliveries.telemetry import DeferReason, Telemetry
+from dispatcher.ports import Retry, Rows, Webhooks
+from webhook_store.deliveries.models import Claimed
+from webhook_store.webhooks.models import Sendable
+
+#: Maximum deliveries that a backlog buffers; further ones are read from the store.
+MAX_BUFFERED = 64
+#: Maximum posts being recorded after their slots were released. At this number the database is
+#: slow, and further posts keep their slots until it catches up.
+MAX_RECORDING = 200
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+class _Stopping(Exception):
+    """The process stops while it waits for the database."""
+
+
+@dataclass(slots=True)
+class _Backlog:
+    """Due deliveries of a webhook that have no slot yet."""
+
+    limit_key: LimitKey
+    first_attempts: deque[DeliveryTask] = field(default_factory=deque)
+    retries: deque[DeliveryTask] = field(default_factory=deque)
+    #: True if the store may have first attempts that are not buffered.
+    more: bool = False
+    #: True if the last read reached its limit, so that the store may have later rows.
+    rest: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.first_attempts or self.more or self.retries or self.rest)
+
+    def buffer(self, task: DeliveryTask) -> None:
+        if len(self.first_attempts) + len(self.retries) >= MAX_BUFFERED:
+            self.more = True
+        elif task.attempt == 1:
+            self.first_attempts.append(task)
+        else:
+            self.retries.append(task)
+
+
+class ThrottledWebhooks:
+    """Backlogs of one process; they run while `running` is entered."""
+
+    def __init__(  # noqa: PLR0913 (its ports)
+        self,
+        *,
+        webhooks: Webhooks,
+        rows: Rows,
+        attempt: Attempt,
+        slots: Slots,
+        telemetry: Telemetry,
+        retry: Retry,
+    ) -> None:
+        self._retry = retry
+        self._webhooks = webhooks
+        self._rows = rows
+        self._attempt = attempt
+        self._slots = slots
+        self._telemetry = telemetry
+        self._group: asyncio.TaskGroup | None = None
+        self._backlogs: dict[WebhookId, _Backlog] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._attempts: set[asyncio.Task[None]] = set()
+        self._recording = asyncio.Semaphore(MAX_RECORDING)
+
+    @property
+    def count(self) -> int:
+        """Number of webhooks with due deliveries that wait for a slot."""
+        return len(self._backlogs)
+
+    async def deliver(self, task: DeliveryTask, *, more: bool) -> None:
+        """Claims and starts a due delivery, or adds it to a backlog if no slot is free.
+
+        `more` says that its webhook has others without a message. May raise `Unavailable`.
+        """
+        webhook = await self._webhooks.sendable(task.webhook_id)
+        if webhook is None:
+            await self._cancel(task)
+            return
+        limit_key = LimitKey(webhook.webhook_id, webhook.host, webhook.owner)
+        if more:
+            self.scan(limit_key)
+        if not self._slots.acquire(limit_key):
+            self._telemetry.deferred(task.delivery_id, DeferReason.THROTTLED)
+            self.add(limit_key, task)
+            return
+        delivery = None
+        try:
+            delivery = await self._rows.claim(task)
+        finally:
+            if delivery is None:
+                self._slots.release(limit_key)
+        if delivery is not None:
+            self._run(self._attempt_in_slot(limit_key, webhook, delivery))
+
+    async def _cancel(self, task: DeliveryTask) -> None:
+        delivery = await self._rows.claim(task)
+        if delivery is not None:
+            await self._attempt.post(None, delivery)
+
+    def rescan(self, webhook_id: WebhookId) -> bool:
+        """Makes the webhook's backlog read the store again; False when it has none."""
+        backlog = self._backlogs.get(webhook_id)
+        if backlog is not None:
+            backlog.more = True
+        return backlog is not None
+
+    def add(self, limit_key: LimitKey, task: DeliveryTask) -> None:
+        """Adds a due delivery for which no slot is free."""
+        backlog = self._backlog(limit_key)
+        if backlog is not None:
+            backlog.buffer(task)
+
+    def scan(self, limit_key: LimitKey) -> None:
+        """Schedules a read of the store for due deliveries that have no message."""
+        backlog = self._backlog(limit_key)
+        if backlog is not None:
+            backlog.more = True
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Runs the backlogs during the body; call `drain` before leaving, or posts are cut."""
+        async with asyncio.TaskGroup() as self._group:
+            try:
+                yield
+            finally:
+                await self.drain(0)
+
+    async def drain(self, timeout: float) -> None:
+        """Stops starting posts and waits up to `timeout` seconds for those in flight."""
+        self._group = None
+        for backlog in self._tasks:
+            backlog.cancel()
+        if self._attempts:
+            await asyncio.wait(self._attempts, timeout=timeout)
+        for attempt in self._attempts:
+            attempt.cancel()
+
+    def _backlog(self, limit_key: LimitKey) -> _Backlog | None:
+        """Returns the webhook's backlog, started if necessary; None while stopping."""
+        backlog = self._backlogs.get(limit_key.webhook_id)
+        if backlog is not None:
+            backlog.limit_key = limit_key
+        elif self._group is not None:
+            backlog = self._backlogs[limit_key.webhook_id] = _Backlog(limit_key)
+            working = self._group.create_task(self._work_off(backlog))
+            self._tasks.add(working)
+            working.add_done_callback(self._tasks.discard)
+        return backlog
+
+    async def _work_off(self, backlog: _Backlog) -> None:
+        try:
+            while self._group is not None and backlog:
+                if backlog.first_attempts:
+                    await self._start_attempt(backlog, backlog.first_attempts.popleft())
+                elif backlog.retries and not backlog.more:
+                    await self._start_attempt(backlog, backlog.retries.popleft())
+                else:
+                    await self._read_store(backlog)
+        except Exception:  # noqa: BLE001 (other backlogs continue; the requeue job requeues these rows)
+            self._telemetry.backlog_failed(backlog.limit_key.webhook_id)
+        finally:
+            del self._backlogs[backlog.limit_key.webhook_id]
+
+    async def _start_attempt(self, backlog: _Backlog, task: DeliveryTask) -> None:
+        limit_key = backlog.limit_key
+        await self._slots.wait(limit_key)
+        self._run(self._claim_and_attempt(limit_key, task))
+
+    async def _read_store(self, backlog: _Backlog) -> None:
+        # Buffered deliveries are in the store as well. Nothing is claimed before it has a slot:
+        # otherwise its lease could expire while it waits.
+        backlog.more = False
+        due = await self._rows.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
+        backlog.first_attempts.clear()
+        backlog.retries.clear()
+        for task in due:
+            backlog.buffer(task)
+        backlog.rest = len(due) == MAX_BUFFERED
+
+    def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
+        if self._group is None:  # stopping; the requeue job requeues the row when its lease expires
+            attempt.close()
+            return
+        task = self._group.create_task(attempt)
+        self._attempts.add(task)
+        task.add_done_callback(self._attempts.discard)
+
+    async def _claim_and_attempt(self, limit_key: LimitKey, task: DeliveryTask) -> None:
+        webhook, delivery = None, None
+        try:
+            # Each by itself: a claim that was made is not made again.
+            webhook, delivery = await asyncio.gather(
+                self._after_outage(self._webhooks.sendable, task.webhook_id),
+                self._after_outage(self._rows.claim, task),
+            )
+        except _Stopping:
+            pass  # the requeue job requeues the row
+        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
+            self._telemetry.failed(task.delivery_id, task.webhook_id)
+        if delivery is None:
+            self._slots.release(limit_key)
+        else:
+            await self._attempt_in_slot(limit_key, webhook, delivery)
+
+    async def _after_outage(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
+        """The answer of the database, which is asked again until it is available."""
+
+        async def unless_stopping() -> A:
+            if self._group is None:
+                raise _Stopping
+            return await ask(question)
+
+        return await self._retry(unless_stopping, what="claim")
+
+    async def _attempt_in_slot(
+        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
+    ) -> None:
+        try:
+            posted = await self._post_in_slot(limit_key, webhook, delivery)
+            if posted is not None:
+                await self._record(posted)
+        except Unavailable as outage:
+            self._telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
+        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
+            self._telemetry.failed(delivery.id, delivery.webhook_id)
+
+    async def _post_in_slot(
+        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
+    ) -> Posted | None:
+        """Posts, then releases the slot once the post may be recorded.
+
+        Slots held during the write would limit posts to the database's write rate.
+        """
+        posted = None
+        try:
+            posted = await self._attempt.post(webhook, delivery)
+            if posted is not None:
+                await self._recording.acquire()
+        finally:
+            if posted is not None and posted.timed_out:
+                self._slots.release_after_timeout(limit_key)
+            else:
+                self._slots.release(limit_key)
+        return posted
+
+    async def _record(self, posted: Posted) -> None:
+        try:
+            await self._attempt.record(posted)
+        finally:
+            self._recording.release()

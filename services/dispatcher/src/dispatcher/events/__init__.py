@@ -1,0 +1,1 @@
+"""Events: fanned out to deliveries, and notices to owners."""

@@ -1,0 +1,119 @@
+"""Fan-out of an event: one row per matching webhook, then one queued delivery per row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from common.contracts.company import CompanyKey
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType
+from common.contracts.webhooks import AddressedEvent, decode_addressed
+from dispatcher.ports import DeliveryQueue, Events, Receipts, Rows, Webhooks
+from webhook_store.deliveries.models import CancelReason, NewDelivery, StoredEvent
+from webhook_store.webhooks.matching import Subject
+from webhook_store.webhooks.models import Match, delivery_id
+
+#: Rows written per batch: an event's first deliveries do not wait for its last rows.
+CHUNK = 200
+
+
+class NotAnEvent(Exception):
+    """The message is not a valid event."""
+
+
+@dataclass(frozen=True, slots=True)
+class FanOut:
+    """Safe to repeat at any point: ids derive from the event, and a receipt ends its fan-out."""
+
+    webhooks: Webhooks
+    events: Events
+    receipts: Receipts
+    rows: Rows
+    delivery_queue: DeliveryQueue
+
+    async def __call__(self, message: bytes) -> None:
+        """Fans an event out; raises NotAnEvent, or `Unavailable` when it must be retried."""
+        event, body = _read(message)
+        if await self.receipts.has(event.id):
+            return
+        await self._fan_out(event, body)
+        # Last: once a receipt exists, the outbox does not publish the event again.
+        await self.receipts.add(event.id)
+
+    async def _fan_out(self, event: AddressedEvent, body: bytes) -> None:
+        matches = await self._matches(event)
+        # A test event is about an invented company.
+        is_removal = event.type is EventType.COMPANY_REMOVED and not event.test
+        if not matches and not is_removal:
+            return
+        company = _company(event)
+        await self.events.store(StoredEvent(event.id, event.type, company, body))
+        if company is not None:
+            if is_removal:
+                await self._purge(company)
+            elif await self.events.is_removed(company):
+                await self.events.forget([event.id])
+                return
+        for first in range(0, len(matches), CHUNK):
+            await self._deliver(event, matches[first : first + CHUNK])
+
+    async def _matches(self, event: AddressedEvent) -> Sequence[Match]:
+        if event.webhook_id is not None:
+            match = await self.webhooks.match_of(event.webhook_id)
+            return () if match is None else (match,)
+        if event.owner is not None and event.data is not None and event.data.webhook is not None:
+            about = event.data.webhook.id
+            return await self.webhooks.of_owner(event.owner, event.type, other_than=about)
+        if event.country is None or event.vat is None:
+            raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
+        return await self.webhooks.matching(Subject.of(event, event.country, event.vat))
+
+    async def _purge(self, company: CompanyKey) -> None:
+        # The removal is stored before this, and other events check for it after they are stored,
+        # so of two concurrent events at least one sees the other. Rows are purged first, since
+        # they are found through their events.
+        earlier = await self.events.of_company(company)
+        await self.rows.purge(earlier)
+        await self.events.forget(earlier)
+
+    async def _deliver(self, event: AddressedEvent, matches: Sequence[Match]) -> None:
+        new = [_delivery(event, match) for match in matches]
+        await self.rows.insert(new)
+        await self.delivery_queue.enqueue(
+            [
+                DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=1)
+                for one in new
+                if one.cancelled is None
+            ],
+            retries=False,
+        )
+
+
+def _read(message: bytes) -> tuple[AddressedEvent, bytes]:
+    try:
+        event, body = decode_addressed(message)
+        # Validated first, so that nothing of an invalid event is stored.
+        UUID(event.id)
+        datetime.fromisoformat(event.occurred_at)
+    except ValueError as error:
+        raise NotAnEvent(str(error)) from error
+    return event, body
+
+
+def _company(event: AddressedEvent) -> CompanyKey | None:
+    if event.test or event.country is None or event.vat is None:
+        return None
+    return CompanyKey(event.country, event.vat)
+
+
+def _delivery(event: AddressedEvent, match: Match) -> NewDelivery:
+    return NewDelivery(
+        id=delivery_id(event.id, match.webhook_id),
+        webhook_id=match.webhook_id,
+        generation=match.generation,
+        event_id=event.id,
+        event_type=event.type,
+        occurred_at=datetime.fromisoformat(event.occurred_at),
+        cancelled=None if match.enabled else CancelReason.WEBHOOK_DISABLED,
+    )

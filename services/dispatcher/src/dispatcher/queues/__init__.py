@@ -1,0 +1,1 @@
+"""Queues: their topology, delayed messages and consumers."""

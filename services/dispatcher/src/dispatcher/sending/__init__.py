@@ -1,0 +1,1 @@
+"""Sending: one signed post to a receiver, within limits, and its outcome."""

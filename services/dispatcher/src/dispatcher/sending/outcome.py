@@ -1,0 +1,87 @@
+"""A post to a receiver, the port that sends it, and its outcome."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from http import HTTPStatus
+from typing import Protocol
+
+from common.contracts.traces import TraceContext
+
+
+class Cause(StrEnum):
+    """Cause of a failed attempt, one word, shown to the webhook's owner."""
+
+    #: No complete response within the timeout.
+    TIMEOUT = "timeout"
+    #: The host's name has no address.
+    DNS = "dns"
+    #: The host's address is private, local or otherwise blocked.
+    BLOCKED_ADDRESS = "blocked_address"
+    CONNECTION_REFUSED = "connection_refused"
+    #: Closed by the receiver before its response was complete.
+    CONNECTION_RESET = "connection_reset"
+    #: Any other connection failure, such as no route to the host.
+    CONNECTION_FAILED = "connection_failed"
+    #: No TLS, an invalid certificate, or one for another name.
+    TLS = "tls"
+    #: The response is not HTTP, or too large before its status.
+    INVALID_RESPONSE = "invalid_response"
+    #: A redirect, which is not followed.
+    REDIRECT = "redirect"
+    #: Any other status than 2xx.
+    HTTP_STATUS = "http_status"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The receiver answered with this status."""
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The receiver was not reached, or did not answer."""
+
+    cause: Cause
+
+
+Outcome = Answered | Unanswered
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One request to a receiver."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    #: The trace of the event.
+    trace: TraceContext | None = None
+
+
+class Sender(Protocol):
+    async def send(self, post: Post) -> Outcome:
+        """Posts and returns the outcome, within the post timeout.
+
+        Raises `Unavailable` for a local cause; no attempt is charged.
+        """
+
+
+def cause_of(outcome: Outcome) -> Cause | None:
+    """Returns the cause of a failed attempt; None for a 2xx."""
+    match outcome:
+        case Unanswered(cause):
+            return cause
+        case Answered(status) if 200 <= status < 300:
+            return None
+        case Answered(status) if 300 <= status < 400 and status != HTTPStatus.NOT_MODIFIED:
+            return Cause.REDIRECT
+        case Answered():
+            return Cause.HTTP_STATUS
+
+
+def status_of(outcome: Outcome) -> int | None:
+    """Returns the response status, if there was a response."""
+    return outcome.status if isinstance(outcome, Answered) else None

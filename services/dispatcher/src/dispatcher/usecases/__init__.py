@@ -1,1 +1,0 @@
-"""Use cases: fan out events, deliver them, and requeue overdue deliveries."""

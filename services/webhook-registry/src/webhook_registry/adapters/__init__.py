@@ -1,1 +1,0 @@
-"""Adapters of the broker and the name service; `webhook_store` covers MongoDB."""

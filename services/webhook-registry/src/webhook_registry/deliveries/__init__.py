@@ -1,0 +1,1 @@
+"""Deliveries: listing, retries, recoveries and test events."""

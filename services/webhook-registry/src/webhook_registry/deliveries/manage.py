@@ -1,0 +1,169 @@
+"""Listing of deliveries with its cursors, retries and recoveries."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from common.contracts.contract import rfc3339_milliseconds
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.events import EventType, RegistryEvent
+from common.contracts.webhooks import (
+    AcceptedDelivery,
+    AttemptList,
+    Recovered,
+    Webhook,
+    WebhookReply,
+    WebhookRequest,
+)
+from webhook_registry.idempotency import Clock, Idempotency
+from webhook_registry.ports import Deliveries, DeliveryQueue, Events, Recoveries, Registrations
+from webhook_registry.replies import (
+    ACCEPTED,
+    OK,
+    delivery_not_found,
+    delivery_pending,
+    invalid_parameter,
+    rendered,
+    reply,
+    webhook_disabled,
+)
+from webhook_registry.webhooks.bodies import read_test, read_window
+from webhook_registry.webhooks.manage import owned
+from webhook_store.deliveries.models import ListPosition, NotRepeated, Recovery
+from webhook_store.webhooks.models import delivery_id
+
+
+@dataclass(frozen=True, slots=True)
+class SendTest:
+    registrations: Registrations
+    events: Events
+    #: An invented event of each type.
+    examples: Mapping[EventType, RegistryEvent]
+    idempotency: Idempotency
+    now: Clock
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 202 with the delivery id of a test event for this webhook only."""
+        path = f"/api/webhooks/{request.webhook_id}/test"
+        stored = await self.idempotency.repeated(request, path)
+        if stored is not None:
+            return stored
+        kind = read_test(request.body)
+        webhook = await enabled(self.registrations, request)
+        once = await self.idempotency.begin(request, path)
+        if isinstance(once, WebhookReply):
+            return once
+        event = self.examples[kind].model_copy(
+            update={
+                "id": str(once.call_id),
+                "occurred_at": rfc3339_milliseconds(self.now()),
+                # The type of `webhook.test` says so by itself.
+                "test": kind is not EventType.WEBHOOK_TEST,
+            }
+        )
+        await self.events.publish_for(webhook.id, event)
+        document = AcceptedDelivery(delivery_id=delivery_id(event.id, webhook.id))
+        answer = WebhookReply(status=ACCEPTED, body=rendered(document), replayed=once.is_repeat)
+        return await self.idempotency.end(once, answer, body=answer.body)
+
+
+@dataclass(frozen=True, slots=True)
+class ListDeliveries:
+    registrations: Registrations
+    deliveries: Deliveries
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a page of attempts, or of cancelled deliveries, newest first."""
+        webhook = await owned(self.registrations, request)
+        query = request.query
+        after = None if query.after is None else read_cursor(query.after)
+        listed = await self.deliveries.listed(webhook, query, after=after)
+        cursor = None if listed.last is None else write_cursor(listed.last)
+        return reply(OK, AttemptList(deliveries=tuple(listed.attempts), cursor=cursor))
+
+
+@dataclass(frozen=True, slots=True)
+class ShowDelivery:
+    registrations: Registrations
+    deliveries: Deliveries
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a delivery, its request and its attempts."""
+        webhook = await owned(self.registrations, request)
+        delivery = await self.deliveries.find(webhook, request.delivery_id)
+        if delivery is None:
+            raise delivery_not_found()
+        return reply(OK, delivery)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryDelivery:
+    registrations: Registrations
+    deliveries: Deliveries
+    delivery_queue: DeliveryQueue
+    now: Clock
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 202 and schedules an attempt now, a scheduled one or one more."""
+        webhook = await enabled(self.registrations, request)
+        result = await self.deliveries.retry(
+            webhook, request.delivery_id, call_id=request.call_id, at=self.now()
+        )
+        match result:
+            case DeliveryTask():
+                await self.delivery_queue.enqueue([result])
+                return reply(ACCEPTED, AcceptedDelivery(delivery_id=result.delivery_id))
+            case NotRepeated.PENDING:
+                raise delivery_pending()
+            case NotRepeated.NOT_FOUND:
+                raise delivery_not_found()
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverDeliveries:
+    registrations: Registrations
+    recoveries: Recoveries
+    now: Clock
+
+    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 202 with the number of deliveries that restart their schedule."""
+        webhook = await owned(self.registrations, request)
+        window = read_window(request.body, now=self.now())
+        if not webhook.enabled:
+            raise webhook_disabled()
+        count = await self.recoveries.ask(
+            Recovery(request.call_id, webhook.id, webhook.generation, window.since, window.until)
+        )
+        return reply(ACCEPTED, Recovered(count=count))
+
+
+async def enabled(registrations: Registrations, request: WebhookRequest) -> Webhook:
+    """Returns the owner's webhook; raises Rejected if absent or disabled."""
+    webhook = await owned(registrations, request)
+    if not webhook.enabled:
+        raise webhook_disabled()
+    return webhook
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_POSITION = re.compile(r"(?P<at>[0-9]{1,14}) (?P<id>[0-9a-f:-]{36,60})")
+
+
+def write_cursor(position: ListPosition) -> str:
+    milliseconds = (position.at - _EPOCH) // timedelta(milliseconds=1)
+    return urlsafe_b64encode(f"{milliseconds} {position.id}".encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str) -> ListPosition:
+    """The position that a cursor encodes; raises Rejected."""
+    try:
+        decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
+    except (Error, ValueError):
+        decoded = ""
+    match = _POSITION.fullmatch(decoded)
+    if match is None:
+        raise invalid_parameter("after", "must be the cursor of an earlier answer")
+    return ListPosition(_EPOCH + timedelta(milliseconds=int(match["at"])), match["id"])

@@ -1,0 +1,1 @@
+"""Destinations: URLs that webhooks may have, and the check of their hosts."""

@@ -1,1 +1,0 @@
-"""Rules of webhooks: request bodies, destinations, responses."""

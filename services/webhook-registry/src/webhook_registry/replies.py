@@ -1,0 +1,130 @@
+"""Replies to clients: answers, and refusals with their public texts."""
+
+from datetime import datetime, timedelta
+
+import orjson
+
+from common.contracts.contract import Contract
+from common.contracts.failures import Failure, FailureCode, FieldError
+from common.contracts.webhooks import (
+    Webhook,
+    WebhookReply,
+    WebhookWithSecret,
+)
+from common.domain.quantities import counted
+from webhook_store.webhooks.models import Registered
+
+
+class Rejected(Exception):
+    """The operation was refused; its failure is shown to the client."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.code, failure.detail)
+        self.failure = failure
+
+
+class Wrong(ValueError):
+    """Invalid value; the message gives a hint."""
+
+    def __init__(self, message: str, *, at: str = "") -> None:
+        """`at` is the path of the error in the value, such as `[2]` or `.countries`."""
+        super().__init__(message)
+        self.at = at
+
+
+def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Rejected:
+    return Rejected(Failure(code=code, detail=detail, errors=errors))
+
+
+def invalid_body(detail: str, *errors: FieldError) -> Rejected:
+    return _refused(FailureCode.INVALID_BODY, detail, *errors)
+
+
+def invalid_parameter(name: str, message: str) -> Rejected:
+    return _refused(
+        FailureCode.INVALID_PARAMETER,
+        f"{name} is not valid",
+        FieldError(parameter=name, message=message),
+    )
+
+
+def webhook_not_found() -> Rejected:
+    # The same for another owner's webhook, so that ids cannot be probed.
+    return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
+
+
+def delivery_not_found() -> Rejected:
+    return _refused(FailureCode.DELIVERY_NOT_FOUND, "this webhook has no delivery with this id")
+
+
+def delivery_pending() -> Rejected:
+    return _refused(
+        FailureCode.DELIVERY_PENDING,
+        "an attempt of this delivery is being made",
+    )
+
+
+def webhook_disabled() -> Rejected:
+    return _refused(
+        FailureCode.WEBHOOK_DISABLED,
+        'the webhook is disabled; PATCH it with {"status": "enabled"} first',
+    )
+
+
+def disabled_by_operator() -> Rejected:
+    return _refused(
+        FailureCode.WEBHOOK_DISABLED,
+        "the operator of this service disabled the webhook; only they can enable it again",
+    )
+
+
+def webhook_limit_reached(limit: int) -> Rejected:
+    return _refused(
+        FailureCode.WEBHOOK_LIMIT_REACHED,
+        f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first",
+    )
+
+
+def rotation_pending(until: datetime) -> Rejected:
+    # Rounded up: shown in whole seconds, it must not be too early.
+    until = (until + timedelta(microseconds=999_999)).replace(microsecond=0)
+    return Rejected(
+        Failure(
+            code=FailureCode.ROTATION_PENDING,
+            detail=(
+                "the secret was replaced recently, and the one before it signs until "
+                f"{until:%Y-%m-%dT%H:%M:%SZ}; from then on it can be replaced again"
+            ),
+            possible_from=until,
+        )
+    )
+
+
+def idempotency_conflict() -> Rejected:
+    return _refused(
+        FailureCode.IDEMPOTENCY_CONFLICT,
+        "this Idempotency-Key was used for a request with another body; use a new key",
+    )
+
+
+OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
+
+
+def with_secret(registered: Registered) -> WebhookWithSecret:
+    """Representation with the secret, which is shown once."""
+    return WebhookWithSecret(
+        **dict(registered.webhook), secret=registered.secret.get_secret_value()
+    )
+
+
+def location(webhook: Webhook) -> str:
+    return f"/api/webhooks/{webhook.id}"
+
+
+def reply(status: int, document: Contract, *, location: str | None = None) -> WebhookReply:
+    return WebhookReply(status=status, body=rendered(document), location=location)
+
+
+def rendered(document: Contract) -> bytes:
+    """Renders JSON with the public field names."""
+    return orjson.dumps(document.model_dump(mode="json", by_alias=True))

@@ -1,1 +1,0 @@
-"""Use cases of the registry: one class per operation."""

@@ -1,0 +1,1 @@
+"""Webhooks: bodies, changes and the operations that manage them."""

@@ -1,0 +1,125 @@
+"""Values that companies have, by which filters that can never match are recognised.
+
+The lists lie in `values` with their sources. A value that is in none of them is refused, so a
+register's new municipality or legal form is added there when it is announced.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from common.contracts.company import Country
+from common.domain.nearest import nearest
+from webhook_store.webhooks.matching import digits
+
+#: Suggested values in a message.
+MAX_NEAREST: Final = 3
+
+
+def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country)) -> bool:
+    """True if a company of one of these countries may have the value of a filter's part."""
+    match part:
+        case "industries":
+            return _is_industry(digits(value))
+        case "municipalities":
+            return any(value.casefold() in _municipalities()[country] for country in countries)
+        case "forms":
+            return any(value in _forms()[country].values() for country in countries)
+        case _:
+            return True
+
+
+def nearest_values(part: str, value: str) -> list[str]:
+    """The known values that an unknown one is nearest to, the best first."""
+    return _NEAREST[part](value)
+
+
+def _nearest_industries(value: str) -> list[str]:
+    """The first codes that share the longest beginning with the value."""
+    code = digits(value)
+    while code not in _beginnings("classes") and code:
+        code = code[:-1]
+    return [each for each in _industries("classes") if each.startswith(code)][:MAX_NEAREST]
+
+
+def _nearest_municipalities(value: str) -> list[str]:
+    names = {name for names in _municipalities().values() for name in names.values()}
+    return nearest(value, names, count=MAX_NEAREST)
+
+
+def _nearest_forms(value: str) -> list[str]:
+    """Codes by their nearest code or short name: `ApS` is `80`."""
+    codes: dict[str, str] = {}
+    for forms in _forms().values():
+        codes |= forms
+    return [codes[name] for name in nearest(value, codes, count=MAX_NEAREST)]
+
+
+_NEAREST: Final[Mapping[str, Callable[[str], list[str]]]] = {
+    "industries": _nearest_industries,
+    "municipalities": _nearest_municipalities,
+    "forms": _nearest_forms,
+}
+
+
+def _is_industry(code: str) -> bool:
+    """True if a code is the beginning of one, or of a class with the digits of a country.
+
+    A code of the old groups may have any digits after them.
+    """
+    return (
+        code[:4] in _beginnings("classes")
+        or code[:3] in _beginnings("groups")
+        or code in _industries("unknown")
+    )
+
+
+@cache
+def _beginnings(section: str) -> frozenset[str]:
+    codes = _industries(section)
+    return frozenset(code[:length] for code in codes for length in range(1, len(code) + 1))
+
+
+@cache
+def _industries(section: str) -> tuple[str, ...]:
+    """The codes of a section: each line is a division and what follows it."""
+    lines = [line.split() for line in _sections("industries")[section]]
+    return tuple(division + rest for division, *rests in lines for rest in rests or [""])
+
+
+@cache
+def _municipalities() -> Mapping[Country, Mapping[str, str]]:
+    """Names by their folded form, by country."""
+    return {
+        country: {name.casefold(): name for name in _values("municipalities", country)}
+        for country in Country
+    }
+
+
+@cache
+def _forms() -> Mapping[Country, Mapping[str, str]]:
+    """Codes by themselves and by their short names, by country."""
+    return {
+        country: {
+            name: value.split()[0] for value in _values("forms", country) for name in value.split()
+        }
+        for country in Country
+    }
+
+
+def _values(name: str, section: str) -> list[str]:
+    text = " ".join(_sections(name)[section])
+    return [value.strip() for value in text.split(";") if value.strip()]
+
+
+@cache
+def _sections(name: str) -> Mapping[str, list[str]]:
+    """The lines of each `[section]` of a file, without comments."""
+    sections: dict[str, list[str]] = {}
+    for line in (files("webhook_registry") / "values" / f"{name}.txt").read_text().splitlines():
+        if line.startswith("["):
+            sections[line.strip("[]")] = current = []
+        elif line and not line.startswith("#"):
+            current.append(line)
+    return sections

@@ -1,0 +1,166 @@
+"""Subscriptions: patterns of event types and a filter of companies."""
+
+import re
+from typing import Final
+
+from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
+from common.contracts.events import EventType
+from common.contracts.webhooks import WebhookFilter
+from common.domain.nearest import nearest, unknown_names
+from webhook_registry.replies import Wrong
+from webhook_registry.webhooks.known_values import is_known, nearest_values
+from webhook_store.webhooks.matching import patterns_of
+
+MAX_COMPANIES = 1000
+#: Maximum entries of each other part of a filter.
+MAX_TEXTS = 100
+
+#: Fields that changes may have: of companies and their production units, and lists beside them.
+FIELDS: Final = frozenset(
+    {
+        *Company.model_fields,
+        *ProductionUnit.model_fields,
+        "company",
+        "owners",
+        "roles",
+        "einvoicing",
+    }
+)
+
+#: Patterns: each event type, each family (`company.*`), and `*`.
+PATTERNS = frozenset(pattern for kind in EventType for pattern in patterns_of(kind))
+
+#: Registration numbers are eight digits in Denmark and nine in Norway.
+_COMPANY = re.compile(r"dk:[0-9]{8}|no:[0-9]{9}")
+
+
+def read_events(value: object) -> tuple[str, ...]:
+    """Reads the patterns without duplicates; raises Wrong."""
+    if not isinstance(value, list) or not value:
+        raise Wrong('give a list of at least one pattern, such as ["company.updated"] or ["*"]')
+    for number, pattern in enumerate(value):
+        if not isinstance(pattern, str) or pattern not in PATTERNS:
+            raise Wrong(
+                "give an event type (GET /api/event-types lists them), a family such as "
+                "company.*, or *",
+                at=f"[{number}]",
+            )
+    return tuple(dict.fromkeys(value))
+
+
+def read_filter(value: object) -> WebhookFilter | None:
+    """Reads the given parts of a filter, which it remembers; None for null. Raises Wrong."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise Wrong(f"give null or an object with any of {', '.join(WebhookFilter.model_fields)}")
+    for name, message in unknown_names("field", value, tuple(WebhookFilter.model_fields)):
+        raise Wrong(message, at=f".{name}")
+    return WebhookFilter(**{name: _part(name, given) for name, given in value.items()})
+
+
+def _part(name: str, value: object) -> tuple[str, ...]:
+    match name:
+        case "countries":
+            return _countries(value)
+        case "companies":
+            return _companies(value)
+        case _:
+            return _texts(name, value)
+
+
+def read_new_filter(value: object) -> WebhookFilter | None:
+    """Reads the filter of a new webhook; None if it restricts nothing. Raises Wrong."""
+    return merged_filter(None, read_filter(value))
+
+
+def merged_filter(
+    before: WebhookFilter | None, given: WebhookFilter | None
+) -> WebhookFilter | None:
+    """The filter after a merge patch (RFC 7396): parts that are not given stay.
+
+    Raises Wrong for a filter whose parts exclude one another.
+    """
+    if given is None:
+        return None
+    parts = {name: getattr(given, name) for name in given.model_fields_set}
+    after = (before or WebhookFilter()).model_copy(update=parts)
+    _check_countries(after)
+    return after if after != WebhookFilter() else None
+
+
+def _check_countries(limits: WebhookFilter) -> None:
+    """Raises Wrong for values that no company of the filter's countries has."""
+    countries = limits.countries
+    if not countries:
+        return
+    if limits.companies and not any(one.country in countries for one in limits.companies):
+        raise Wrong(f"none of them is in {', '.join(countries)}", at=".companies")
+    for part in ("forms", "municipalities"):
+        for number, value in enumerate(getattr(limits, part)):
+            if is_known(part, value) and not is_known(part, value, countries):
+                message = f"no company in {', '.join(countries)} has {value}"
+                raise Wrong(message, at=f".{part}[{number}]")
+
+
+#: The other parts of a filter: what each text looks like, and how to say it.
+_TEXTS: Final = {
+    "forms": (
+        re.compile(r"\S{1,10}"),
+        "give the code of a legal form as companies have it, such as 80 or AS",
+    ),
+    "industries": (
+        re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}"),
+        "give an industry code or its beginning, such as 62 or 62.010",
+    ),
+    "municipalities": (
+        re.compile(r"\S(.{0,98}\S)?"),
+        "give the name of a municipality as addresses have it",
+    ),
+    "fields": (
+        re.compile(rf"({'|'.join(sorted(FIELDS))})(\.[a-z_]{{1,40}}){{0,3}}"),
+        "give a field of a company, such as name or address.street",
+    ),
+}
+
+
+def _texts(part: str, value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    pattern, hint = _TEXTS[part]
+    if not isinstance(value, list) or len(value) > MAX_TEXTS:
+        raise Wrong(f"give a list of at most {MAX_TEXTS} texts", at=f".{part}")
+    for number, text in enumerate(value):
+        at = f".{part}[{number}]"
+        if not isinstance(text, str):
+            raise Wrong(hint, at=at)
+        if not pattern.fullmatch(text) or not is_known(part, text):
+            found = nearest(text, FIELDS) if part == "fields" else nearest_values(part, text)
+            raise Wrong(hint + (f"; did you mean {' or '.join(found)}?" if found else ""), at=at)
+    return tuple(dict.fromkeys(value))
+
+
+def _countries(value: object) -> tuple[Country, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise Wrong('give a list, such as ["dk"]', at=".countries")
+    codes = [country.lower() if isinstance(country, str) else country for country in value]
+    for number, country in enumerate(codes):
+        if country not in tuple(Country):
+            raise Wrong(f"give one of {', '.join(Country)}", at=f".countries[{number}]")
+    return tuple(dict.fromkeys(Country(country) for country in codes))
+
+
+def _companies(value: object) -> tuple[CompanyKey, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_COMPANIES:
+        raise Wrong(f"give a list of at most {MAX_COMPANIES} companies", at=".companies")
+    for number, company in enumerate(value):
+        if not isinstance(company, str) or not _COMPANY.fullmatch(company.lower()):
+            raise Wrong(
+                "give country and registration number, such as dk:12345674 or no:123456785",
+                at=f".companies[{number}]",
+            )
+    return tuple(dict.fromkeys(CompanyKey.parse(company.lower()) for company in value))
