@@ -13,7 +13,7 @@ import pytest
 from common.contracts.topology import EVENTS_QUEUE, FEED_EXCHANGE
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import supervised
-from common.messaging.depth import QueueProbe
+from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher
 from common.mongo import Database
 from dispatcher.queues.delay_queues import delivery_topology
@@ -21,7 +21,7 @@ from lookup.commands import main
 from lookup.events.outbox import StoredOutbox
 from lookup.events.publisher import PublishOutbox
 from lookup.events.receipts import Confirmed, ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
-from lookup.events.worker import LONG_QUEUE, BrokerBus
+from lookup.events.worker import BrokerBus
 from lookup.store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row
 from tests.conftest import DatabaseNames

@@ -6,7 +6,8 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
-from dispatcher.deliveries.overdue import BATCH_SIZE, LONG_QUEUE, OverdueRequeuer, Requeued
+from common.messaging.depth import LONG_QUEUE
+from dispatcher.deliveries.overdue import BATCH_SIZE, OverdueRequeuer, Requeued
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_task
 from tests.fakes.dispatcher import FakeDeliveryQueue, FakeRows, Time
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import pymongo.errors
 import structlog
@@ -37,6 +37,9 @@ _LOOK_EVERY = 1.0
 
 #: Seconds to close a client.
 CLOSE_TIMEOUT = 2.0
+
+#: MongoDB's error code of a duplicate key.
+DUPLICATE_KEY: Final = 11000
 
 #: Exceptions of the driver when the database is unreachable or cannot answer now.
 _AWAY = (

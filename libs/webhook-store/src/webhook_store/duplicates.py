@@ -7,10 +7,7 @@ import pymongo.errors
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.failures import Unavailable
-from common.mongo import translated_errors
-
-#: MongoDB's error code for a duplicate key.
-_DUPLICATE = 11000
+from common.mongo import DUPLICATE_KEY, translated_errors
 
 
 async def insert_new(
@@ -34,6 +31,6 @@ def duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:
         # A newly elected primary may not have them.
         raise Unavailable("no majority of the database has acknowledged the write") from error
     faults = error.details["writeErrors"]
-    if any(fault["code"] != _DUPLICATE for fault in faults):
+    if any(fault["code"] != DUPLICATE_KEY for fault in faults):
         raise error
     return [fault["index"] for fault in faults]

@@ -1,6 +1,7 @@
 """Queue depths: the number of messages waiting."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from aio_pika.abc import AbstractChannel, AbstractConnection
 from aio_pika.exceptions import ChannelNotFoundEntity
@@ -8,6 +9,9 @@ from aio_pika.exceptions import ChannelNotFoundEntity
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
 from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Topology, declare
+
+#: Messages in a queue from which on it counts as slow: none is lost, so none is published again.
+LONG_QUEUE: Final = 500
 
 
 class QueueDepths:

@@ -15,7 +15,7 @@ from common.contracts.topology import (
     RETRIES_QUEUE,
 )
 from common.contracts.webhooks import WebhookId
-from common.messaging.depth import QueueDepths
+from common.messaging.depth import LONG_QUEUE, QueueDepths
 from common.messaging.errors import BrokerUnavailable
 from common.runtime.health import Check
 from common.runtime.tasks import repeat
@@ -37,8 +37,6 @@ from webhook_store.webhooks.sending import Webhooks
 
 #: Maximum rows requeued per pass.
 BATCH_SIZE = 1000
-#: Queue length above which overdue deliveries are considered slow, not lost.
-LONG_QUEUE = 500
 
 
 @dataclass(frozen=True, slots=True)

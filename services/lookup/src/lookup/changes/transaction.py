@@ -13,7 +13,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from common.contracts.company import CompanyKey, UnitKey
 from common.contracts.events import EventType
 from common.contracts.traces import TraceContext
-from common.mongo import Database, translated_errors
+from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
 from lookup.changes.differences import removal
 from lookup.changes.documents import (
@@ -212,14 +212,10 @@ class _TracedEvents:
             span.end()
 
 
-#: MongoDB's code of a duplicate `_id`.
-_DUPLICATE = 11000
-
-
 def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
     """True if a concurrent transaction wrote the same documents."""
     if isinstance(error, pymongo.errors.BulkWriteError):
-        return any(fault["code"] == _DUPLICATE for fault in error.details["writeErrors"])
+        return any(fault["code"] == DUPLICATE_KEY for fault in error.details["writeErrors"])
     return error.has_error_label("TransientTransactionError")
 
 

@@ -13,7 +13,7 @@ from common.contracts.feed import FeedNotice
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.contracts.webhooks import encode_for_owner
 from common.messaging.broadcast import Broadcaster
-from common.messaging.depth import QueueProbe
+from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
@@ -34,8 +34,6 @@ _MEASURE_EVERY = 5.0
 _CONFIRM_EVERY = 1.0
 #: Seconds until the next such pass after a failed one; publishing continues meanwhile.
 _CONFIRM_AFTER_FAULT = 10.0
-#: Length of the dispatcher's queue from which on no event is republished.
-LONG_QUEUE = 500
 
 _PUBLISHED = Counter("outbox_events_published_total", "Events confirmed by the broker")
 _REPUBLISHED = Counter(

@@ -6,6 +6,7 @@ from typing import Final
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
+from common.domain.countries import FORMATS
 from common.domain.nearest import nearest, unknown_names
 from webhook_registry.replies import Wrong
 from webhook_registry.webhooks.known_values import is_known, nearest_values
@@ -30,8 +31,10 @@ FIELDS: Final = frozenset(
 #: Patterns: each event type, each family (`company.*`), and `*`.
 PATTERNS = frozenset(pattern for kind in EventType for pattern in patterns_of(kind))
 
-#: Registration numbers are eight digits in Denmark and nine in Norway.
-_COMPANY = re.compile(r"dk:[0-9]{8}|no:[0-9]{9}")
+#: Keys of companies; check digits are not compared.
+_COMPANY = re.compile(
+    "|".join(f"{country}:[0-9]{{{formats.vat_digits}}}" for country, formats in FORMATS.items())
+)
 
 
 def read_events(value: object) -> tuple[str, ...]:
