@@ -265,6 +265,12 @@ def test_the_guide_describes_each_kind_as_the_interface_does() -> None:
     assert plain == DESCRIPTIONS
 
 
+def test_the_schemas_have_no_raw_backticks() -> None:
+    shown_as_it_is = event_types().model_dump_json()
+
+    assert "`" not in shown_as_it_is
+
+
 def test_the_example_of_a_whole_company_has_all_of_its_fields() -> None:
     created = golden(EventType.COMPANY_CREATED)["data"]["company"]
 

@@ -39,7 +39,7 @@ class EventType(StrEnum):
 
 
 class Change(Contract):
-    """One field's old and new value; `field` is a dotted path and a list is given whole."""
+    """One field's old and new value; field is a dotted path, and a list is given whole."""
 
     field: str
     old: Any = None
