@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, get_args
 
@@ -110,8 +110,9 @@ def read_sheet(data: bytes) -> Sheet:
     named = _SEPARATOR.match(text)
     if named:
         text = text[named.end() :]
-    delimiter = named[1] if named else _delimiter(text)
-    records = _records(text, delimiter)
+    lines = io.StringIO(text, newline="").readlines()
+    delimiter = named[1] if named else _delimiter(lines)
+    records = _records(lines, delimiter)
     header = _unique(next(records, []))
     rows = [_row(cells, len(header)) for cells in records]
     return Sheet(header, rows, delimiter, is_plain=encoding == "utf-8" and not mark)
@@ -137,26 +138,42 @@ def _encoding(data: bytes) -> tuple[str, int]:
     return "utf-8", 0
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(lines: Sequence[str]) -> str:
     """The delimiter that splits the header into the most known columns, or into the most."""
 
     def columns(delimiter: str) -> tuple[int, int]:
-        header = next(_records(text, delimiter), [])
+        header = next(_records(lines, delimiter), [])
         return sum(type_of(name) is not None for name in header), len(header)
 
     return max(_DELIMITERS, key=columns)
 
 
-def _records(text: str, delimiter: str) -> Iterator[list[str]]:
-    """The records that are not empty. Raises ValueError where a cell does not end."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+def _records(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+    """The records that are not empty."""
+    first = 0
+    while first < len(lines):
+        cells, count = _record(lines, first, delimiter)
+        first += count
+        if any(cell.strip() for cell in cells):
+            yield cells
+
+
+def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
+    """The record that begins at a line, and the number of its lines.
+
+    Where its quotes are not as they should be, it ends with its line: else a quote that is not
+    closed would take the rows up to the next one, or all.
+    """
+    rest = (lines[at] for at in range(first, len(lines)))
+    reader = csv.reader(rest, delimiter=delimiter, strict=True)
     try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                yield cells
+        return next(reader), reader.line_num
     except csv.Error:
-        line = reader.line_num
-        raise ValueError(f"has a cell without end in line {line}: close its quote") from None
+        line = lines[first].rstrip("\r\n")
+    try:
+        return next(csv.reader([line], delimiter=delimiter)), 1
+    except csv.Error:  # a cell is longer than the module reads
+        return line.split(delimiter), 1
 
 
 def _unique(names: list[str]) -> list[str]:
