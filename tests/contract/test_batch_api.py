@@ -7,7 +7,7 @@ import pytest
 from aiohttp import ClientResponse
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
 from tests.fakes.gateway import FakeLookups, Gateway, problem_of
 from tests.fakes.gateway import gateway as a_gateway

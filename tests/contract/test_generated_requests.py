@@ -13,7 +13,7 @@ from schemathesis.checks import positive_data_acceptance
 from schemathesis.specs.openapi.checks import content_type_conformance, negative_data_rejection
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound
 from tests.builders.openapi import DOCUMENT
 from tests.fakes.gateway import FakeLookups

@@ -13,8 +13,7 @@ from structlog.testing import capture_logs
 
 from common.contracts.lookup import LookupReply
 from common.contracts.traces import TraceContext
-from gateway.access.keys import write_key
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate, write_key
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
 from tests.delivery.waiting import eventually

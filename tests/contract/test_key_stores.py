@@ -7,8 +7,7 @@ import pytest
 
 from common.mongo import Client, database
 from gateway.access.key_store import MongoKeys
-from gateway.access.keys import Scope
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys

@@ -5,8 +5,7 @@ from ipaddress import ip_network
 
 import orjson
 
-from gateway.access.keys import Scope
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate, Scope
 from tests.builders.openapi import assert_response
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway

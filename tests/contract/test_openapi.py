@@ -21,9 +21,7 @@ from common.contracts.lookup import (
 )
 from gateway.access.keys import Scope
 from gateway.http.formats import Format
-from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
-from gateway.lookups.queries import SEARCH
-from gateway.lookups.suggesting import DEFAULT_LIMIT
+from gateway.lookups.queries import DEFAULT_LIMIT, FIELDS, MAX_LOOKUPS, SEARCH
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import PROBLEMS
 from gateway.routes import LOOKUP_PATHS

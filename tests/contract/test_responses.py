@@ -8,9 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from gateway.access.keys import Scope
-from gateway.access.rates import Rate
-from gateway.lookups.units_handler import UNITS_PATH
+from gateway.access.keys import Rate, Scope
+from gateway.lookups.handlers import UNITS_PATH
 from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
 from gateway.routes import LOOKUP_PATHS
 from tests.builders.openapi import DOCUMENT, assert_response, example, operations

@@ -29,14 +29,13 @@ from common.contracts.webhooks import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
 from gateway.access import clients
-from gateway.access.keys import ApiKey, write_key
-from gateway.access.rates import Rate
+from gateway.access.keys import ApiKey, Rate, write_key
 from gateway.events.notices import FeedNotices
-from gateway.http.refusals import refusals
+from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
-from gateway.ports import Webhooks
 from gateway.problems import Problem, ServiceUnavailable
 from gateway.routes import Dependencies, Policy, application
+from gateway.webhooks.handlers import Webhooks
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
 from tests.fakes.public_server import PublicServer

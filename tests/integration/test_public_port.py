@@ -20,9 +20,8 @@ from common.runtime.health import Health
 from common.runtime.public_port.limits import ConnectionLimits
 from common.runtime.public_port.metrics import ConnectionMetrics
 from common.runtime.public_port.server import public_port
-from gateway.access.keys import Scope, write_key
-from gateway.access.rates import Rate
-from gateway.http.refusals import refusals
+from gateway.access.keys import Rate, Scope, write_key
+from gateway.http.problem_responses import refusals
 from gateway.routes import Policy, application
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.delivery.waiting import SOON, eventually

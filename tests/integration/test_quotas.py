@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from common.mongo import Client, Database, connected, database
+from gateway.access.keys import Rate
 from gateway.access.limits import RateLimiter
 from gateway.access.quotas import MongoQuotas
-from gateway.access.rates import Rate
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON
 from tests.fakes.gateway import ManualClock

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
-from gateway.lookups.batch import FIELDS, MAX_LOOKUPS, parse_batch
+from gateway.lookups.queries import FIELDS, MAX_LOOKUPS, parse_batch
 from gateway.problems import (
     InvalidBody,
     InvalidParameter,

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from gateway.access.cached_api_keys import CachedApiKeys
+from gateway.access.key_store import CachedApiKeys
 from gateway.access.keys import ApiKey
 from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON, an_api_key

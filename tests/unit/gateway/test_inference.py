@@ -3,8 +3,7 @@
 import pytest
 
 from common.contracts.company import Country
-from gateway.lookups.inference import infer
-from gateway.lookups.terms import InvalidTerm
+from gateway.lookups.terms import InvalidTerm, infer
 
 DK, NO = Country.DK, Country.NO
 

@@ -1,7 +1,7 @@
 """Counting requests by client."""
 
+from gateway.access.keys import Rate
 from gateway.access.limits import RateLimiter
-from gateway.access.rates import Rate
 from tests.fakes.gateway import ManualClock
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.access.rates import Rate, parse_rate
+from gateway.access.keys import Rate, parse_rate
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 import pytest
 
 from common.runtime.settings import load
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate
 from gateway.settings import Settings
 
 NEEDED = {"AMQP_URL": "amqp://localhost", "MONGO_URL": "mongodb://localhost/?replicaSet=rs0"}

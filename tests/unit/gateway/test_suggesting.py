@@ -4,7 +4,7 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import SuggestRequest
-from gateway.lookups.suggesting import parse_suggestion
+from gateway.lookups.queries import parse_suggestion
 from gateway.problems import InvalidParameter, MissingParameter, Problem
 
 

@@ -18,11 +18,10 @@ from common.runtime.public_port.limits import ConnectionLimits
 from common.runtime.public_port.metrics import ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
-from gateway.access.cached_api_keys import CachedApiKeys
-from gateway.access.key_store import MongoKeys
+from gateway.access.key_store import CachedApiKeys, MongoKeys
 from gateway.access.quotas import MongoQuotas
 from gateway.events.notices import FeedNotices
-from gateway.http.refusals import refusals
+from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
 from gateway.routes import Dependencies, Policy, application
 from gateway.rpc import RpcServices

@@ -1,6 +1,6 @@
 """Public routes, their access rules, and the application that serves them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,10 +13,9 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.lookup import SearchType
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.clients import Network
-from gateway.access.keys import ApiKeys, Scope
+from gateway.access.keys import ApiKeys, Rate, Scope
 from gateway.access.limits import RateLimiter
 from gateway.access.quotas import MongoQuotas
-from gateway.access.rates import Rate
 from gateway.events.handlers import (
     EVENT_PATH,
     EVENTS_PATH,
@@ -26,22 +25,31 @@ from gateway.events.handlers import (
     stream_handler,
 )
 from gateway.events.notices import FeedNotices
-from gateway.events.readers import ReadEvents
-from gateway.http.cors import cors_headers, options_handler
+from gateway.events.readers import Events, ReadEvents
+from gateway.http.context import ME_PATH, show_key
 from gateway.http.documentation import documentation, query_parameters
-from gateway.http.me import ME_PATH, show_key
-from gateway.http.metrics import HttpMetrics
-from gateway.http.middleware import CONSTANT_HEADERS, RequestMiddleware, RouteFacts
+from gateway.http.headers import CONSTANT_HEADERS, cors_headers, options_handler, varying
+from gateway.http.middleware import HttpMetrics, RequestMiddleware, RouteFacts
 from gateway.http.xml_processes import XmlRenderer
-from gateway.lookups.batch_handler import BATCH_PATH, batch_handler
-from gateway.lookups.batches import LookUpAll
-from gateway.lookups.handlers import lookup_handler
+from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
+from gateway.lookups.handlers import (
+    SUGGEST_PATH,
+    UNITS_PATH,
+    Suggestions,
+    Units,
+    lookup_handler,
+    suggest_handler,
+    units_handler,
+)
 from gateway.lookups.queries import SEARCH_PARAMETERS
-from gateway.lookups.suggest_handler import SUGGEST_PATH, suggest_handler
-from gateway.lookups.units_handler import UNITS_PATH, units_handler
-from gateway.ports import Events, Lookups, Suggestions, Units, Webhooks
-from gateway.webhooks.handlers import ENDPOINTS, EVENT_TYPES_PATH, webhook_handler
-from gateway.webhooks.sources import SOURCES_PATH, sources_handler
+from gateway.webhooks.handlers import (
+    ENDPOINTS,
+    EVENT_TYPES_PATH,
+    SOURCES_PATH,
+    Webhooks,
+    sources_handler,
+    webhook_handler,
+)
 
 #: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
 MAX_BODY_SIZE = 64 * 1024
@@ -103,7 +111,7 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     middleware = RequestMiddleware(
         authenticator=authenticator,
         routes=_facts(policy, pages),
-        others=RouteFacts(Access(), headers=_varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)),
+        others=RouteFacts(Access(), headers=varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)),
         parameters=query_parameters(),
         metrics=HttpMetrics(dependencies.registry),
         clock=dependencies.clock,
@@ -175,19 +183,13 @@ def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
     )
 
 
-def _varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
-    """The headers of answers that also depend on the request header `name`."""
-    names = [headers[hdrs.VARY], name] if hdrs.VARY in headers else [name]
-    return {**headers, hdrs.VARY: ", ".join(names)}
-
-
 def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
-    private = _varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
-    common = _varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
+    private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
+    common = varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
     lookup = RouteFacts(
         access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
         has_formats=True,
-        headers=_varying(common, hdrs.ACCEPT),
+        headers=varying(common, hdrs.ACCEPT),
     )
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))

@@ -13,7 +13,7 @@ from common.runtime.settings import (
     ServiceSettings,
     duration,
 )
-from gateway.access.rates import Rate, parse_rate
+from gateway.access.keys import Rate, parse_rate
 
 
 def _rate(value: object) -> object:

@@ -11,9 +11,8 @@ import structlog
 from aiohttp import hdrs, web
 
 from gateway.access.clients import CURRENT, Network, client_of
-from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Scope, parse_key
+from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
 from gateway.access.limits import Quota, RateLimiter
-from gateway.access.rates import Rate
 from gateway.problems import (
     Forbidden,
     InternalError,

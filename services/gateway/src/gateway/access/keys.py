@@ -1,4 +1,7 @@
-"""API keys: `<id>.<secret>`. The id is public; only a hash of the secret is stored."""
+"""API keys, `<id>.<secret>`, and their rates.
+
+The id of a key is public, and only a hash of its secret is stored.
+"""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +11,31 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import NamedTuple, Protocol
 
-from gateway.access.rates import Rate
+SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+
+_RATE = re.compile(rf"(?P<count>[1-9][0-9]{{0,8}})/(?P<unit>{'|'.join(SECONDS)})")
+
+
+#: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
+_KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    count: int
+    #: Length of the window in seconds.
+    window: int
+
+    def __str__(self) -> str:
+        return f"{self.count} in {self.window} s"
+
+
+def parse_rate(text: str) -> Rate:
+    """Reads `<count>/<second|minute|hour>`; raises ValueError for anything else."""
+    match = _RATE.fullmatch(text)
+    if match is None:
+        raise ValueError("write a rate as <count>/<second|minute|hour>, such as 60/minute")
+    return Rate(int(match["count"]), SECONDS[match["unit"]])
 
 
 class Scope(StrEnum):
@@ -60,10 +87,6 @@ class ApiKeys(Protocol):
 
         Raises ServiceUnavailable within 2 s when the key cannot be read.
         """
-
-
-#: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
-_KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
 
 
 def parse_key(text: str) -> PresentedKey | None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from prometheus_client import Counter
 
 from common.contracts.failures import Unavailable
+from gateway.access.keys import Rate
 from gateway.access.quotas import MongoQuotas
-from gateway.access.rates import Rate
 
 #: Maximum clients per rate, about 25 MB; beyond, the oldest window is dropped.
 MAX_CLIENTS = 100_000

@@ -17,7 +17,7 @@ from pymongo.errors import DuplicateKeyError, PyMongoError
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
 from common.runtime.tasks import repeat
-from gateway.access.rates import Rate
+from gateway.access.keys import Rate
 
 #: Seconds for a lease. A slow database delays a request by no more.
 TIMEOUT = 0.25

@@ -6,13 +6,13 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
-from common.contracts.feed import FeedEvent, FeedPage, FeedRequest
+from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.domain.quantities import counted
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.events.notices import FeedNotices, Subscription
 from gateway.events.queries import write_cursor
-from gateway.ports import Events
 from gateway.problems import (
     CursorExpired,
     InternalError,
@@ -29,6 +29,20 @@ INTERVAL = 4.0
 AFTER_FAILURE = 1.0
 
 _FAILURES = (ServiceUnavailable, LookupTimeout, InternalError)
+
+
+class Events(Protocol):
+    """The event feed.
+
+    Both methods raise ServiceUnavailable (broker, database or lookup service), LookupTimeout or
+    InternalError, and are bounded by a timeout.
+    """
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        """The events that follow a position; may be empty."""
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        """One event; raises EventNotFound, too."""
 
 
 @dataclass(frozen=True, slots=True)

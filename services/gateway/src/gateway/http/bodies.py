@@ -1,8 +1,13 @@
-"""Bodies of requests, and of responses in JSON."""
+"""Bodies of requests and responses, and their compression."""
+
+import asyncio
+import zlib
+from typing import Final
 
 from aiohttp import hdrs, web
 
 from common.runtime.public_port.bodies import LateBody, send_continue
+from common.runtime.public_port.conditional import takes_gzip
 from gateway.problems import InvalidBody, UnsupportedMediaType
 
 JSON = "application/json"
@@ -11,6 +16,17 @@ JSON = "application/json"
 NO_STORE = "no-store"
 #: `Cache-Control` of what is the same for every client, and changes with a release.
 PUBLIC = "public, max-age=300"
+
+
+#: Bytes of a body from which on it is compressed.
+SMALLEST: Final = 1024
+#: Bytes that are compressed in the loop, in 0.1 ms at most; more are beside it.
+INLINE: Final = 64 * 1024
+
+#: Two logarithms, of the window (for zlib, 16 more selects gzip) and of the memory for it. zlib's
+#: own defaults need 50 µs to begin, a fifth of a lookup; these need 5, for nearly the same size.
+_SMALL: Final = (12 + 16, 5)
+_LARGE: Final = (15 + 16, 8)
 
 
 def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response:
@@ -34,3 +50,25 @@ async def body_of(request: web.Request) -> bytes:
         raise InvalidBody(str(error)) from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidBody("the body does not match its headers") from None
+
+
+async def compress(request: web.BaseRequest, response: web.Response) -> None:
+    """Compresses the body if that is worth it and the client accepts it."""
+    body = response.body
+    if (
+        not isinstance(body, bytes)
+        or len(body) < SMALLEST
+        or hdrs.CONTENT_ENCODING in response.headers
+        or not takes_gzip(request)
+    ):
+        return
+    if len(body) <= INLINE:
+        response.body = _gzip(body, *_SMALL)
+    else:
+        response.body = await asyncio.to_thread(_gzip, body, *_LARGE)
+    response.headers[hdrs.CONTENT_ENCODING] = "gzip"
+
+
+def _gzip(body: bytes, window: int, memory: int) -> bytes:
+    compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, window, memory)
+    return compressor.compress(body) + compressor.flush()

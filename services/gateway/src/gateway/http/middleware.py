@@ -8,24 +8,71 @@ from http import HTTPStatus
 import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from common.runtime import tracing
 from gateway.access.authentication import Access, Authenticator
-from gateway.http.compression import compress
+from gateway.http.bodies import compress
 from gateway.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
 from gateway.http.formats import Format, wanted_format
-from gateway.http.metrics import HttpMetrics
+from gateway.http.headers import REQUEST_ID
 from gateway.http.parameters import unknown_parameters
 from gateway.http.problem_responses import problem_of_aiohttp, problem_response
 from gateway.problems import InternalError, Problem, UnsupportedMediaType
 
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class HttpMetrics:
+    """Metrics of one application; the label sets are few, so their children are cached."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._requests = Counter(
+            "http_requests_total",
+            "Requests by route, status and search type",
+            ["route", "status", "search_type"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "http_request_duration_seconds",
+            "From the request's arrival to its response",
+            ["route"],
+            buckets=BUCKETS,
+            registry=registry,
+        )
+        self._limited = Counter(
+            "http_requests_rate_limited_total",
+            "Requests rejected by the rate limit",
+            ["policy"],
+            registry=registry,
+        )
+        for policy in ("anonymous", "key", "unproven-key"):
+            self._limited.labels(policy)  # Prometheus sees no increase in a counter's first sample
+        self._in_flight = Gauge(
+            "http_requests_in_flight", "Requests in progress", registry=registry
+        )
+        self._in_flight.set_function(lambda: self.in_flight)
+        self._of_request: dict[tuple[str, int, str], Counter] = {}
+        self._of_route: dict[str, Histogram] = {}
+        self.in_flight = 0
+
+    def done(self, route: str, status: int, search_type: str, seconds: float) -> None:
+        labels = (route, status, search_type)
+        requests = self._of_request.get(labels)
+        if requests is None:
+            requests = self._of_request[labels] = self._requests.labels(*labels)
+        requests.inc()
+        latency = self._of_route.get(route)
+        if latency is None:
+            latency = self._of_route[route] = self._seconds.labels(route)
+        latency.observe(seconds)
+
+    def limited(self, policy: str) -> None:
+        self._limited.labels(policy).inc()
+
+
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.
 _SANE_ID = re.compile(r"[!-~]{1,128}")
-
-REQUEST_ID = "X-Request-Id"
-
-#: Headers of every answer. The first hides aiohttp's version.
-CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
 
 #: Label of unknown paths in metrics and logs.
 UNMATCHED = "unmatched"

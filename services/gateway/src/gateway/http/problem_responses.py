@@ -1,12 +1,17 @@
-"""Problems as RFC 9457 documents, in JSON or XML."""
+"""Problems as RFC 9457 documents, in JSON or XML, and refusals of what reaches no handler."""
 
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 from aiohttp import web
+from aiohttp.http_exceptions import InvalidURLError
 
+from common.runtime.public_port.limits import Refuse
 from gateway import problems
 from gateway.http.formats import Format
+from gateway.http.headers import CONSTANT_HEADERS, REQUEST_ID
 from gateway.http.rendering import xml_document
 from gateway.problems import Problem
 
@@ -82,3 +87,30 @@ def problem_of_aiohttp(error: web.HTTPException) -> Problem:
             return problems.InvalidBody("the request cannot be read")
         case _:
             return problems.InternalError()
+
+
+def refusals(new_id: Callable[[], str]) -> Refuse:
+    """Refuses with a problem; `new_id` names the request."""
+
+    def refuse(status: HTTPStatus, error: BaseException | None) -> web.Response:
+        request_id = new_id()
+        response = problem_response(_problem_of(status, error), request_id, Format.JSON)
+        response.headers.update(CONSTANT_HEADERS)
+        response.headers[REQUEST_ID] = request_id
+        return response
+
+    return refuse
+
+
+def _problem_of(status: HTTPStatus, error: BaseException | None) -> Problem:
+    if isinstance(error, InvalidURLError):
+        return problems.InvalidParameter(
+            "the URL must be ASCII: percent-encode other characters (å is %C3%A5)"
+        )
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return problems.ServiceUnavailable("too many connections; retry later")
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return problems.InvalidBody(
+            "the request cannot be read as HTTP/1.1, or its head exceeds 16 KiB"
+        )
+    return problems.InternalError()

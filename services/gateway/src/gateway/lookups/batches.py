@@ -1,14 +1,29 @@
-"""Many lookups in one request."""
+"""Many lookups in one request; the companies' JSON is passed through, never parsed."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply, LookupRequest
+from gateway.access.keys import ApiKey
+from gateway.access.limits import Quota
+from gateway.http.bodies import json_body, json_response
+from gateway.http.context import REQUEST_CONTEXT
+from gateway.http.problem_responses import problem_document
+from gateway.lookups.queries import parse_batch
 from gateway.lookups.terms import takes_long
-from gateway.ports import Lookups
 from gateway.problems import BatchTooLarge, LookupTimeout, Problem
+
+BATCH_PATH = "/api/batch"
+
+#: Counts further requests of a key, or raises RateLimited.
+Charge = Callable[[ApiKey, int], Awaitable[Quota]]
 
 #: Concurrent searches and lookups of large companies of one batch, fewer than the lookup service
 #: handles at once, so that a batch of a hundred names does not delay other clients.
@@ -16,6 +31,15 @@ SEARCHES_AT_ONCE = 8
 #: Bytes of the companies of one answer. A company may have thousands of e-invoicing identifiers,
 #: and a batch a hundred such companies.
 MAX_SIZE = 12 * 1024 * 1024
+
+
+class Lookups(Protocol):
+    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        """The one company that answers the request.
+
+        Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
+        LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +77,27 @@ class LookUpAll:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(result(request)) for request in requests]
         return [task.result() for task in tasks]
+
+
+def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
+    """The handler of batches; the request itself was counted as the first of its lookups."""
+
+    async def look_up(request: web.Request) -> web.Response:
+        lookups = parse_batch(await json_body(request))
+        context = request[REQUEST_CONTEXT]
+        if context.key is not None:
+            context.quota = await charge(context.key, len(lookups) - 1)
+        results = await look_up_all(lookups, request_id=context.request_id)
+        return json_response(_document(results, context.request_id))
+
+    return look_up
+
+
+def _document(results: Iterable[LookupReply | Problem], request_id: str) -> bytes:
+    return b'{"results":[%b]}' % b",".join(_member(result, request_id) for result in results)
+
+
+def _member(result: LookupReply | Problem, request_id: str) -> bytes:
+    if isinstance(result, LookupReply):
+        return b'{"company":%b}' % result.body
+    return b'{"problem":%b}' % orjson.dumps(problem_document(result, request_id))

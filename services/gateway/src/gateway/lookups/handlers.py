@@ -1,20 +1,46 @@
-"""Lookups over HTTP: one company as JSON or XML."""
+"""Lookups, suggestions and production units over HTTP."""
+
+from typing import Protocol
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.contracts.lookup import SearchType
+from common.contracts.lookup import (
+    SearchType,
+    SuggestReply,
+    SuggestRequest,
+    UnitsReply,
+    UnitsRequest,
+)
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
+from gateway.http.bodies import json_response
 from gateway.http.context import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.http.formats import Format, entity_tag
 from gateway.http.xml_processes import XmlRenderer
-from gateway.lookups.queries import parse_lookup
-from gateway.ports import Lookups
+from gateway.lookups.batches import Lookups
+from gateway.lookups.queries import parse_lookup, parse_suggestion, parse_units
+
+SUGGEST_PATH = "/api/suggest"
+UNITS_PATH = "/api/companies/{country}/{vat}/production_units"
 
 #: A client may reuse a company for a minute.
 CACHE_CONTROL = "private, max-age=60"
 
 MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; charset=utf-8"}
+
+
+class Units(Protocol):
+    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
+        """A page of a company's production units; raises as `Lookups.find`."""
+
+
+class Suggestions(Protocol):
+    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+        """Companies whose names complete the text, best first; may be empty.
+
+        Raises ServiceUnavailable (broker, database or lookup service, or its index is still
+        being built), LookupTimeout or InternalError; bounded by a timeout.
+        """
 
 
 def lookup_handler(
@@ -39,3 +65,26 @@ def lookup_handler(
         return web.Response(body=body, headers=headers)
 
     return look_up
+
+
+def suggest_handler(suggestions: Suggestions) -> Handler:
+    """The handler of suggestions; a client may reuse a list for a minute."""
+
+    async def suggest(request: web.Request) -> web.Response:
+        asked = parse_suggestion(parameters_of(request))
+        reply = await suggestions.suggest(asked, request_id=request[REQUEST_CONTEXT].request_id)
+        return json_response(reply.body, cache_control=CACHE_CONTROL)
+
+    return suggest
+
+
+def units_handler(stored: Units) -> Handler:
+    """The handler of pages; a client may reuse one for a minute, as a company."""
+
+    async def units(request: web.Request) -> web.Response:
+        path = request.match_info
+        asked = parse_units(path["country"], path["vat"], parameters_of(request))
+        reply = await stored.units(asked, request_id=request[REQUEST_CONTEXT].request_id)
+        return json_response(reply.body, cache_control=CACHE_CONTROL)
+
+    return units

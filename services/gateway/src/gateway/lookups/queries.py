@@ -1,17 +1,46 @@
-"""Parsing of a lookup's query string."""
+"""Parsing of requests for lookups, batches, suggestions and production units.
 
-from typing import NamedTuple
+Whatever is wrong with one lookup of a batch, such as an unknown field, a number for a text or a
+registration number of seven digits, fails that lookup alone.
+"""
+
+import re
+from typing import Any, NamedTuple
+
+import orjson
 
 from common.contracts.company import Country, Include
-from common.contracts.lookup import LookupRequest, Question, SearchType
+from common.contracts.failures import FieldError
+from common.contracts.lookup import (
+    MAX_SUGGESTIONS,
+    MAX_UNITS,
+    SUGGEST_CURSOR,
+    LookupRequest,
+    Question,
+    SearchType,
+    SuggestRequest,
+    UnitsRequest,
+)
+from common.domain.nearest import unknown_names
 from gateway.http.formats import FORMAT, Format, negotiated
-from gateway.http.parameters import Parameters, Rank, Reading
-from gateway.lookups.inference import infer
-from gateway.lookups.terms import InvalidTerm, normalise
+from gateway.http.parameters import COUNTRY, Parameters, Rank, Reading, invalid_parameters
+from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, infer, normalise
+from gateway.problems import InvalidBody, Problem
 
 INCLUDE, SEARCH, TERM = "include", "search", "q"
+VAT, LIMIT, AFTER = "vat", "limit", "after"
 
 SEARCH_PARAMETERS = (*(kind.value for kind in SearchType), SEARCH)
+_INCLUDES = {include.value for include in Include}
+
+#: Suggestions of one answer.
+DEFAULT_LIMIT = 10
+
+LOOKUPS = "lookups"
+MAX_LOOKUPS = 100
+
+_TEXTS = (COUNTRY, *SEARCH_PARAMETERS)
+FIELDS = (*_TEXTS, INCLUDE)
 
 
 class LookupQuery(NamedTuple):
@@ -19,9 +48,6 @@ class LookupQuery(NamedTuple):
     format: Format
     #: The requested search: a type, or `search` when the type was inferred.
     search_type: str
-
-
-_INCLUDES = {include.value for include in Include}
 
 
 def parse_lookup(
@@ -110,3 +136,104 @@ def _questions(kind: SearchType | None, term: str, country: Country) -> tuple[Qu
     if kind is None:
         return infer(term, country)
     return (Question(type=kind, term=normalise(kind, term, country)),)
+
+
+def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
+    """Each lookup in order, or its problem; raises InvalidBody for a body that is no batch."""
+    return [_parsed(place, lookup) for place, lookup in enumerate(_lookups(body))]
+
+
+def _lookups(body: bytes) -> list[Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise InvalidBody("the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise InvalidBody("the body is not a JSON object")
+    faults = unknown_names("field", document, (LOOKUPS,))
+    lookups = document.get(LOOKUPS)
+    if not isinstance(lookups, list) or not 1 <= len(lookups) <= MAX_LOOKUPS:
+        faults.append((LOOKUPS, f"give a list of 1 to {MAX_LOOKUPS} lookups"))
+    if faults or not isinstance(lookups, list):
+        errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
+        raise InvalidBody("the request body is invalid", errors=errors)
+    return lookups
+
+
+def _parsed(place: int, lookup: object) -> LookupRequest | Problem:
+    if not isinstance(lookup, dict):
+        return invalid_parameters([(f"{LOOKUPS}[{place}]", "give an object")])
+    faults = unknown_names("field", lookup, FIELDS)
+    faults += [(n, "give a string") for n in _TEXTS if not isinstance(lookup.get(n), str | None)]
+    if not _is_include(lookup.get(INCLUDE)):
+        faults.append((INCLUDE, "give a list of strings"))
+    if faults:
+        return invalid_parameters(faults)
+    try:
+        return parse_lookup(_parameters(lookup)).request
+    except Problem as problem:
+        return problem
+
+
+def _is_include(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(part, str) for part in value)
+    return isinstance(value, str | None)
+
+
+def _parameters(lookup: dict[str, Any]) -> Parameters:
+    """The lookup as the parameters of a query string; null members are omitted."""
+    texts = {name: lookup[name] for name in _TEXTS if lookup.get(name) is not None}
+    include = lookup.get(INCLUDE)
+    if include is not None and include != []:
+        texts[INCLUDE] = include if isinstance(include, str) else ",".join(include)
+    return {name: (text,) for name, text in texts.items()}
+
+
+def parse_suggestion(parameters: Parameters) -> SuggestRequest:
+    """Parse the text typed, the maximum number of suggestions and the page.
+
+    Raises MissingParameter or InvalidParameter.
+    """
+    reading = _SuggestReading(parameters)
+    country, text = reading.country(), reading.text()
+    limit = reading.number(LIMIT, 1, MAX_SUGGESTIONS, DEFAULT_LIMIT)
+    after = reading.cursor()
+    if reading.faults or country is None or text is None:
+        raise reading.problem()
+    return SuggestRequest(country=country, text=text, limit=limit, after=after)
+
+
+class _SuggestReading(Reading):
+    def text(self) -> str | None:
+        if TERM not in self.parameters:
+            self.fault(Rank.MISSING_SEARCH, TERM, "required; give the text typed so far")
+            return None
+        text = (self.single(TERM) or "").strip()
+        shortest, longest = NAME_LENGTH
+        if text and not shortest <= len(text) <= longest:
+            self.invalid(TERM, f"must be {shortest} to {longest} characters")
+        return text
+
+    def cursor(self) -> str | None:
+        value = self.single(AFTER)
+        if value is not None and not re.fullmatch(SUGGEST_CURSOR, value):
+            self.invalid(AFTER, "must be the cursor of an earlier answer")
+            return None
+        return value
+
+
+def parse_units(country: str, vat: str, parameters: Parameters) -> UnitsRequest:
+    """Parse the path's country and registration number, and the page; raises InvalidParameter."""
+    reading = Reading({**parameters, COUNTRY: (country,), VAT: (vat,)})
+    chosen, number = reading.country(), reading.single(VAT)
+    if chosen is not None and number is not None:
+        try:
+            number = normalise(SearchType.VAT, number, chosen)
+        except InvalidTerm as invalid:
+            reading.invalid(VAT, str(invalid))
+    limit = reading.number(LIMIT, 1, MAX_UNITS, MAX_UNITS)
+    after = reading.single(AFTER) or ""
+    if reading.faults or chosen is None or number is None:
+        raise reading.problem()
+    return UnitsRequest(country=chosen, vat=number, limit=limit, after=after)

@@ -1,20 +1,32 @@
 """Webhooks over HTTP: each method and path is one operation of the registry."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
+import orjson
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
-from gateway.http.bodies import JSON, NO_STORE, PUBLIC, json_body
+from gateway.access.clients import Network
+from gateway.http.bodies import JSON, NO_STORE, PUBLIC, json_body, json_response
 from gateway.http.context import REQUEST_CONTEXT, parameters_of
-from gateway.ports import Webhooks
+from gateway.http.parameters import Parameters
 from gateway.webhooks.queries import parse_deliveries
 
 IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
+
+
+class Webhooks(Protocol):
+    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        """The answer to one operation.
+
+        Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
+        registry, or no answer in time) or InternalError; bounded by a timeout.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,9 @@ class Endpoint:
     is_optional: bool = False
     #: True if the operation supports `Idempotency-Key`.
     takes_key: bool = False
+    #: Parses the query string, of an operation that has one.
+    query: Callable[[Parameters], DeliveryQuery] | None = None
+    cache_control: str = NO_STORE
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -40,6 +55,7 @@ class Endpoint:
 _ONE = "/api/webhooks/{id}"
 
 EVENT_TYPES_PATH = "/api/event-types"
+SOURCES_PATH = "/api/webhook-sources"
 
 ENDPOINTS = (
     Endpoint("POST", "/api/webhooks", Operation.CREATE, takes_json=True, takes_key=True),
@@ -51,11 +67,11 @@ ENDPOINTS = (
     Endpoint(
         "POST", f"{_ONE}/test", Operation.TEST, takes_json=True, is_optional=True, takes_key=True
     ),
-    Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES),
+    Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES, query=parse_deliveries),
     Endpoint("GET", f"{_ONE}/deliveries/{{delivery_id}}", Operation.DELIVERY),
     Endpoint("POST", f"{_ONE}/deliveries/{{delivery_id}}/retry", Operation.RETRY),
     Endpoint("POST", f"{_ONE}/recover", Operation.RECOVER, takes_json=True),
-    Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES),
+    Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES, cache_control=PUBLIC),
 )
 
 
@@ -74,11 +90,7 @@ def webhook_handler(
             delivery_id=request.match_info.get("delivery_id", ""),
             body=await _body(request, endpoint),
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
-            query=(
-                parse_deliveries(parameters_of(request))
-                if endpoint.operation is Operation.DELIVERIES
-                else DeliveryQuery()
-            ),
+            query=endpoint.query(parameters_of(request)) if endpoint.query else DeliveryQuery(),
         )
         reply = await webhooks.do(asked, request_id=context.request_id)
         return web.Response(
@@ -89,8 +101,7 @@ def webhook_handler(
 
 
 def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
-    is_public = endpoint.operation is Operation.EVENT_TYPES
-    headers: dict[str, str] = {hdrs.CACHE_CONTROL: PUBLIC if is_public else NO_STORE}
+    headers: dict[str, str] = {hdrs.CACHE_CONTROL: endpoint.cache_control}
     if reply.body:
         headers[hdrs.CONTENT_TYPE] = JSON
     if reply.location is not None:
@@ -114,3 +125,13 @@ def _idempotency_key(request: web.Request) -> str | None:
     # replaced; unchanged they could not be encoded in a message.
     text = ", ".join(request.headers.getall(IDEMPOTENCY_KEY))
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def sources_handler(networks: Sequence[Network]) -> Handler:
+    """The handler of the list, which only changes with the settings."""
+    body = orjson.dumps({"addresses": [str(network) for network in networks]})
+
+    async def sources(_: web.Request) -> web.Response:
+        return json_response(body, cache_control=PUBLIC)
+
+    return sources

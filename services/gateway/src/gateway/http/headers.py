@@ -1,7 +1,14 @@
-"""CORS for lookups (WHATWG Fetch, section 3.3)."""
+"""Headers of answers: those of all of them, and CORS (WHATWG Fetch, section 3.3)."""
+
+from collections.abc import Mapping
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+
+REQUEST_ID = "X-Request-Id"
+
+#: Headers of every answer. The first hides aiohttp's version.
+CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
 
 ALLOWED_METHODS = "GET, HEAD, OPTIONS"
 
@@ -39,3 +46,9 @@ def options_handler(origin: str) -> Handler:
         return web.Response(status=204, headers=headers)
 
     return options
+
+
+def varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
+    """The headers of answers that also depend on the request header `name`."""
+    names = [headers[hdrs.VARY], name] if hdrs.VARY in headers else [name]
+    return {**headers, hdrs.VARY: ", ".join(names)}
