@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
 from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
@@ -142,16 +143,13 @@ async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
 def _line(key: ApiKey) -> str:
     scopes = ",".join(sorted(key.scopes))
     rate = "default rate" if key.rate is None else str(key.rate)
-    made = f"{key.created_at:{_TIME}}"
+    made = rfc3339(key.created_at)
     return f"{key.id}\t{key.owner}\t{key.name}\t{scopes}\t{made}\t{_state(key)}\t{rate}\n"
-
-
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def _state(key: ApiKey) -> str:
     if key.revoked_at is not None:
-        return f"revoked {key.revoked_at:{_TIME}}"
+        return f"revoked {rfc3339(key.revoked_at)}"
     if key.expires_at is not None:
-        return f"{'expires' if key.is_valid(utc_now()) else 'expired'} {key.expires_at:{_TIME}}"
+        return f"{'expires' if key.is_valid(utc_now()) else 'expired'} {rfc3339(key.expires_at)}"
     return "active"

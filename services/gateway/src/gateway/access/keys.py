@@ -15,7 +15,6 @@ SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 
 _RATE = re.compile(rf"(?P<count>[1-9][0-9]{{0,8}})/(?P<unit>{'|'.join(SECONDS)})")
 
-
 #: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
 _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
 

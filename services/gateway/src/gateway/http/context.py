@@ -1,12 +1,12 @@
 """Context of a request, and `/api/me`, which shows it."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import orjson
 from aiohttp import hdrs, web
 
+from common.contracts.events import rfc3339
 from gateway.access.keys import ApiKey
 from gateway.access.limits import Quota
 from gateway.http.bodies import json_response
@@ -60,8 +60,8 @@ def _document(key: ApiKey, quota: Quota) -> dict[str, Any]:
         "name": key.name,
         "owner": key.owner,
         "scopes": sorted(key.scopes),
-        "created_at": _rfc3339(key.created_at),
-        "expires_at": None if key.expires_at is None else _rfc3339(key.expires_at),
+        "created_at": rfc3339(key.created_at),
+        "expires_at": None if key.expires_at is None else rfc3339(key.expires_at),
         "rate": {
             "count": quota.rate.count,
             "window_seconds": quota.rate.window,
@@ -69,7 +69,3 @@ def _document(key: ApiKey, quota: Quota) -> dict[str, Any]:
             "reset_seconds": quota.reset,
         },
     }
-
-
-def _rfc3339(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

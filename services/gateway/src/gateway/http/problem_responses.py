@@ -8,6 +8,7 @@ import orjson
 from aiohttp import web
 from aiohttp.http_exceptions import InvalidURLError
 
+from common.contracts.events import rfc3339
 from common.runtime.public_port.limits import Refuse
 from gateway import problems
 from gateway.http.formats import Format
@@ -38,7 +39,7 @@ def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
     if isinstance(problem, problems.CursorExpired):
         document["oldest"] = problem.oldest
     if isinstance(problem, problems.RotationPending) and problem.possible_from is not None:
-        document["possible_from"] = f"{problem.possible_from:%Y-%m-%dT%H:%M:%SZ}"
+        document["possible_from"] = rfc3339(problem.possible_from)
     return document
 
 

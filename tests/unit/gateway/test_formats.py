@@ -1,9 +1,48 @@
-"""Entity tags and If-None-Match."""
+"""The format that `Accept` selects, entity tags and If-None-Match."""
 
 import pytest
 
 from common.runtime.public_port.conditional import accepts_gzip, etag_matches
-from gateway.http.formats import Format, entity_tag
+from gateway.http.formats import Format, entity_tag, prefers_xml
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/xml",
+        "Application/XML; charset=utf-8",
+        "application/xml, application/json;q=0.9",
+        "application/json;q=0.2,application/xml;q=0.3",
+        "application/xml,*/*;q=0.8",
+        "application/*, application/json;q=0.1",
+        "application/json;q=0, */*",
+    ],
+)
+def test_xml_is_preferred(accept: str) -> None:
+    assert prefers_xml(accept)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "*/*",
+        "application/*",
+        "application/json",
+        "application/json, application/xml",
+        "application/json, application/xml;q=0.9",
+        "application/xml;q=0",
+        "application/xml;q=2",
+        "application/xml;q=x",
+        "text/plain",
+        ",;=,",
+        # A browser that opens a link.
+        "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8",
+    ],
+)
+def test_json_is_the_default(accept: str) -> None:
+    assert not prefers_xml(accept)
+
 
 TAG = entity_tag("1-dk12345674-3", Format.JSON)
 
