@@ -37,6 +37,8 @@ _TIMEOUT = "timeout"
 
 
 class CommandMetrics(CommandListener):
+    """Durations of the commands of one client, by command and outcome."""
+
     def __init__(self, client: str) -> None:
         self._client = client
         # Cached, since looking up a labelled child costs more than observing with it.
@@ -46,9 +48,11 @@ class CommandMetrics(CommandListener):
         """Its duration is in the event of its end."""
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
+        """Observes the duration of a command that succeeded."""
         self._observe(event.command_name, "succeeded", event.duration_micros)
 
     def failed(self, event: CommandFailedEvent) -> None:
+        """Observes the duration of a command that failed."""
         self._observe(event.command_name, "failed", event.duration_micros)
 
     def _observe(self, command: str, outcome: str, microseconds: int) -> None:
@@ -60,6 +64,8 @@ class CommandMetrics(CommandListener):
 
 
 class PoolMetrics(ConnectionPoolListener):
+    """Connections of one client: open, in use, and the waits for a free one."""
+
     def __init__(self, client: str) -> None:
         # Plain numbers, read at a scrape: three of these methods run with each operation.
         self._open = self._in_use = 0
@@ -73,19 +79,24 @@ class PoolMetrics(ConnectionPoolListener):
         }
 
     def connection_created(self, event: ConnectionCreatedEvent) -> None:  # noqa: ARG002
+        """Counts a new connection."""
         self._open += 1
 
     def connection_closed(self, event: ConnectionClosedEvent) -> None:  # noqa: ARG002
+        """Subtracts a closed connection."""
         self._open -= 1
 
     def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:
+        """Counts a connection in use and observes the wait for it."""
         self._in_use += 1
         self._waits.observe(event.duration or 0.0)
 
     def connection_checked_in(self, event: ConnectionCheckedInEvent) -> None:  # noqa: ARG002
+        """Subtracts a connection that is free again."""
         self._in_use -= 1
 
     def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
+        """Counts a failed wait by its reason."""
         self._failed[_REASONS.get(event.reason, _TIMEOUT)].inc()
 
     def pool_created(self, event: object) -> None:

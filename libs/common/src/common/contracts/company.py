@@ -37,6 +37,8 @@ class Status(StrEnum):
 
 
 class Include(StrEnum):
+    """A part of a company that a lookup returns only on request."""
+
     OWNERS = "owners"
     PRODUCTION_UNITS = "production_units"
     EINVOICING = "einvoicing"
@@ -139,6 +141,8 @@ class OwnerRole(StrEnum):
 
 
 class Owner(Contract):
+    """An owner, or a partner, of a company: a person, a company or a foreign holder."""
+
     name: str
     type: HolderType
     #: The registration number of an owner that is a company of the same register.
@@ -209,12 +213,16 @@ class EinvoicingEntry(Contract):
 
 
 class Source(Contract):
+    """The register that a record comes from, and the time of its last change there."""
+
     # `register` would shadow a method that every class has.
     name: Literal["cvr", "brreg"] = Field(alias="register")
     updated_at: str | None = None
 
 
 class Match(Contract):
+    """How a company matched the term that was looked up."""
+
     type: str
     #: 0 to 100; 100 is an exact match.
     score: float

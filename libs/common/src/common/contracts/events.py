@@ -12,6 +12,7 @@ from common.contracts.contract import Contract
 
 
 def rfc3339(moment: datetime) -> str:
+    """Returns a time in UTC as in every public message: `2026-03-02T05:00:00Z`, to the second."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -76,6 +77,8 @@ class FailedDelivery(Contract):
 
 
 class EventData(Contract):
+    """The contents of an event: a company with its changes, or a webhook."""
+
     company: EventCompany | None = None
     changes: tuple[Change, ...] = ()
     production_unit: ProductionUnit | None = None
@@ -127,4 +130,5 @@ def event_id(
 
 
 def routing_key(kind: EventType, country: Country | None) -> str:
+    """Returns an event's key in the topic exchange: `dk.company.updated`, `none.webhook.test`."""
     return f"{country or 'none'}.{kind}"

@@ -34,6 +34,8 @@ class FeedRequest(Contract):
 
 
 class FeedEvent(Contract):
+    """An event of the feed, with its position."""
+
     position: int
     #: Possibly one that a newer release has added.
     type: str
@@ -42,6 +44,8 @@ class FeedEvent(Contract):
 
 
 class FeedPage(Contract):
+    """Events after a position, in order, and the position from which to continue."""
+
     events: tuple[FeedEvent, ...] = ()
     #: The position to continue from: events up to it are in this page or did not match.
     position: int
@@ -61,6 +65,8 @@ class EventRequest(Contract):
 
 
 class EventReply(Contract):
+    """A single event that was requested by its id."""
+
     #: The public event as JSON.
     body: bytes
 

@@ -9,6 +9,8 @@ from common.contracts.contract import Contract
 
 
 class SearchType(StrEnum):
+    """The types of terms that a company can be looked up by."""
+
     VAT = "vat"
     NAME = "name"
     PRODU = "produ"
@@ -25,6 +27,8 @@ class Question(Contract):
 
 
 class LookupRequest(Contract):
+    """A lookup: one term with the types that it may have, and the requested parts."""
+
     country: Country
     #: Tried in this order; the first that finds a company answers.
     questions: tuple[Question, ...] = Field(min_length=1)
@@ -36,6 +40,8 @@ class LookupRequest(Contract):
 
 
 class LookupReply(Contract):
+    """A company that was found."""
+
     #: The public company as JSON, ready to be sent.
     body: bytes
     #: The entity tag without quotes and format; changes exactly when the answer changes.
@@ -67,6 +73,8 @@ class UnitPage(Contract):
 
 
 class UnitsReply(Contract):
+    """A page of the production units of a company."""
+
     #: A `UnitPage` as JSON, ready to be sent.
     body: bytes
 
@@ -79,6 +87,8 @@ SUGGEST_CURSOR = rf"^[0-9a-f]{{16}}(\.[0-9]{{1,9}}){{0,{MAX_SUGGESTIONS}}}$"
 
 
 class SuggestRequest(Contract):
+    """A request for the companies whose names match a partly typed one."""
+
     country: Country
     #: The part of a name typed so far.
     text: str
@@ -105,5 +115,7 @@ class SuggestionList(Contract):
 
 
 class SuggestReply(Contract):
+    """Suggestions for a partly typed name, with the cursor of the next page."""
+
     #: A `SuggestionList` as JSON, ready to be sent.
     body: bytes

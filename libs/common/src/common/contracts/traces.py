@@ -23,14 +23,17 @@ class TraceContext(NamedTuple):
 
     @property
     def trace_id(self) -> str:
+        """The id of the trace: 32 hexadecimal digits."""
         return self.parent[3:35]
 
     @property
     def span_id(self) -> str:
+        """The id of the parent span: 16 hexadecimal digits."""
         return self.parent[36:52]
 
     @property
     def flags(self) -> int:
+        """The trace flags; bit 0 is set if the trace is sampled."""
         return int(self.parent[53:], 16)
 
     def fields(self) -> dict[str, str]:

@@ -23,11 +23,15 @@ DeliveryId = NewType("DeliveryId", str)
 
 
 class WebhookStatus(StrEnum):
+    """Whether a webhook receives deliveries."""
+
     ENABLED = "enabled"
     DISABLED = "disabled"
 
 
 class DisabledReason(StrEnum):
+    """The reason for which a webhook was disabled."""
+
     #: All retries of a delivery failed.
     DELIVERY_FAILED = "delivery_failed"
     #: The receiver answered 410.
@@ -37,6 +41,8 @@ class DisabledReason(StrEnum):
 
 
 class AttemptStatus(StrEnum):
+    """The outcome of one attempt to deliver an event."""
+
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -110,6 +116,7 @@ class Webhook(_Complete):
 
     @property
     def enabled(self) -> bool:
+        """True if the webhook receives deliveries."""
         return self.status is WebhookStatus.ENABLED
 
 
@@ -123,6 +130,8 @@ class WebhookWithSecret(Webhook):
 
 
 class WebhookList(Contract):
+    """The webhooks of an owner."""
+
     webhooks: tuple[Webhook, ...]
 
 
@@ -144,12 +153,16 @@ class Attempt(Contract):
 
 
 class AttemptList(Contract):
+    """A page of delivery attempts."""
+
     deliveries: tuple[Attempt, ...]
     #: `after` of the next page; None at the end.
     cursor: str | None = None
 
 
 class DeliveryStatus(StrEnum):
+    """The status of the delivery of one event to one webhook, over all attempts."""
+
     #: An attempt is due, scheduled or being made.
     PENDING = "pending"
     SUCCEEDED = "succeeded"
@@ -177,6 +190,8 @@ class Delivery(Contract):
 
 
 class AcceptedDelivery(Contract):
+    """The reply to a request that starts a delivery, such as a test or a retry."""
+
     delivery_id: str
 
 
@@ -187,6 +202,8 @@ class Recovered(Contract):
 
 
 class PublicEventType(Contract):
+    """A type of events, with the JSON Schema of its messages."""
+
     name: EventType
     description: str
     #: JSON Schema (2020-12) of the delivery's body.
@@ -195,6 +212,8 @@ class PublicEventType(Contract):
 
 
 class EventTypeList(Contract):
+    """All types of events that a webhook can subscribe to."""
+
     event_types: tuple[PublicEventType, ...]
 
 

@@ -12,6 +12,8 @@ class Country(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NumberFormats:
+    """The formats of a country's registration, unit and phone numbers."""
+
     nation: str
     #: Letters that may precede a registration or unit number.
     letters: str

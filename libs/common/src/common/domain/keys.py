@@ -25,10 +25,12 @@ class RegisterKey(str):
 
     @property
     def country(self) -> Country:
+        """The country of the register."""
         return Country(self.partition(":")[0])
 
     @property
     def number(self) -> str:
+        """The number without its country."""
         return self.partition(":")[2]
 
     def __reduce__(self) -> tuple[Callable[..., "RegisterKey"], tuple[type["RegisterKey"], str]]:
@@ -42,6 +44,7 @@ class CompanyKey(RegisterKey):
 
     @property
     def vat(self) -> str:
+        """The registration number (CVR or organisation number), digits only."""
         return self.number
 
 

@@ -26,14 +26,17 @@ class Broadcaster:
         self._channel: AbstractChannel | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Opens the channel and declares the exchange."""
         channel = await self._link.open_channel(connection, confirms=False)
         await declare(channel, Topology(topic_exchanges=(self._exchange,)))
         self._channel = channel
 
     def detach(self) -> None:
+        """Drops the channel; broadcasts are lost until the next one."""
         self._channel = None
 
     async def send(self, body: bytes) -> None:
+        """Sends a broadcast to all current listeners; a failure is only logged."""
         if self._channel is None:
             return
         message = Message(body, delivery_mode=DeliveryMode.NOT_PERSISTENT)
@@ -63,6 +66,7 @@ class BroadcastReceiver:
         self._missed = missed
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Consumes a new queue; then calls `missed`, as earlier broadcasts may be lost."""
         channel = await self._link.open_channel(connection, confirms=False)
         await declare(channel, Topology(topic_exchanges=(self._exchange,)))
         queue = await self._link.declare_own_queue(

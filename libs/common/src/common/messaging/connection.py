@@ -66,6 +66,7 @@ class SupervisedConnection:
 
     @property
     def ready(self) -> bool:
+        """True while the connection is open and every attachment is on it."""
         return self._attached.is_set()
 
     async def health(self) -> str | None:
@@ -89,6 +90,7 @@ class SupervisedConnection:
                 self.lost(f"an attachment failed: {reason_of(error)}")
 
     def remove(self, attachment: Attachment) -> None:
+        """Removes an attachment: later connections do without it."""
         self._attachments.remove(attachment)
 
     def lost(self, reason: str) -> None:

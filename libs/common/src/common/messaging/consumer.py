@@ -77,6 +77,7 @@ class Consumer:
         _HELD.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Declares the topology and consumes the queue."""
         channel = await self._link.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         await declare(channel, self._topology)
@@ -85,6 +86,7 @@ class Consumer:
         await self._in_flight.begin(queue, self._take)
 
     def detach(self) -> None:
+        """Forgets the messages in flight, which the broker redelivers."""
         # The broker redelivers unacked messages, here or elsewhere. Running handlers finish;
         # settling their messages fails harmlessly.
         self._channel = None

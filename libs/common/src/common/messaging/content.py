@@ -150,6 +150,7 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
         self._passed_at = clock()
 
     def data_received(self, data: bytes) -> None:
+        """Splits received bytes into frames and passes each to its reader."""
         data = self._rest + data
         others: list[bytes] = []
         at = 0
@@ -185,6 +186,7 @@ class ContentTransport(TransportFactory):
     async def create(
         self, url: URL, **kwargs: Any
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Connects to the broker and returns the streams that aiormq reads and writes."""
         context = kwargs.pop("ssl_context_provider")
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()

@@ -23,12 +23,14 @@ class QueueDepths:
         self._channel: AbstractChannel | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Opens the channel and declares the queues."""
         channel = await self._link.open_channel(connection, confirms=False)
         # A passive declare of a missing queue would close the channel.
         await declare(channel, self._topology)
         self._channel = channel
 
     def detach(self) -> None:
+        """Drops the channel."""
         self._channel = None
 
     async def ready(self, queue: str) -> int:
@@ -44,6 +46,8 @@ class QueueDepths:
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
+    """The messages and consumers of a queue."""
+
     #: Messages not delivered to a consumer yet.
     ready: int
     consumers: int
@@ -56,9 +60,11 @@ class QueueProbe:
         self._connection: AbstractConnection | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Keeps the connection, on which each query opens a channel."""
         self._connection = connection
 
     def detach(self) -> None:
+        """Drops the connection."""
         self._connection = None
 
     async def state(self, queue: str) -> QueueState | None:

@@ -41,11 +41,13 @@ class Publisher:
             _PUBLISHED.labels(outcome)
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Opens a channel with confirms and declares the topology."""
         channel = await self._link.open_channel(connection, confirms=True)
         await declare(channel, self._topology)
         self._channel = channel
 
     def detach(self) -> None:
+        """Drops the channel and ends the waits for its confirms."""
         self._channel = None
         # A blocked connection never confirms messages sent over it, and takes seconds to close.
         now = asyncio.get_running_loop().time()

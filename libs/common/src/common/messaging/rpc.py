@@ -43,10 +43,12 @@ class RpcFailed(Exception):
 
 
 def deadline_exceeded() -> RpcFailed:
+    """Returns the error of a call without a reply before its deadline."""
     return RpcFailed(Failure(code=FailureCode.DEADLINE_EXCEEDED))
 
 
 def unavailable(cause: str) -> RpcFailed:
+    """Returns the error of a call that no server could take; `cause` is for the metrics."""
     return RpcFailed(Failure(code=FailureCode.UNAVAILABLE), cause=cause)
 
 
@@ -91,6 +93,7 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
+    """Returns the body of a message of (request id, milliseconds left, request)."""
     return ormsgpack.packb(items, option=ormsgpack.OPT_SERIALIZE_PYDANTIC)
 
 
@@ -111,6 +114,7 @@ def decode_requests(
 
 
 def encode_results(results: Sequence[Result]) -> bytes:
+    """Returns the body of a reply: a failure or a contract for each request, in order."""
     return ormsgpack.packb(
         [(result, None) if isinstance(result, Failure) else (None, result) for result in results],
         option=ormsgpack.OPT_SERIALIZE_PYDANTIC,
@@ -118,6 +122,10 @@ def encode_results(results: Sequence[Result]) -> bytes:
 
 
 def decode_results(body: bytes) -> list[tuple[Failure | None, dict[str, Any] | None]]:
+    """Returns the failure or the unvalidated contract of each request.
+
+    Raises Undecodable if the body does not have the wire format.
+    """
     try:
         return [
             (None if failure is None else Failure.model_validate(failure), reply)

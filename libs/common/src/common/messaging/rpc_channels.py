@@ -27,6 +27,7 @@ class Replies:
         self._lost = lost
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Declares the reply queue and consumes it."""
         channel = await self.link.open_channel(connection, confirms=False)
         queue = await self.link.declare_own_queue(channel)
         (await self.link.content_of(channel)).take(delivered=self._replied)
@@ -34,6 +35,7 @@ class Replies:
         self.queue = queue.name
 
     def detach(self) -> None:
+        """Drops the queue; its unanswered calls fail."""
         self.queue = None
         self._lost()
 
@@ -57,6 +59,7 @@ class Requests:
         self._lost = lost
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Declares the exchanges of the request queues and takes returned messages."""
         channel = await self.link.open_channel(connection, confirms=False)
         # A message to an exchange that does not exist would close the channel.
         for queue in self._queues:
@@ -68,6 +71,7 @@ class Requests:
         self.content = content
 
     def detach(self) -> None:
+        """Drops the channel; unconfirmed calls fail."""
         self.content = None
         self._lost()
 

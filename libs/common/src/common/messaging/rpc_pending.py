@@ -12,6 +12,8 @@ from common.contracts.traces import TraceContext
 
 @dataclass(slots=True, eq=False)
 class Call:
+    """A call that waits for its reply; `deadline` is in seconds of the event loop's clock."""
+
     request_id: str
     request: Contract
     deadline: float
@@ -46,6 +48,7 @@ class PendingCalls:
         return len(self._waiting.get(client, ()))
 
     def append(self, call: Call) -> None:
+        """Adds a call behind the others of its client."""
         self._waiting.setdefault(call.client, deque()).append(call)
         self._count += 1
 

@@ -109,6 +109,7 @@ class RouteQueue:
 
 
 def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
+    """Fails the calls that have no answer yet."""
     for call in calls:
         if not call.answer.done():
             call.answer.set_exception(error)

@@ -86,6 +86,7 @@ class RpcServer(Generic[C]):
         self._seconds = _SECONDS.labels(queue)
 
     async def attach(self, connection: AbstractConnection) -> None:
+        """Declares this process's queue, consumes it and binds it to the exchange."""
         channel = await self._link.open_channel(connection, confirms=False)
         exchange = await channel.declare_exchange(
             self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
@@ -98,6 +99,7 @@ class RpcServer(Generic[C]):
             await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
 
     def detach(self) -> None:
+        """Forgets the requests in flight: no reply can be sent over a lost connection."""
         self._in_flight.forget()
 
     async def drain(self, grace: float) -> None:

@@ -41,6 +41,7 @@ class OtlpSpan:
         self.context = TraceContext(parent, context.trace_state.to_header())
 
     def end(self, attributes: Attributes | None = None, *, error: str | None = None) -> None:
+        """Ends the span with further attributes; one with an error gets the status ERROR."""
         found = dict(attributes or {})
         if error is not None:
             found[ERROR] = error
@@ -59,6 +60,7 @@ class OtlpTracer:
     def begin(
         self, name: str, kind: Kind, parent: TraceContext | None, attributes: Attributes
     ) -> OtlpSpan:
+        """Begins a span under `parent`, or of a new trace."""
         context = Context() if parent is None else _remote(parent)
         return OtlpSpan(
             self._tracer.start_span(name, context, SpanKind[kind.name], dict(attributes))

@@ -78,10 +78,14 @@ class EnvironmentSettings(BaseSettings):
 
 
 class BrokerSettings(EnvironmentSettings):
+    """The settings of a process that uses RabbitMQ."""
+
     amqp_url: AmqpUrl = Field(description="RabbitMQ, `amqp[s]://user:password@host:port/vhost`")
 
 
 class DatabaseSettings(EnvironmentSettings):
+    """The settings of a process that uses MongoDB."""
+
     mongo_url: MongoUrl = Field(description="MongoDB replica set, `mongodb://…/?replicaSet=rs0`")
     mongo_primary_timeout: Duration = duration(
         "PT30S",

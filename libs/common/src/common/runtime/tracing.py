@@ -42,6 +42,8 @@ _SERVER_ERROR = 500
 
 
 class Span(Protocol):
+    """A span that has begun."""
+
     @property
     def context(self) -> TraceContext:
         """The context for what follows from the span."""
@@ -51,6 +53,8 @@ class Span(Protocol):
 
 
 class Tracer(Protocol):
+    """A source of spans."""
+
     def begin(
         self, name: str, kind: Kind, parent: TraceContext | None, attributes: Attributes
     ) -> Span:

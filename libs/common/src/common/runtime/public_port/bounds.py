@@ -4,6 +4,8 @@ from typing import Protocol
 
 
 class Holder(Protocol):
+    """A connection whose bytes are counted."""
+
     def exceed(self, reason: str) -> None:
         """Closes the connection immediately, because it holds the most."""
 
@@ -19,6 +21,7 @@ class Bound:
 
     @property
     def total(self) -> int:
+        """The bytes that all connections hold."""
         return self._total
 
     def hold(self, holder: Holder, count: int) -> None:

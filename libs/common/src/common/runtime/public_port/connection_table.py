@@ -15,6 +15,8 @@ def connections_within(files: int, wanted: int) -> int:
 
 
 class Evictable(Protocol):
+    """A connection that can be closed to make room for another."""
+
     def evict(self) -> None:
         """Closes the connection immediately, to make room."""
 
@@ -57,6 +59,7 @@ class ConnectionTable:
         self._waiting.pop(connection, None)
 
     def remove(self, connection: Evictable) -> None:
+        """Removes a connection that has ended; unknown ones are ignored."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
         self._refused.pop(connection, None)

@@ -29,6 +29,7 @@ class Connection(web.RequestHandler):
         self.is_shared = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Starts the timeout of a request's head; refuses it if no place is left."""
         self._socket = cast(asyncio.Transport, transport)
         bound_sending(self._socket, self._shared.limits.send)
         super().connection_made(transport)
@@ -37,6 +38,7 @@ class Connection(web.RequestHandler):
         self._expect("head_timeout", self._shared.limits.head)
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        """Frees the connection's place, its bytes and its timers."""
         self._shared.table.remove(self)
         self._shared.unfinished.hold(self, 0)
         self._shared.unsent.hold(self, 0)
@@ -48,6 +50,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def wrote(self, count: int) -> None:
+        """Counts written bytes, of which the client must read some before a timeout."""
         self._written += count
         if "send_timeout" not in self._timers:
             self._timers["send_timeout"] = self._loop.call_later(
@@ -64,16 +67,20 @@ class Connection(web.RequestHandler):
             self.wrote(0)
 
     def wait_for_client(self, rest: int) -> None:
+        """Counts the unsent bytes: those in the socket's buffer, and `rest` more."""
         if self._socket is not None:
             self._shared.unsent.hold(self, self._socket.get_write_buffer_size() + rest)
 
     def resume(self) -> None:
+        """Counts no unsent bytes any more: the client has read them."""
         self._shared.unsent.hold(self, 0)
 
     def evict(self) -> None:
+        """Closes the connection to make room for another."""
         self._end("evicted")
 
     def exceed(self, reason: str) -> None:
+        """Closes the connection because it holds the most bytes."""
         self._end(reason)
 
     def _expect(self, reason: str, seconds: float) -> None:

@@ -19,7 +19,9 @@ class ConnectionMetrics:
         )
 
     def watch(self, connections: Sized) -> None:
+        """Reports the size of `connections` as the number of open ones."""
         self._open.set_function(lambda: len(connections))
 
     def closed(self, reason: str) -> None:
+        """Counts a connection that the server closed, by reason."""
         self._closed.labels(reason).inc()

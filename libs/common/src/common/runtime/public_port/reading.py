@@ -62,12 +62,14 @@ class RequestReader(Connection):
         self._discardable = MAX_DISCARDED
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        """Ends the body that is being discarded."""
         self._unparsed = b""
         if self._unread is not None:
             self._unread.feed_eof()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        """Gives the parser the current request, or discards the rest of an old one."""
         if self._force_close or self._close:
             return
         if self._unread is not None:

@@ -19,7 +19,9 @@ class Receiver(asyncio.BufferedProtocol):
         self._received = connection.data_received
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 (of the protocol)
+        """Returns the buffer that all connections share."""
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
+        """Passes the received bytes on, copied out of the shared buffer."""
         self._received(bytes(self._buffer[:nbytes]))

@@ -46,6 +46,7 @@ class SlicingWriter(StreamWriter):
         drain: bool = True,
         LIMIT: int = SLICE,  # noqa: ARG002, N803 (of aiohttp)
     ) -> None:
+        """Writes a chunk in slices, and waits while the client does not read."""
         left = len(chunk)
         for each in _slices(chunk):
             left -= len(each)
@@ -54,6 +55,7 @@ class SlicingWriter(StreamWriter):
                 await self._wait(left)
 
     def write_eof(self, chunk: bytes = b"") -> Coroutine[Any, Any, None]:
+        """Writes the last chunk, in slices if it is long, and ends the response."""
         return super().write_eof(chunk) if len(chunk) <= SLICE else self._write_all(chunk)
 
     async def _write_all(self, chunk: bytes) -> None:
@@ -61,6 +63,7 @@ class SlicingWriter(StreamWriter):
         await super().write_eof()
 
     async def drain(self) -> None:
+        """Waits while the client does not read."""
         if self._protocol.writing_paused:
             await self._wait(0)
 
@@ -91,6 +94,7 @@ def _slices(chunk: Buffer) -> Iterator[Buffer]:
 
 
 def writer_of(protocol: BaseProtocol) -> SlicingWriter:
+    """Returns a writer for the connection of `protocol`."""
     return SlicingWriter(protocol, protocol._loop)
 
 
