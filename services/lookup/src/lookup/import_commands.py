@@ -75,6 +75,7 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def moment(text: str) -> datetime:
+    """Returns a time of the command line in UTC; one without a time zone is refused."""
     try:
         given = datetime.fromisoformat(text)
     except ValueError:
@@ -86,6 +87,8 @@ def moment(text: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A file to load, and the size and time that make its version."""
+
     path: Path
     size: int
     modified: datetime
@@ -117,6 +120,7 @@ def _files(chosen: argparse.Namespace) -> list[File]:
 
 
 async def run_import(register: Database, chosen: argparse.Namespace) -> int:
+    """Loads the chosen files one after another; returns the highest exit status."""
     files, stores = _files(chosen), Stores.of(register)
     async with reading_processes() as reader:
         read = ReadDocuments(stores.parts, reader)
@@ -194,4 +198,5 @@ class _Report:
 
 
 def say(sentence: str) -> None:
+    """Writes a line to standard error."""
     sys.stderr.write(sentence + "\n")

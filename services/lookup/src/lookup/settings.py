@@ -30,6 +30,8 @@ Countries = Annotated[tuple[Country, ...], NoDecode, BeforeValidator(_listed)]
 
 
 class RegisterDatabaseSettings(DatabaseSettings):
+    """The settings of a process that uses the database of the registers."""
+
     register_db: str = Field(default="register", description="database of the registers")
 
 
@@ -42,6 +44,8 @@ class StoreSettings(RegisterDatabaseSettings):
 
 
 class Settings(ServiceSettings, StoreSettings):
+    """The settings of a lookup server."""
+
     admin_port: Port = Field(default=9102, description="operational port")
     countries: Countries = Field(
         default=(Country.DK, Country.NO), description="the registers that this process serves"

@@ -53,6 +53,8 @@ class Search(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerLookups:
+    """Answers batches of lookups from the stored registers and the search index."""
+
     register: Register
     searches: Searches
     #: Of the reads of units and e-invoicing, which take long of a large company.

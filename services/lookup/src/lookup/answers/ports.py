@@ -10,6 +10,8 @@ from lookup.store.units import UnitOrder
 
 
 class Companies(Protocol):
+    """The stored companies."""
+
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         """The stored companies of `keys`; may raise `Unavailable`."""
 

@@ -40,6 +40,8 @@ def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow])
 
 @dataclass(frozen=True, slots=True)
 class AnswerSuggestions:
+    """Answers batches of requests for suggestions."""
+
     suggestions: Suggestions
     register: Companies
 

@@ -21,6 +21,8 @@ _CURSOR = re.compile(r"([0-2])([0-9]{0,10})")
 
 @dataclass(frozen=True, slots=True)
 class AnswerUnits:
+    """Answers batches of requests for a page of a company's production units."""
+
     register: Register
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 

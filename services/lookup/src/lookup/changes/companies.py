@@ -24,10 +24,12 @@ from lookup.store.upgrading import is_outdated
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
+    """Returns the transaction that stores records of companies, and a verdict on each."""
     return _plan([_company(record, known, context) for record in records], context)
 
 
 def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
+    """Returns the transaction that stores owners and roles, and a verdict on each record."""
     return _plan([_owners(record, known, context) for record in records], context)
 
 

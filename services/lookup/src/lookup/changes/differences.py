@@ -111,6 +111,7 @@ def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
 def einvoicing_events(
     old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
 ) -> tuple[PendingEvent, ...]:
+    """Returns the event of changed e-invoicing entries; none if the lists are equal."""
     before = [one.model_dump(mode="json") for one in old]
     after = [one.model_dump(mode="json") for one in new]
     changes = _list_changes("einvoicing", before, after)

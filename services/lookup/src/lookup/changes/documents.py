@@ -40,6 +40,7 @@ def company_document(
 
 
 def company_state(document: Document) -> CompanyState:
+    """Returns the state of a company from its document, read with every field."""
     return CompanyState(
         revision=document["revision"],
         core=document["core"],
@@ -56,6 +57,7 @@ def company_state(document: Document) -> CompanyState:
 
 
 def unit_document(state: UnitState, *, country: str) -> Document:
+    """Returns a unit's document without its key; `country` prefixes its phone numbers."""
     return {
         "revision": state.revision,
         "core": state.core,
@@ -68,6 +70,7 @@ def unit_document(state: UnitState, *, country: str) -> Document:
 
 
 def unit_state(document: Document) -> UnitState:
+    """Returns the state of a unit from its document."""
     return UnitState(
         revision=document["revision"],
         core=document["core"],
@@ -79,6 +82,7 @@ def unit_state(document: Document) -> UnitState:
 
 
 def participant_document(state: ParticipantState) -> Document:
+    """Returns the document of an e-invoicing identifier without its key."""
     return {
         "revision": state.revision,
         "entry": state.entry,
@@ -89,6 +93,7 @@ def participant_document(state: ParticipantState) -> Document:
 
 
 def participant_state(document: Document) -> ParticipantState:
+    """Returns the state of an e-invoicing identifier from its document."""
     return ParticipantState(
         revision=document["revision"],
         entry=document["entry"],
@@ -118,6 +123,7 @@ Write = InsertOne[Document] | UpdateOne | DeleteOne
 
 
 def company_writes(plan: Plan) -> list[Write]:
+    """Returns the writes to companies, each conditional on the revision it was planned for."""
     writes = [
         _conditional(
             change.key,
@@ -139,6 +145,7 @@ def company_writes(plan: Plan) -> list[Write]:
 
 
 def unit_writes(plan: Plan) -> list[Write]:
+    """Returns the writes to units, each conditional on the revision it was planned for."""
     writes = [
         _conditional(
             change.key, change.expected, unit_document(change.state, country=change.key.country)
@@ -154,6 +161,7 @@ def unit_writes(plan: Plan) -> list[Write]:
 
 
 def participant_writes(plan: Plan) -> list[Write]:
+    """Returns the writes to e-invoicing identifiers, each conditional on its revision."""
     writes = [
         _conditional(change.key, change.expected, participant_document(change.state))
         for change in plan.participants

@@ -69,6 +69,7 @@ class StoredParts:
 
 
 def renewed(change: DigestUpdate) -> UpdateOne:
+    """Returns the write of a digest, which applies only to the expected revision."""
     return UpdateOne(
         {"_id": change.key, "revision": change.expected},
         {"$set": {_PLACES[change.part].digest: change.digest}},

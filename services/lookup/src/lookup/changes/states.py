@@ -17,6 +17,8 @@ class Conflict(Exception):
 
 
 class Verdict(StrEnum):
+    """The result of comparing a record with the stored state."""
+
     NEW = "new"
     CHANGED = "changed"
     UNCHANGED = "unchanged"
@@ -51,6 +53,7 @@ class CompanyState:
 
     @property
     def is_known(self) -> bool:
+        """True if the company's own record is stored, not only its roles."""
         return self.core is not None
 
     @property
@@ -61,6 +64,8 @@ class CompanyState:
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
+    """A stored production unit."""
+
     revision: int
     core: bytes
     company: CompanyKey | None
@@ -70,11 +75,14 @@ class UnitState:
 
     @property
     def content(self) -> tuple[object, ...]:
+        """The compared fields: a record that differs in none of them is unchanged."""
         return self.core, self.company, self.phones
 
 
 @dataclass(frozen=True, slots=True)
 class ParticipantState:
+    """A stored e-invoicing identifier and its holder."""
+
     revision: int
     entry: bytes
     holder: CompanyKey | UnitKey | None
@@ -83,6 +91,7 @@ class ParticipantState:
 
     @property
     def content(self) -> tuple[object, ...]:
+        """The compared fields: a record that differs in none of them is unchanged."""
         return self.entry, self.holder
 
 
@@ -167,6 +176,7 @@ class Plan:
 
     @property
     def writes(self) -> bool:
+        """True if the transaction has anything to write besides events."""
         return any(
             (
                 self.companies,

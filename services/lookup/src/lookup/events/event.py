@@ -79,6 +79,7 @@ def _company(core: bytes, revision: int) -> EventCompany:
 
 
 def outbox_document(event: OutboxEvent, trace: TraceContext | None) -> Document:
+    """Returns the outbox row of an event that is not yet published."""
     return {
         **({} if trace is None else trace.fields()),
         **({} if event.owner is None else {"owner": event.owner}),

@@ -174,6 +174,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class AnswerPages:
+    """Answers requests for pages of the feed."""
+
     feed: StoredFeed
 
     async def __call__(self, requests: Sequence[FeedRequest]) -> list[FeedPage]:
@@ -182,6 +184,8 @@ class AnswerPages:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvents:
+    """Answers requests for events by id; an owner's events are found by that owner only."""
+
     feed: StoredFeed
 
     async def __call__(self, requests: Sequence[EventRequest]) -> list[Result]:

@@ -24,6 +24,8 @@ class Superseded(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
+    """A batch of published events at consecutive positions."""
+
     number: int
     #: The position of its first event.
     first: int

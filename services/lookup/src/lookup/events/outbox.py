@@ -52,6 +52,7 @@ class WaitingEvent:
 
     @property
     def routing_key(self) -> str:
+        """The key of the event in the exchange of registry events."""
         return routing_key(self.type, None if self.company is None else self.company.country)
 
 
@@ -186,6 +187,7 @@ class StoredOutbox:
 
 
 async def depth_of(outbox: AsyncCollection[Document], query: Document, time: str) -> Depth:
+    """Returns the number of matching rows, up to a maximum, and their oldest `time`."""
     with translated_errors():
         count = await outbox.count_documents(query, limit=_MAX_COUNTED)
         oldest = await outbox.find_one(query, {time: 1}, sort=[(time, 1)])

@@ -36,6 +36,8 @@ AT_ONCE = 100
 
 @dataclass(frozen=True, slots=True)
 class PublishOutbox:
+    """Publishes waiting events and gives each its position in the feed."""
+
     outbox: StoredOutbox
     bus: EventBus
     now: Callable[[], datetime]

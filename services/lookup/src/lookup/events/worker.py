@@ -68,6 +68,7 @@ class BrokerBus:
         self._broadcaster = broadcaster
 
     async def publish(self, event: WaitingEvent) -> None:
+        """Publishes an event; raises NoQueueBound if the broker has no queue for it."""
         body = event.body if event.owner is None else encode_for_owner(event.owner, event.body)
         attributes = {**_EVENTS, "event.id": event.id, "event.type": event.type.value}
         # An event without a trace, as of an import, begins one.
@@ -81,14 +82,18 @@ class BrokerBus:
         log.info("event.published", event_id=event.id, company=event.company)
 
     async def takes_repeats(self) -> bool:
+        """Returns whether a dispatcher consumes the queue of events and it is short."""
         queue = await self._probe.state(EVENTS_QUEUE)
         return queue is not None and queue.consumers > 0 and queue.ready < LONG_QUEUE
 
     async def notify(self, notice: FeedNotice) -> None:
+        """Broadcasts to every gateway that the feed has grown; may be lost."""
         await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
 
 
 class OutboxWorker:
+    """Publishes, confirms and measures the outbox while this process holds the lease."""
+
     def __init__(
         self,
         publish: PublishOutbox,

@@ -61,22 +61,26 @@ class SyncDependencies:
         return cast(S, self.registers[kind])
 
     def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+        """Returns a client for an interface of a register at the base URL."""
         url = URL(str(base).rstrip("/"))
         return RegisterClient(
             self.session, url, register=register, retry_policy=self.retry_policy, headers=headers
         )
 
     def file(self, client: RegisterClient, source: RegisterSource, path: str) -> DownloadedFile:
+        """Returns a whole file of a register, to be downloaded on request."""
         folder = self.settings.download_dir
         return DownloadedFile(client, source, path, folder=folder, now=self.stores.now)
 
     def load(self, telemetry: PassTelemetry) -> LoadFile:
+        """Returns the loading of downloaded files; refused records go to the telemetry."""
         return LoadFile(
             self.stores, self.read, origin=FileOrigin.DOWNLOADED, refuse=telemetry.refused
         )
 
     @property
     def read(self) -> ReadDocuments:
+        """Returns the parsing of documents, except of unchanged ones."""
         return ReadDocuments(self.stores.parts, self.reader)
 
 

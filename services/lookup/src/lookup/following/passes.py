@@ -31,6 +31,8 @@ class LeaseLost(Exception):
 
 
 class Outcome(Enum):
+    """The outcome of one pass over a source."""
+
     DONE = "done"
     #: Another process holds the lease.
     BUSY = "busy"
@@ -56,6 +58,8 @@ FAILURES = frozenset(Outcome) - {Outcome.DONE, Outcome.REFUSED, Outcome.BUSY}
 
 @dataclass(frozen=True, slots=True)
 class Result:
+    """The outcome of a pass, and the wait before the next one."""
+
     outcome: Outcome
     #: The wait that the register requested.
     wait: timedelta = timedelta()
@@ -63,6 +67,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Passes:
+    """The passes over one source; a lease admits one process at a time."""
+
     source: str
     sync: Sync
     stores: Stores

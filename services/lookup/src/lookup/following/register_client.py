@@ -66,6 +66,8 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """A register's response to one request."""
+
     status: int
     headers: Mapping[str, str]
     #: The JSON of the body; None if there is none.

@@ -20,6 +20,7 @@ class SeenKeys:
         self._is_sorted = True
 
     def add(self, key: str) -> None:
+        """Adds a key; further lookups sort the set again."""
         number = _hash(key)
         self._parts[number % _PARTS].append(number)
         self._is_sorted = False

@@ -32,6 +32,8 @@ log = structlog.get_logger()
 
 
 class PassTelemetry:
+    """Logs and metrics of the passes over one source."""
+
     def __init__(
         self, source: str, now: Callable[[], datetime], *, causes: Iterable[str] = ()
     ) -> None:
@@ -66,6 +68,7 @@ class PassTelemetry:
         )
 
     def done(self, tally: Tally, cursor: Cursor, took: timedelta, *, moved: bool) -> None:
+        """Logs and counts a finished pass, at debug level unless it `moved` the cursor."""
         self._count(tally)
         self.stands(cursor)
         _UNREADABLE.labels(self._source).set(tally.unreadable_tail)
@@ -77,6 +80,7 @@ class PassTelemetry:
     def failed(
         self, tally: Tally, took: timedelta, *, cause: str, reason: str, wait: timedelta | None
     ) -> None:
+        """Logs and counts a failed pass; `wait` is the one that the register requested."""
         self._count(tally)
         _ERRORS.labels(self._source, cause).inc()
         log.warning(
@@ -98,6 +102,7 @@ class PassTelemetry:
         _UNREADABLE.labels(self._source).set(0)
 
     def standby(self) -> None:
+        """Logs that another process follows the source."""
         log.info("sync.standby", source=self._source, reason="another process follows the source")
 
     def _count(self, tally: Tally) -> None:

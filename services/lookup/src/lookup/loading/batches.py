@@ -105,9 +105,11 @@ class Writes:
     def begin(
         self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored], *, keys: set[str]
     ) -> None:
+        """Registers the write of a batch, begun by the caller; `keys` are those that it writes."""
         self._under_way[task] = keys, batch
 
     async def end(self) -> None:
+        """Waits until every write that has begun is done."""
         while self._under_way:
             await self._one_done()
 
@@ -124,6 +126,8 @@ class Writes:
 
 @dataclass
 class Tally:
+    """Counts of a pass: what was read, and its results."""
+
     #: Entries of the feed, or documents and records, that were read.
     read: int = 0
     #: By verdict, and `purged`, `vanished`, `unknown`, `refused`, `elsewhere`.
@@ -137,9 +141,11 @@ class Tally:
     differences: int = 0
 
     def judged(self, verdicts: Iterable[Verdict]) -> None:
+        """Counts the verdicts on records."""
         self.results.update(verdict.value for verdict in verdicts)
 
     def refused(self, reason: str) -> None:
+        """Counts a refused record or entry under its reason."""
         self.results["refused"] += 1
         self.reasons[reason] += 1
 

@@ -55,6 +55,8 @@ def _count(items: Iterator[Piece]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LoadFile:
+    """Loads a register file in batches: a check of the whole file, then parsing and writing."""
+
     stores: Stores
     read: ReadDocuments
     origin: FileOrigin

@@ -103,6 +103,7 @@ class Cursor:
 
 
 def is_due(last: datetime | None, every: timedelta, now: datetime) -> bool:
+    """Returns whether a task that was last done at `last` is due; None counts as due."""
     return last is None or now - last >= every
 
 
@@ -113,6 +114,7 @@ class StoredCursors:
         self._cursors = database[CURSORS]
 
     async def read(self, source: str) -> Cursor | None:
+        """Returns the cursor of a source; None before the first."""
         with translated_errors():
             document = await self._cursors.find_one({"_id": source})
         return None if document is None else _cursor(document)

@@ -43,6 +43,8 @@ class UnchangedDocument:
 
 @dataclass(frozen=True, slots=True)
 class ReadDocuments:
+    """Parses documents whose digest is not the stored one."""
+
     parts: StoredParts
     reader: Reader
 

@@ -15,6 +15,7 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
+    """Returns the current time, in UTC."""
     return datetime.now(UTC)
 
 
@@ -30,6 +31,7 @@ class Stores:
 
     @classmethod
     def of(cls, register: Database, now: Clock = utc_now) -> Self:
+        """Returns the stores of a database."""
         return cls(
             StoredRegisterWriter(register),
             StoredParts(register),
@@ -40,4 +42,5 @@ class Stores:
 
     @property
     def apply(self) -> ApplyRecords:
+        """Applies batches of records to these stores."""
         return ApplyRecords(self.writer, self.now)

@@ -55,6 +55,7 @@ def _reason(error: ErrorDetails) -> str:
 
 
 def first(values: Sequence[Item]) -> Item | None:
+    """Returns the first of the values; None if there is none."""
     return values[0] if values else None
 
 
@@ -109,6 +110,7 @@ def _flag(value: object) -> object:
 
 
 def none_as_empty(value: object) -> object:
+    """Returns an empty tuple for null, before a list is validated."""
     return () if value is None else value
 
 

@@ -70,6 +70,8 @@ class Holder(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CompanyRecord:
+    """A company as its register describes it."""
+
     key: CompanyKey
     core: bytes
     #: Sort text of its rank among companies that match equally well (`ranking.sort_text`).
@@ -100,6 +102,7 @@ class CompanyRecord:
         version: SourceVersion | None,
         roles: Sequence[Role] | None = None,
     ) -> Self:
+        """Returns the record of a public company, its JSON and its rank written."""
         return cls(
             CompanyKey(company.country, company.vat),
             dump(company),
@@ -133,12 +136,15 @@ class OwnersRecord:
         *,
         version: SourceVersion | None,
     ) -> Self:
+        """Returns the record of owners and roles; None for unknown owners."""
         owner_list = b"null" if owners is None else dump_all(owners)
         return cls(key, owner_list, dump_all(roles), version)
 
 
 @dataclass(frozen=True, slots=True)
 class UnitRecord:
+    """A production unit as its register describes it."""
+
     key: UnitKey
     #: Its current company; None if the register names none.
     company: CompanyKey | None
@@ -182,6 +188,7 @@ class ParticipantRecord:
         *,
         version: SourceVersion | None,
     ) -> Self:
+        """Returns the record of an e-invoicing entry."""
         return cls(entry.identifier, holder, dump(entry), version)
 
 

@@ -44,6 +44,7 @@ def on_one_line(
 
 
 def town_line(postal_code: str | None, city: str | None) -> str:
+    """Returns postal code and town as on a letter; empty if both are missing."""
     return " ".join(part for part in (postal_code, city) if part)
 
 

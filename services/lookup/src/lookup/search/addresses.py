@@ -55,6 +55,8 @@ _QUARTER = re.compile(r" [a-z]{1,2}$")
 
 
 class House(NamedTuple):
+    """A house number with its letter, or a range of numbers."""
+
     number: int
     #: Lower case; may be empty.
     letter: str = ""

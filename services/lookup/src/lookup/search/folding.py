@@ -50,6 +50,8 @@ _LETTER_GROUPS = re.compile(r"[aæå][aeæå]*|[oø]e*|.")
 
 
 class Folded(NamedTuple):
+    """A folded text, in the form that is compared and with its letters as written."""
+
     #: Words separated by one space, with every spelling of `æ ø å` collapsed. Compared and scored.
     words: str
     #: The same words with their letters as written, lower case and without accents.

@@ -27,6 +27,8 @@ class AddressKind(IntEnum):
 
 
 class IndexedAddress(NamedTuple):
+    """An address of a company, to be indexed."""
+
     kind: AddressKind
     #: Street, house number, floor and door, as in the register.
     street: str | None = None
@@ -40,6 +42,8 @@ class IndexedAddress(NamedTuple):
 
 
 class IndexedCompany(NamedTuple):
+    """A company, to be indexed."""
+
     key: CompanyKey
     names: tuple[tuple[str, NameKind], ...]
     addresses: tuple[IndexedAddress, ...]

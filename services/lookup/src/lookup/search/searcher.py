@@ -45,22 +45,26 @@ class IndexSearches:
     async def by_name(
         self, country: Country, name: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
+        """Searches in a thread; raises `Unavailable` until the index is built."""
         search = partial(self._answering(country).search_names, name, limit)
         return await self.threads.run(country, "name", search, client=client)
 
     async def many_share(self, country: Country, name: str, *, client: str = "") -> bool:
+        """Searches in a thread; raises `Unavailable` until the index is built."""
         search = partial(self._answering(country).many_share, name)
         return await self.threads.run(country, "name", search, client=client)
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
+        """Searches in a thread; raises `Unavailable` until the index is built."""
         search = partial(self._answering(country).search_addresses, address, limit)
         return await self.threads.run(country, "address", search, client=client)
 
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
+        """Searches in threads that only suggestions use; raises as `by_name` does."""
         search = partial(self._answering(country).suggest, text, limit, after=after)
         return await self.suggest_threads.run(country, "suggest", search, client=client)
 

@@ -11,4 +11,5 @@ def dump(model: Contract) -> bytes:
 
 
 def dump_all(models: Iterable[Contract]) -> bytes:
+    """Returns models as one JSON list."""
     return b"[" + b",".join(dump(model) for model in models) + b"]"

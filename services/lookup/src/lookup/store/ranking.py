@@ -27,6 +27,7 @@ FOREIGN_FORM = "UTLA"
 
 
 def rank_of(company: Company) -> Rank:
+    """Returns the rank of a company among those that match equally well."""
     employees = company.employees
     return Rank(
         status=company.status,
@@ -38,6 +39,7 @@ def rank_of(company: Company) -> Rank:
 
 
 def known_employees(exact: int | None, least: int | None) -> int:
+    """Returns the exact number of employees, or else the lower end of a class, or 0."""
     return exact if exact is not None else least or 0
 
 

@@ -29,6 +29,7 @@ class StoredRegister:
         self.units = StoredUnits(database)
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        """Returns the stored companies among `keys`, in one read."""
         with translated_errors():
             # A lone key without `$in`, which MongoDB would plan: a fifth less for both sides.
             wanted = {"$in": list(keys)} if len(keys) > 1 else next(iter(keys), None)
@@ -48,6 +49,7 @@ class StoredRegister:
         }
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
+        """Returns the company of each stored or listed unit."""
         with translated_errors():
             stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1}).to_list(
                 None
@@ -78,6 +80,7 @@ class StoredRegister:
         return [key for key in keys if key not in removed]
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
+        """Returns the holders of registered e-invoicing identifiers that have one."""
         with translated_errors():
             found = await self._participants.find(
                 {"_id": {"$in": list(identifiers)}, "holder": {"$ne": None}}, {"holder": 1}
@@ -87,6 +90,7 @@ class StoredRegister:
     async def companies_of_phones(
         self, country: Country, phones: Collection[str], limit: int = 1
     ) -> Mapping[str, Sequence[CompanyKey]]:
+        """Returns at most `limit` companies of each number, best first."""
         answers = await asyncio.gather(*(self._of_phone(f"{country}:{p}", limit) for p in phones))
         return dict(zip(phones, answers, strict=True))
 
@@ -110,6 +114,7 @@ class StoredRegister:
         return [CompanyKey.parse(document["_id"]) for document in found]
 
     async def einvoicing_of(self, holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
+        """Returns each holder's entries with their identifiers, unordered."""
         entries: defaultdict[str, list[tuple[str, bytes]]] = defaultdict(list)
         for start in range(0, len(holders), _MAX_HOLDERS):
             some = holders[start : start + _MAX_HOLDERS]

@@ -48,10 +48,12 @@ class UnitOrder(NamedTuple):
 
     @property
     def total(self) -> int:
+        """The number of units."""
         return len(self.active) + len(self.ended) + len(self.listed)
 
     @property
     def stored(self) -> list[str]:
+        """The keys of the units that have a document of their own."""
         return [*self.active, *self.ended]
 
     def page(

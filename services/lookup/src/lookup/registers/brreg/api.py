@@ -38,6 +38,8 @@ class End(Document):
 
 
 class Subject(Document):
+    """The entity that an entry of a feed is about."""
+
     organisasjonsnummer: OrganisationNumber
 
 
@@ -118,6 +120,7 @@ def embedded(answer: Answer, name: str) -> Sequence[Raw]:
 
 
 def listed(content: Any) -> Sequence[Raw]:
+    """Returns the objects of a response; raises RegisterFault if it is not a list of them."""
     if not isinstance(content, list) or not all(isinstance(one, dict) for one in content):
         raise RegisterFault("the response is not a list of objects")
     return content

@@ -61,6 +61,7 @@ class UpdateFeed:
     page_size: int
 
     async def page(self, after: Position) -> FeedPage:
+        """Returns the updates after a position; an unreadable page is read again, larger."""
         size = self.page_size
         entries = await self._entries(after, size)
         if len(entries) >= size and not _readable(entries):
@@ -100,6 +101,7 @@ class RoleFeed:
     now: Callable[[], datetime]
 
     async def page(self, after: Position) -> FeedPage:
+        """Returns the changes since a position's time that were not read before."""
         requested_at = self.now()
         # Events of the same time may be on two pages, so that time is requested again.
         size = self.page_size

@@ -41,11 +41,15 @@ TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator
 
 
 class Coded(Document):
+    """A code of the register with its description."""
+
     kode: Text = None
     beskrivelse: Text = None
 
 
 class BrregAddress(Document):
+    """An address as the register writes it."""
+
     adresse: TextLines = ()
     postnummer: Text = None
     poststed: Text = None
@@ -71,6 +75,7 @@ class BrregDocument(Document):
 
 
 def public_address(given: BrregAddress | None) -> Address | None:
+    """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
     co, street = _without_care_of([line for line in given.adresse if line])
@@ -121,12 +126,14 @@ def _joined(lines: list[str]) -> str | None:
 
 
 def coded(given: Coded | None) -> CodedText | None:
+    """Returns the public form of a code; None without one."""
     if given is None or given.kode is None:
         return None
     return CodedText(code=given.kode, description=given.beskrivelse)
 
 
 def employees_of(document: BrregDocument) -> Employees | None:
+    """Returns the exact number of employees, 1 to 4 if the register withholds it, or None."""
     count = document.antall_ansatte
     if count is not None:
         return Employees(min=count, max=count, exact=count)

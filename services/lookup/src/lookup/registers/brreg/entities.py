@@ -35,17 +35,23 @@ from lookup.registers.brreg.documents import (
 
 
 class FormerName(Document):
+    """An earlier name of an entity, with its first and last day."""
+
     navn: Text = None
     fra_dato: Day = None
     til_dato: Day = None
 
 
 class ShareCapital(Document):
+    """The share capital of an entity."""
+
     belop: Amount = None
     valuta: Text = None
 
 
 class Entity(BrregDocument):
+    """An entity (`enhet`) as the register's interface and files write it."""
+
     historiske_navn: Many[FormerName] = ()
     forretningsadresse: BrregAddress | None = None
     hjemmeside: Text = None

@@ -22,6 +22,8 @@ class ChangeNotice:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
+    """A page of a change feed."""
+
     notices: tuple[ChangeNotice, ...]
     #: The position of the next page.
     position: Position

@@ -25,6 +25,8 @@ from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
+    """Compares a whole file with the store; requests each entity that differs or is absent."""
+
     source: RegisterSource
     refresh: RefreshEntities
     read: ReadDocuments

@@ -33,6 +33,8 @@ Versioned = CompanyRecord | UnitRecord | OwnersRecord
 
 @dataclass(frozen=True, slots=True)
 class RefreshEntities:
+    """Stores the current records of changed numbers, one batch while the next is fetched."""
+
     source: RegisterSource
     entities: BrregEntities
     stores: Stores
@@ -110,6 +112,7 @@ class RefreshEntities:
         return found
 
     def key(self, number: str) -> CompanyKey | UnitKey:
+        """Returns the key of a Norwegian company, or of a unit if the source has units."""
         if self.source.part is Part.UNIT:
             return UnitKey(Country.NO, number)
         return CompanyKey(Country.NO, number)

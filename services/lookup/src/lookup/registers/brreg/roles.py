@@ -56,12 +56,16 @@ def _as_list(value: object) -> object:
 
 
 class PersonName(Document):
+    """The name of a person, in its parts."""
+
     fornavn: Text = None
     mellomnavn: Text = None
     etternavn: Text = None
 
 
 class Person(Document):
+    """A person who has a role."""
+
     navn: PersonName | None = None
     er_doed: Flag = None
 
@@ -75,6 +79,8 @@ class RoleHolder(Document):
 
 
 class GivenRole(Document):
+    """A role of a person or an entity, possibly one that has ended."""
+
     type: Coded | None = None
     person: Person | None = None
     enhet: RoleHolder | None = None
@@ -83,25 +89,35 @@ class GivenRole(Document):
 
 
 class RoleGroup(Document):
+    """Roles of one type, such as those of the board."""
+
     type: Coded | None = None
     roller: Many[GivenRole] = ()
 
 
 class Link(Document):
+    """A link of a response to a resource."""
+
     href: str = ""
 
 
 class Links(Document):
+    """The links of a response, of which only its own is read."""
+
     self: Link = Link()
 
 
 class Roles(Document):
+    """The roles of an entity, as the register's interface and files write them."""
+
     organisasjonsnummer: OrganisationNumber | None = None
     rollegrupper: tuple[RoleGroup, ...]
     links: Annotated[Links, Field(validation_alias="_links")] = Links()
 
 
 class HeldRole(NamedTuple):
+    """A current role and its holder."""
+
     code: str
     word: str | None
     holder: Holder

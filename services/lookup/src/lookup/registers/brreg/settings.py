@@ -7,6 +7,8 @@ from lookup.following.settings import HttpsRegisterUrl, RegisterSettings
 
 
 class BrregSettings(RegisterSettings):
+    """The settings of the Norwegian register."""
+
     brreg_url: HttpsRegisterUrl = Field(
         default=AnyHttpUrl("https://data.brreg.no/enhetsregisteret/api"),
         description="the Norwegian register",

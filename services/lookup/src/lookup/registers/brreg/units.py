@@ -17,6 +17,8 @@ from lookup.registers.brreg.documents import (
 
 
 class Unit(BrregDocument):
+    """A production unit (`underenhet`) as the register writes it."""
+
     overordnet_enhet: OrganisationNumber | None = None
     beliggenhetsadresse: BrregAddress | None = None
     oppstartsdato: Day = None

@@ -6,6 +6,7 @@ from lookup.registers.cvr.documents import CvrAddress
 
 
 def public_address(given: CvrAddress | None) -> Address | None:
+    """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
     co, country = _co(given), _country(given.landekode)

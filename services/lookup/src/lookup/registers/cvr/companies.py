@@ -37,25 +37,35 @@ from lookup.registers.cvr.owners import Attribute, Relation, owners_of, roles_of
 
 
 class CompanyForm(Dated):
+    """A legal form of a company, with its period."""
+
     virksomhedsformkode: Word = None
     lang_beskrivelse: Text = None
 
 
 class StatusWord(Dated):
+    """A status of a company in the register's own word, with its period."""
+
     status: Text = None
 
 
 class ListedUnit(Dated):
+    """A production unit that a company lists, with its period."""
+
     p_nummer: Word = None
 
 
 class CompanyMetadata(Metadata):
+    """The newest values of a company."""
+
     nyeste_virksomhedsform: CompanyForm | None = None
     nyeste_binavne: Many[Text] = ()
     stiftelses_dato: Day = None
 
 
 class CvrCompany(CvrDocument):
+    """A company (`Vrvirksomhed`) as the register writes it."""
+
     cvr_nummer: Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
     binavne: Many[Name] = ()
     postadresse: Many[CvrAddress] = ()
@@ -76,10 +86,12 @@ class CvrCompany(CvrDocument):
 
     @property
     def newest(self) -> CompanyMetadata:
+        """The metadata, which may be empty."""
         return self.virksomhed_metadata or CompanyMetadata()
 
     @property
     def words(self) -> tuple[str | None, ...]:
+        """The register's words for the status, that of its history first."""
         word = latest(self.virksomhedsstatus)
         return (None if word is None else word.status, *super().words)
 

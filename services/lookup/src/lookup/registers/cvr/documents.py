@@ -37,36 +37,50 @@ def _postal_code(value: object) -> object:
 
 
 class Period(Document):
+    """The first and the last day of a value; a current one has no last day."""
+
     gyldig_fra: Day = None
     gyldig_til: Day = None
 
 
 class Dated(Document):
+    """A value with the period in which it held."""
+
     periode: Period | None = None
 
     @property
     def since(self) -> str | None:
+        """The first day of the value; None if unknown."""
         return None if self.periode is None else self.periode.gyldig_fra
 
     @property
     def until(self) -> str | None:
+        """The last day of the value; None while it holds."""
         return None if self.periode is None else self.periode.gyldig_til
 
 
 class Name(Dated):
+    """A name, with its period."""
+
     navn: Text = None
 
 
 class Contact(Dated):
+    """A phone number, mail or web address, which may be secret."""
+
     kontaktoplysning: Word = None
     hemmelig: Flag = None
 
 
 class Municipality(Document):
+    """A municipality, by its name."""
+
     kommune_navn: Text = None
 
 
 class CvrAddress(Dated):
+    """An address in the register's parts, with its period."""
+
     landekode: Text = None
     fritekst: Lines = None
     vejnavn: Text = None
@@ -85,6 +99,8 @@ class CvrAddress(Dated):
 
 
 class Industry(Dated):
+    """An industry code with its text, and its period."""
+
     branchekode: Annotated[Text, BeforeValidator(_industry_code)] = None
     branchetekst: Text = None
 
@@ -131,6 +147,7 @@ class Metadata(Document):
 
     @property
     def counts(self) -> list[Employment]:
+        """The newest numbers of employees: monthly before quarterly before yearly ones."""
         given = (
             self.nyeste_erst_maanedsbeskaeftigelse,
             self.nyeste_maanedsbeskaeftigelse,
@@ -176,22 +193,27 @@ class CvrDocument(Document):
 
     @property
     def address(self) -> CvrAddress | None:
+        """The current address, or the newest one of the metadata."""
         return latest(self.beliggenhedsadresse) or self.newest.nyeste_beliggenhedsadresse
 
     @property
     def industry(self) -> CodedText | None:
+        """The current main industry, or the newest one of the metadata."""
         return industry_of(latest(self.hovedbranche) or self.newest.nyeste_hovedbranche)
 
     @cached_property
     def state(self) -> tuple[Status, str | None]:
+        """The public status, and the register's own word for it."""
         return status_of(*self.words, ended=self.ended is not None)
 
     @property
     def dead(self) -> bool:
+        """True if the company or unit has ended."""
         return self.state[0] is Status.ENDED
 
     @property
     def began(self) -> str | None:
+        """The first day of its life; None if the register has none."""
         return min((life.since for life in self.livsforloeb if life.since), default=None)
 
     @property
@@ -202,6 +224,7 @@ class CvrDocument(Document):
 
     @property
     def version(self) -> SourceVersion | None:
+        """The time of the last change in the register; None if it has none."""
         return None if self.sidst_opdateret is None else SourceVersion(self.sidst_opdateret)
 
     def current_or_last(self, values: Sequence[Value]) -> list[Value]:
@@ -223,12 +246,14 @@ class CvrDocument(Document):
 
     @cached_property
     def phones(self) -> tuple[str, ...]:
+        """The public phone numbers, each once, digits without the calling code."""
         texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
         numbers = (registered_phone(text, Country.DK) for text in texts)
         return tuple(dict.fromkeys(number for number in numbers if number))
 
 
 def industry_of(given: Industry | None) -> CodedText | None:
+    """Returns the public form of an industry; None without a code."""
     if given is None or given.branchekode is None:
         return None
     return CodedText(code=given.branchekode, description=given.branchetekst)

@@ -46,29 +46,40 @@ _TYPES: Final[dict[str, HolderType]] = {
 
 
 class AttributeValue(Dated):
+    """A value of an attribute, with its period."""
+
     vaerdi: Lines = None
 
 
 class Attribute(Document):
+    """An attribute of a company or a membership: its type, and its values over time."""
+
     type: Text = None
     vaerdier: Many[AttributeValue] = ()
 
 
 def values_of(attributes: Sequence[Attribute], kind: str) -> list[AttributeValue]:
+    """Returns the values of all attributes of one type."""
     return [value for given in attributes if given.type == kind for value in given.vaerdier]
 
 
 class Member(Document):
+    """A membership of a participant in an organisation of the company."""
+
     attributter: Many[Attribute] = ()
 
 
 class Organisation(Document):
+    """An organisation of a company: its board, its direction, or its register of owners."""
+
     hovedtype: Text = None
     organisations_navn: Many[Name] = ()
     medlems_data: Many[Member] = ()
 
 
 class Participant(Document):
+    """A person, a company or another holder that takes part in a company."""
+
     enhedstype: Text = None
     #: The CVR number, of a company.
     forretningsnoegle: Word = None
@@ -76,6 +87,8 @@ class Participant(Document):
 
 
 class Relation(Document):
+    """A participant of a company, with its memberships."""
+
     #: Null if the register hides the participant.
     deltager: Participant | None = None
     organisationer: Many[Organisation] = ()

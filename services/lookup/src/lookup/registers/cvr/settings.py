@@ -8,6 +8,8 @@ from lookup.following.settings import RegisterSettings, RegisterUrl
 
 
 class CvrSettings(RegisterSettings):
+    """The settings of the Danish register."""
+
     cvr_url: RegisterUrl = Field(
         default=AnyHttpUrl("http://distribution.virk.dk/cvr-permanent"),
         description="the Danish register, which is available over plain HTTP",
@@ -22,9 +24,11 @@ class CvrSettings(RegisterSettings):
     )
 
     def missing(self) -> str | None:
+        """Returns a message if the register cannot be followed without more settings, else None."""
         return None if self.cvr_user else "the Danish register needs CVR_USER and CVR_PASSWORD"
 
     def warn(self) -> None:
+        """Logs a warning if the register is reached over plain HTTP."""
         if self.cvr_url.scheme == "http":
             structlog.get_logger().warning("cvr.plaintext", url=str(self.cvr_url))
 

@@ -21,16 +21,21 @@ class CompanyRelation(Dated):
 
 
 class UnitMetadata(Metadata):
+    """The newest values of a production unit."""
+
     nyeste_cvr_nummer_relation: CvrNumber | None = None
 
 
 class CvrUnit(CvrDocument):
+    """A production unit (`VrproduktionsEnhed`) as the register writes it."""
+
     p_nummer: Annotated[str, digits(FORMATS[Country.DK].unit_digits)]
     virksomhedsrelation: Many[CompanyRelation] = ()
     produktions_enhed_metadata: UnitMetadata | None = None
 
     @property
     def newest(self) -> UnitMetadata:
+        """The metadata, which may be empty."""
         return self.produktions_enhed_metadata or UnitMetadata()
 
 

@@ -46,22 +46,30 @@ _ELSEWHERE = OutOfScope("a participant of another country")
 
 
 class CardIdentifier(Document):
+    """Another identifier of an entity, such as its registration number."""
+
     scheme: Text = None
     value: Word = None
 
 
 class CardEntity(Document):
+    """An entity that a business card describes."""
+
     country_code: Text = None
     identifiers: Many[CardIdentifier] = ()
     regdate: Day = None
 
 
 class DocumentType(Document):
+    """A type of document that a participant receives."""
+
     scheme: Text = None
     value: Text = None
 
 
 class BusinessCard(Document):
+    """The business card of a participant, as the directory exports it."""
+
     pid: Text = None
     entities: Many[CardEntity] = ()
     doc_types: Many[DocumentType] = ()

@@ -7,6 +7,8 @@ from lookup.following.settings import HttpsRegisterUrl, RegisterSettings
 
 
 class PeppolSettings(RegisterSettings):
+    """The settings of the Peppol Directory."""
+
     peppol_url: HttpsRegisterUrl = Field(
         default=AnyHttpUrl("https://directory.peppol.eu"), description="the Peppol Directory"
     )

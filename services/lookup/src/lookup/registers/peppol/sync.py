@@ -26,6 +26,8 @@ _RETRY_PART: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class SyncPeppol:
+    """Loads the export when it is due, and drops the identifiers that it lacks."""
+
     source: RegisterSource
     export: DownloadedFile
     load: LoadFile

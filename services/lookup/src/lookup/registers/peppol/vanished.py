@@ -27,6 +27,7 @@ class SeenIdentifiers:
     is_complete: bool = True
 
     def recorded(self, documents: Iterator[Piece]) -> Iterator[Piece]:
+        """Yields the documents unchanged, and records their identifiers."""
         for document in documents:
             if not isinstance(document, RawDocument):
                 self.is_complete = False
@@ -37,6 +38,8 @@ class SeenIdentifiers:
 
 @dataclass(frozen=True, slots=True)
 class DropVanished:
+    """Drops stored identifiers that a complete export lacks."""
+
     source: RegisterSource
     stores: Stores
 

@@ -39,6 +39,8 @@ _MAX_TIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
+    """An address in the index that may match, with its score."""
+
     document: IndexedDocument
     address: ParsedAddress
     match: AddressMatch

@@ -45,6 +45,8 @@ class _Named(NamedTuple):
 
 
 class AddressRecord(NamedTuple):
+    """An indexed address as it is read again to be scored."""
+
     kind: AddressKind
     address: ParsedAddress
 
@@ -163,6 +165,7 @@ def _text(address: ParsedAddress) -> Folded:
 
 
 def house_terms(house: House | None) -> list[str]:
+    """Returns the terms of a house, one for each number of a range."""
     if house is None:
         return [NO_HOUSE]
     if house.number == house.last:
@@ -190,15 +193,18 @@ def dwelling_term(address: ParsedAddress) -> str:
 
 
 def pack_name(kind: int, name: _Named, places: str) -> str:
+    """Returns the stored record of a name; `read_name` reads it."""
     return f"{kind:d}{name.folded.spelled}{_PART}{places}{_PART}{one_line(name.text)}"
 
 
 def read_name(record: str) -> Name:
+    """Returns the name of a record that `pack_name` wrote."""
     spelled, places, text = record[1:].split(_PART, 2)
     return Name(NameKind(int(record[0])), refolded(spelled), text, frozenset(places.split(" ")))
 
 
 def pack_address(kind: int, address: ParsedAddress) -> str:
+    """Returns the stored record of an address; `read_address_record` reads it."""
     street, house, floor, door, postal_code, towns, co, whole = address
     return _PART.join((
         f"{kind:d}",
@@ -214,6 +220,7 @@ def pack_address(kind: int, address: ParsedAddress) -> str:
 
 
 def read_address_record(record: str) -> AddressRecord:
+    """Returns the address of a record that `pack_address` wrote."""
     kind, street, house, floor, door, postal_code, towns, co, whole = record.split(_PART)
     address = ParsedAddress(
         street=refolded(street),

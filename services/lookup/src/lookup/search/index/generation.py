@@ -53,10 +53,12 @@ class Generation:
         return View(self._index.searcher(), self._schema, budget or Budget(), self._country)
 
     def replace(self, company: IndexedCompany) -> None:
+        """Replaces the documents of a company."""
         self.remove(company.key)
         self.add(company)
 
     def remove(self, key: CompanyKey) -> None:
+        """Removes the documents of a company, if there are any."""
         self._writer.delete_documents_by_term(fields.COMPANY, key)
 
     def add(self, company: IndexedCompany) -> None:
@@ -69,6 +71,7 @@ class Generation:
             self._writer.add_json(document)
 
     def commit(self, save_point: bytes) -> None:
+        """Makes the changes visible and durable, with their position in the change stream."""
         self._writer.delete_documents_by_term(fields.KIND, fields.THE_STATE)
         state = tantivy.Document()
         state.add_text(fields.KIND, fields.THE_STATE)

@@ -50,6 +50,8 @@ _Step = Callable[[], list[IndexedDocument]]
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
+    """A name in the index that may match, with its score."""
+
     document: IndexedDocument
     name: Folded
     text: str
@@ -58,6 +60,7 @@ class Candidate:
 
     @property
     def hit(self) -> SearchHit:
+        """The company with its score, and the matched name unless it is the current one."""
         matched = None if self.kind is NameKind.CURRENT else self.text
         return SearchHit(self.document.company, self.match.score, matched)
 

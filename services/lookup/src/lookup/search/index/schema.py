@@ -41,6 +41,7 @@ _TOKENIZERS = {
 
 
 def make_schema() -> tantivy.Schema:
+    """Returns the schema of the index."""
     builder = tantivy.SchemaBuilder()
     for field, tokenizer in _TOKENIZERS.items():
         builder.add_text_field(field, tokenizer_name=tokenizer, index_option="basic")

@@ -26,6 +26,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Size:
+    """The numbers of indexed companies, names and addresses."""
+
     companies: int
     names: int
     addresses: int
@@ -110,6 +112,7 @@ class SearchIndex:
 
     @property
     def size(self) -> Size:
+        """Returns the numbers of indexed companies, names and addresses."""
         view = self._generation.view()
         return Size(
             companies=view.count(fields.A_COMPANY),

@@ -31,6 +31,8 @@ class IndexedDocument(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
+    """The committed state of an index for one search, with what it has read so far."""
+
     searcher: tantivy.Searcher
     schema: tantivy.Schema
     budget: Budget
@@ -62,6 +64,7 @@ class View:
         return _rarest(((self.frequency(word), word) for word in words), documents, least=1)
 
     def term(self, field: str, value: str) -> tantivy.Query:
+        """Returns the query for documents with this value."""
         return tantivy.Query.term_query(self.schema, field, value, index_option="basic")
 
     def any_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
@@ -91,6 +94,7 @@ class View:
         return _rarest((one for one in known if one[0]), documents, least=_FEWEST_GRAMS)
 
     def count(self, kind: str) -> int:
+        """Returns the number of documents of one kind."""
         query = self.term(fields.KIND, kind)
         result = self.searcher.search(query, limit=1, count=True)
         return int(result.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
@@ -159,14 +163,17 @@ def _affordable(value: str, edits: int) -> int:
 
 
 def one_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    """Returns the query for documents that match at least one of the queries."""
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, query) for query in queries])
 
 
 def but_not(query: tantivy.Query, without: tantivy.Query) -> tantivy.Query:
+    """Returns the query for documents that match `query` and not `without`."""
     return tantivy.Query.boolean_query(
         [(tantivy.Occur.Must, query), (tantivy.Occur.MustNot, without)]
     )
 
 
 def all_of(queries: Iterable[tantivy.Query]) -> tantivy.Query:
+    """Returns the query for documents that match all of the queries."""
     return tantivy.Query.boolean_query([(tantivy.Occur.Must, query) for query in queries])
