@@ -10,7 +10,10 @@ PORT, SECRET = int(sys.argv[1]), sys.argv[2]
 
 
 class Receiver(BaseHTTPRequestHandler):
+    """A receiver of webhooks that verifies each signature."""
+
     def do_POST(self) -> None:
+        """Answers 204 to a delivery whose signature is right, so that it is not repeated."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
             verify(dict(self.headers), body, SECRET)

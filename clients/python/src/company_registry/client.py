@@ -104,6 +104,7 @@ class Client(Sender[httpx.Client], _Methods):
         self.close()
 
     def close(self) -> None:
+        """Closes the connections, unless the caller provided the HTTP client."""
         if self.is_own:
             self.http.close()
 
@@ -173,6 +174,7 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
         await self.close()
 
     async def close(self) -> None:
+        """Closes the connections, unless the caller provided the HTTP client."""
         if self.is_own:
             await self.http.aclose()
 

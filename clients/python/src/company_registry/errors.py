@@ -57,42 +57,62 @@ class ApiError(CompanyRegistryError):
 
 
 class MissingParameter(ApiError):
+    """The request lacks a required parameter."""
+
     code = "missing_parameter"
 
 
 class InvalidParameter(ApiError):
+    """A parameter has an invalid value or is unknown; `errors` names each."""
+
     code = "invalid_parameter"
 
 
 class MultipleSearchParameters(ApiError):
+    """The request has more than one search parameter."""
+
     code = "multiple_search_parameters"
 
 
 class InvalidBody(ApiError):
+    """The request's body is invalid; `errors` names each field."""
+
     code = "invalid_body"
 
 
 class Unauthorized(ApiError):
+    """The API key is missing, unknown, revoked or expired."""
+
     code = "unauthorized"
 
 
 class Forbidden(ApiError):
+    """The API key lacks the scope of the operation."""
+
     code = "forbidden"
 
 
 class CompanyNotFound(ApiError):
+    """No company in the register matches."""
+
     code = "company_not_found"
 
 
 class WebhookNotFound(ApiError):
+    """The owner of the key has no webhook with this id."""
+
     code = "webhook_not_found"
 
 
 class DeliveryNotFound(ApiError):
+    """The webhook has no delivery with this id."""
+
     code = "delivery_not_found"
 
 
 class EventNotFound(ApiError):
+    """No event has this id, or it has expired."""
+
     code = "event_not_found"
 
 
@@ -108,22 +128,32 @@ class CursorExpired(ApiError):
 
 
 class NotFound(ApiError):
+    """The service has no such path."""
+
     code = "not_found"
 
 
 class MethodNotAllowed(ApiError):
+    """The path does not support the method."""
+
     code = "method_not_allowed"
 
 
 class WebhookDisabled(ApiError):
+    """The webhook is disabled, so nothing is sent to it."""
+
     code = "webhook_disabled"
 
 
 class WebhookLimitReached(ApiError):
+    """The owner has as many webhooks as are allowed."""
+
     code = "webhook_limit_reached"
 
 
 class DeliveryPending(ApiError):
+    """An attempt of the delivery is still due, so it cannot be retried."""
+
     code = "delivery_pending"
 
 
@@ -139,10 +169,14 @@ class RotationPending(ApiError):
 
 
 class IdempotencyConflict(ApiError):
+    """The idempotency key was used for another request."""
+
     code = "idempotency_conflict"
 
 
 class BodyTooLarge(ApiError):
+    """The request's body is larger than the service accepts."""
+
     code = "body_too_large"
 
 
@@ -153,22 +187,32 @@ class BatchTooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
+    """The request's body is of another media type than the service reads."""
+
     code = "unsupported_media_type"
 
 
 class RateLimited(ApiError):
+    """The rate limit is exceeded; `retry_after` is the time to wait."""
+
     code = "rate_limited"
 
 
 class InternalError(ApiError):
+    """The service failed unexpectedly."""
+
     code = "internal_error"
 
 
 class ServiceUnavailable(ApiError):
+    """A dependency of the service is unavailable."""
+
     code = "service_unavailable"
 
 
 class LookupTimeout(ApiError):
+    """The lookup took longer than the service allows."""
+
     code = "lookup_timeout"
 
 

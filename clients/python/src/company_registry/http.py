@@ -9,6 +9,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Request:
+    """A request, before it has a base URL and the headers of the client."""
+
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
@@ -23,6 +25,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
+    """A response, read to its end."""
+
     status: int
     #: Read by names in lower case.
     headers: Mapping[str, str]
@@ -40,6 +44,8 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Sleep:
+    """A wait before the next request, in seconds."""
+
     seconds: float
 
 

@@ -19,6 +19,8 @@ Include = Literal["owners", "roles", "production_units", "einvoicing", "alternat
 
 
 class Model(BaseModel):
+    """The base of all models: immutable, and unknown fields are kept."""
+
     model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
 
 
@@ -30,6 +32,8 @@ class CodedText(Model):
 
 
 class Address(Model):
+    """An address in its parts, and as one line of text."""
+
     #: Street, house number, floor and door; several lines are joined by ", ".
     street: str | None = None
     co: str | None = None
@@ -52,6 +56,8 @@ class Employees(Model):
 
 
 class Capital(Model):
+    """The share capital: a decimal number as text, and its currency (ISO 4217)."""
+
     amount: str
     currency: str
 
@@ -64,6 +70,8 @@ class Share(Model):
 
 
 class Owner(Model):
+    """An owner, or a partner, of a company: a person, a company or another holder."""
+
     name: str
     #: `person`, `company` or `other`.
     type: str
@@ -125,6 +133,8 @@ class Match(Model):
 
 
 class CompanySummary(Model):
+    """A company in a list of candidates; `score` is 0 to 100."""
+
     vat: str
     name: str
     city: str | None = None
@@ -133,6 +143,8 @@ class CompanySummary(Model):
 
 
 class Source(Model):
+    """The register that a record comes from, and the time of its last change there."""
+
     # `register` would shadow a method that every model has.
     name: str = Field(alias="register")
     updated_at: str | None = None
@@ -198,6 +210,8 @@ class Suggestion(CompanySummary):
 
 
 class SuggestionPage(Model):
+    """A page of suggestions."""
+
     suggestions: tuple[Suggestion, ...]
     #: The `after` of the next page; None on the last one.
     cursor: str | None = None
@@ -222,6 +236,8 @@ class Change(Model):
 
 
 class EventData(Model):
+    """The contents of an event of the feed."""
+
     company: EventCompany | None = None
     changes: tuple[Change, ...] = ()
     production_unit: ProductionUnit | None = None

@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
+    """A request, and the function that reads the body of its successful response."""
+
     request: Request
     read: Callable[[bytes], T]
 

@@ -60,6 +60,7 @@ class Sender(Generic[Http]):
         raise NotImplementedError
 
     def arguments(self, request: Request) -> dict[str, Any]:
+        """Returns the arguments of httpx's `request` for a request."""
         # A request that the service holds is answered later than others.
         read = self._timeout + request.held
         return {
@@ -80,6 +81,7 @@ class Sender(Generic[Http]):
         return body
 
     def unanswered(self, error: httpx.RequestError) -> Unanswered:
+        """Returns a request's outcome without a response; `sent` if it may have arrived."""
         host = httpx.URL(self._base_url).netloc.decode()
         if isinstance(error, httpx.ConnectError):
             return Unanswered(f"could not connect to {host}", sent=False)
@@ -90,6 +92,7 @@ class Sender(Generic[Http]):
 
 
 def is_http_url(text: str) -> bool:
+    """Returns whether a text is an HTTP or HTTPS URL with a host."""
     try:
         url = httpx.URL(text)
         return url.scheme in ("http", "https") and url.host != ""

@@ -71,6 +71,7 @@ class BatchResult:
 
     @property
     def is_transient(self) -> bool:
+        """True if the lookup failed, but may succeed when it is repeated."""
         return self.error is not None and self.error.code in _TRANSIENT
 
 
@@ -109,12 +110,14 @@ class FileCursor:
     path: Path
 
     def load(self) -> str | None:
+        """Returns the saved cursor; None if there is none."""
         try:
             return self.path.read_text().strip() or None
         except FileNotFoundError:
             return None
 
     def save(self, cursor: str) -> None:
+        """Replaces the cursor in one step: a crash leaves the old one or the new one."""
         written = self.path.with_name(f"{self.path.name}.new")
         written.write_text(f"{cursor}\n")
         written.replace(self.path)

@@ -42,6 +42,8 @@ class WebhookHealth(Model):
 
 
 class Webhook(Model):
+    """A webhook, without its secret."""
+
     id: str
     url: str
     #: Event types (`company.updated`), families (`company.*`) or `*`.
@@ -70,6 +72,8 @@ class NewWebhook(Webhook):
 
 
 class Webhooks(Model):
+    """The webhooks of an owner."""
+
     webhooks: tuple[Webhook, ...]
 
 
@@ -131,6 +135,8 @@ class Delivery(Model):
 
 
 class AcceptedDelivery(Model):
+    """The reply to a request that starts a delivery."""
+
     delivery_id: str
 
 
@@ -141,6 +147,8 @@ class Recovered(Model):
 
 
 class EventType(Model):
+    """A type of events, with the JSON Schema of its messages."""
+
     name: str
     description: str
     #: JSON Schema (2020-12) of the delivery's body.
@@ -148,6 +156,8 @@ class EventType(Model):
 
 
 class EventTypes(Model):
+    """All types of events that a webhook can subscribe to."""
+
     event_types: tuple[EventType, ...]
 
 

@@ -25,6 +25,8 @@ from company_registry.streams import Lookup
 
 
 class Format(StrEnum):
+    """The format in which results are written."""
+
     CSV = "csv"
     JSON = "json"
 

@@ -171,6 +171,7 @@ def _show_people(session: Session, company: Company) -> None:
 
 
 def percent(share: Share | None) -> str | None:
+    """Returns a share in percent, or its bounds: `20 %`, `10–20 %`; None if it is unknown."""
     if share is None:
         return None
     return f"{share.min} %" if share.min == share.max else f"{share.min}–{share.max} %"

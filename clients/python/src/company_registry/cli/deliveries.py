@@ -76,6 +76,7 @@ def _accepted(session: Session, delivery_id: str) -> None:
 
 
 def show_attempts(session: Session, attempts: Sequence[Attempt], *, title: str = "") -> None:
+    """Prints delivery attempts as a table, one attempt a row."""
     rows = [
         (
             each.attempted_at,

@@ -106,6 +106,7 @@ class App(typer.Typer):
 
 
 def print_version(asked: bool) -> None:  # noqa: FBT001 (Typer passes the value so)
+    """Prints the package's version and ends the command, if the option is given."""
     if asked:
         typer.echo(f"company-registry {version('company-registry')}")
         raise typer.Exit

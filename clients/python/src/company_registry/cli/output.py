@@ -23,6 +23,8 @@ _UNUSUAL = re.compile(r"[^ -~]")
 
 @dataclass(frozen=True, slots=True)
 class Column:
+    """A column of a table."""
+
     name: str
     #: True for ids and times: never wrapped.
     whole: bool = False

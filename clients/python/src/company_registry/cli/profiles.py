@@ -21,6 +21,8 @@ PROFILE_VARIABLE: Final = "COMPANY_REGISTRY_PROFILE"
 
 
 class Profile(BaseModel):
+    """A service and the API key that is used there."""
+
     model_config = ConfigDict(frozen=True)
 
     url: str

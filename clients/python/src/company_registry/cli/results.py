@@ -61,6 +61,7 @@ class Result:
 
     @property
     def is_ambiguous(self) -> bool:
+        """True if other companies match about as well as the one found."""
         return self.company is not None and is_ambiguous(self.company)
 
 
@@ -75,6 +76,7 @@ def columns(include: Sequence[Include]) -> dict[str, _Read]:
 
 
 def header(include: Sequence[Include]) -> list[str]:
+    """Returns the names of the columns that a batch adds to a spreadsheet."""
     return [*columns(include), *_ERRORS]
 
 

@@ -19,6 +19,8 @@ from company_registry.client import Client
 
 
 class Country(StrEnum):
+    """A country whose register can be searched."""
+
     DK = "dk"
     NO = "no"
 
@@ -67,6 +69,7 @@ class Session:
 
     @property
     def as_json(self) -> bool:
+        """True if the output is JSON."""
         return self.options.as_json
 
     def service(self) -> Service:

@@ -61,6 +61,8 @@ _QUOTED: Final = re.compile(r'=?"(.*)"', re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Row:
+    """A row of a spreadsheet below its header."""
+
     #: As many as the header has.
     cells: list[str]
     #: True if the row had more cells than the header.
@@ -69,6 +71,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
+    """A spreadsheet: its header, its rows, and how it was written."""
+
     #: Unique names of the columns.
     header: list[str]
     rows: list[Row]

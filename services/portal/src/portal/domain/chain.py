@@ -39,10 +39,12 @@ class Box:
 
     @property
     def short_name(self) -> str:
+        """The name, cut to the width of a box."""
         return self.name if len(self.name) <= _MAX_NAME else self.name[: _MAX_NAME - 1] + "…"
 
     @property
     def middle(self) -> int:
+        """The height at which lines meet the box."""
         return self.y + BOX_HEIGHT // 2
 
 
@@ -57,12 +59,15 @@ class Line:
 
     @property
     def path(self) -> str:
+        """The curve as SVG writes it (`d` of a path)."""
         half = (self.x1 + self.x2) // 2
         return f"M{self.x1} {self.y1}C{half} {self.y1} {half} {self.y2} {self.x2} {self.y2}"
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
+    """The tree of owners, with its size; lengths are in pixels."""
+
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
     width: int

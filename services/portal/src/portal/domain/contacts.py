@@ -15,6 +15,7 @@ _WEBSITE = re.compile(
 
 
 def phone_link(phone: str, country: str) -> str | None:
+    """Returns a `tel:` link; None if the text is no phone number."""
     digits = re.sub(r"[ .()-]", "", phone)
     if _PHONE.fullmatch(digits) is None or country not in _CALLING_CODES:
         return None
@@ -22,6 +23,7 @@ def phone_link(phone: str, country: str) -> str | None:
 
 
 def email_link(address: str) -> str | None:
+    """Returns a `mailto:` link; None if the text is no address."""
     return f"mailto:{quote(address, safe='@')}" if _EMAIL.fullmatch(address) else None
 
 

@@ -6,11 +6,16 @@ from typing import Protocol
 
 
 class Query(Protocol):
-    def getall(self, key: str, default: list[str]) -> list[str]: ...
+    """A query with repeated keys."""
+
+    def getall(self, key: str, default: list[str]) -> list[str]:
+        """Returns all values of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
+    """The filter of a page of the feed; empty members match every event."""
+
     types: tuple[str, ...]
     countries: tuple[str, ...]
     #: `<country>:<registration number>`.

@@ -7,6 +7,8 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Term:
+    """A code in words, with its explanation."""
+
     name: str
     explanation: str
 

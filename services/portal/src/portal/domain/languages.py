@@ -66,6 +66,7 @@ class Formats:
             raise ValueError("a time outside of the calendar") from None
 
     def number(self, value: float | str | None) -> str:
+        """Returns a number in the reader's format; a text that is none is left as it is."""
         try:
             return "–" if value is None else str(format_decimal(value, locale=self.locale))
         except (ValueError, ArithmeticError):

@@ -38,6 +38,8 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
+    """The attempts of 24 hours, as counts, durations and lines."""
+
     hours: tuple[Hour, ...]
     succeeded: int
     failed: int
@@ -52,6 +54,7 @@ class Plot:
 
     @property
     def success_rate(self) -> float | None:
+        """The share of successful attempts, 0 to 1; None without attempts."""
         total = self.succeeded + self.failed
         return self.succeeded / total if total else None
 

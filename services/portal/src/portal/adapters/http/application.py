@@ -61,6 +61,7 @@ ROUTES: Final = (
 
 
 def application(dependencies: Dependencies) -> web.Application:
+    """Returns the web application, with all of its routes."""
     app = web.Application(
         client_max_size=_MAX_FORM,
         middlewares=[

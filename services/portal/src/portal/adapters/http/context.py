@@ -24,6 +24,8 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
+    """The dependencies of the handlers."""
+
     registries: Registries
     sessions: SessionPolicy
     live: LiveReaders

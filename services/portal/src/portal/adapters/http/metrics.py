@@ -33,8 +33,10 @@ class HttpMetrics:
         )
 
     def done(self, route: str, status: int, seconds: float) -> None:
+        """Counts a response and observes its duration, by route."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
     def signed_in(self, *, accepted: bool) -> None:
+        """Counts an attempt to sign in."""
         self._sign_ins.labels("accepted" if accepted else "refused").inc()

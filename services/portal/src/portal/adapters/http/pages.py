@@ -37,6 +37,7 @@ _NO_STORE: Final = "no-store"
 
 
 def set_up_templates(app: web.Application) -> None:
+    """Registers the templates, with their filters and functions."""
     environment = aiohttp_jinja2.setup(
         app,
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
@@ -75,6 +76,7 @@ def static_files() -> dict[str, Handler]:
 
 
 def company_path(country: str, vat: str) -> str:
+    """Returns the path of a company's page."""
     return f"/companies/{quote(country, safe='')}/{quote(vat, safe='')}"
 
 
@@ -124,6 +126,7 @@ def fragment(request: web.Request, template: str, **context: Any) -> str:
 
 
 async def error_page(request: web.Request, status: int, title: str, detail: str) -> web.Response:
+    """Returns the page of an error, with that status."""
     return await page(request, "error.html", status=status, title=title, detail=detail)
 
 

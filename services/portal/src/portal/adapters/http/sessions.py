@@ -31,6 +31,8 @@ _RENEWAL: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class SessionPolicy:
+    """How sessions are encrypted, and how long they last."""
+
     #: As base64, separated by commas. The first encrypts; all of them decrypt.
     keys: SecretStr
     is_secure: bool
@@ -97,6 +99,7 @@ async def sign_in(request: web.Request, user: SignedIn) -> None:
 
 
 async def sign_out(request: web.Request) -> None:
+    """Ends the session of the request."""
     (await aiohttp_session.get_session(request)).invalidate()
 
 

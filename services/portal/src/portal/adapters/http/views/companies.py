@@ -26,6 +26,7 @@ _TYPES: Final = {"json": "application/json", "xml": "application/xml"}
 
 
 async def show(request: web.Request) -> web.Response:
+    """Shows a company with its owners, its history and a page of its units."""
     registry = registry_of(request)
     country, vat = _key(request)
     company = await registry.lookup(country, vat, include=_INCLUDE)

@@ -40,6 +40,7 @@ _MAX_PLOT_PAGES: Final = 5
 
 
 async def listing(request: web.Request) -> web.Response:
+    """Shows a page of the attempts of a webhook, filtered by the query."""
     registry, formats = registry_of(request), formats_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
     filters = {name: request.query.get(name, "") for name in ("status", "type", "since", "until")}
@@ -117,6 +118,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def retry(request: web.Request) -> web.Response:
+    """Retries a delivery, then leads to the page that waits for its result."""
     webhook_id, delivery_id = request.match_info["id"], request.match_info["delivery_id"]
     registry = registry_of(request)
     seen = len((await registry.get_delivery(webhook_id, delivery_id)).attempts)

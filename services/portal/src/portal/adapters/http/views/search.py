@@ -58,6 +58,7 @@ class Found:
 
     @property
     def is_empty(self) -> bool:
+        """True if no company was found."""
         return self.best is None and not self.others
 
 

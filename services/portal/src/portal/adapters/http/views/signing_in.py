@@ -17,6 +17,7 @@ _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired.
 
 
 async def show(request: web.Request) -> web.Response:
+    """Shows the form for the API key; leads on if the reader is signed in."""
     if SIGNED_IN in request:
         return redirect("/")
     error = _KEY_ENDED if request.query.get("ended") == "key" else ""
@@ -41,6 +42,7 @@ async def enter(request: web.Request) -> web.Response:
 
 
 async def leave(request: web.Request) -> web.Response:
+    """Signs the reader out."""
     await sign_out(request)
     await add_note(request, "You have signed out.")
     return redirect("/sign-in")

@@ -55,6 +55,7 @@ async def new(request: web.Request) -> web.Response:
 
 
 async def create(request: web.Request) -> web.Response:
+    """Creates a webhook, or shows the form again with a preview or its errors."""
     posted = await request.post()
     form = _read(posted)
     if _PREVIEW in posted or not form.events:
@@ -77,6 +78,7 @@ async def create(request: web.Request) -> web.Response:
 
 
 async def edit(request: web.Request) -> web.Response:
+    """Shows the form of a webhook, filled in."""
     webhook = await registry_of(request).get_webhook(request.match_info["id"])
     types = await _types(request)
     form = form_of(webhook, [each.name for each in types])
@@ -84,6 +86,7 @@ async def edit(request: web.Request) -> web.Response:
 
 
 async def change(request: web.Request) -> web.Response:
+    """Changes the edited fields of a webhook, or shows the form again."""
     posted, webhook_id = await request.post(), request.match_info["id"]
     form = _read(posted)
     if _PREVIEW in posted or not form.events:

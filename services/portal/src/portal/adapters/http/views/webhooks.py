@@ -20,11 +20,13 @@ _STATES: Final = {"enabled": "The webhook is enabled.", "disabled": "The webhook
 
 
 async def listing(request: web.Request) -> web.Response:
+    """Shows the owner's webhooks."""
     webhooks = await registry_of(request).list_webhooks()
     return await page(request, "webhooks.html", webhooks=webhooks)
 
 
 async def show(request: web.Request) -> web.Response:
+    """Shows a webhook with its health."""
     return await _page(request)
 
 
@@ -68,6 +70,7 @@ async def send_test(request: web.Request) -> web.Response:
 
 
 async def confirm_rotation(request: web.Request) -> web.Response:
+    """Shows the question before the secret is rotated."""
     webhook = await registry_of(request).get_webhook(request.match_info["id"])
     return await page(request, "webhook_rotate.html", webhook=webhook)
 
@@ -88,6 +91,7 @@ async def rotate(request: web.Request) -> web.Response:
 
 
 async def set_status(request: web.Request) -> web.Response:
+    """Enables or disables a webhook."""
     form, webhook_id = await request.post(), request.match_info["id"]
     status = str(form.get("status", ""))
     if status not in _STATES:
@@ -135,11 +139,13 @@ def _recovered(count: int) -> str:
 
 
 async def confirm_delete(request: web.Request) -> web.Response:
+    """Shows the question before a webhook is deleted."""
     webhook = await registry_of(request).get_webhook(request.match_info["id"])
     return await page(request, "webhook_delete.html", webhook=webhook)
 
 
 async def delete(request: web.Request) -> web.Response:
+    """Deletes a webhook, then leads to the list."""
     await registry_of(request).delete_webhook(request.match_info["id"])
     await add_note(request, "The webhook is deleted.")
     return redirect("/webhooks")
