@@ -48,7 +48,8 @@ _RIGHT = {ONE_EDIT: 0.97, OTHER_REGISTER: 0.95}
 #: Queries of these rows, as a multiple of the others': a goal needs more of them than a comparison.
 _MORE_QUERIES = 10
 #: One of so many names is not loaded, one is another company's trade name, and one its former name.
-#: Those not loaded are the last ones; real names are listed with the Danish ones last.
+#: The companies that are not loaded are the last ones; real names are listed with the Danish ones
+#: last.
 _SECONDARY = 20
 
 INDEX, SCAN = "index", "scan"

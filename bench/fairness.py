@@ -1,4 +1,4 @@
-"""What one client's most expensive requests do to the lookups of another.
+"""The effect of one client's most expensive requests on the lookups of another.
 
 One client sends them over several connections for as long as another's lookups by number and by
 name are measured; each has its own key.

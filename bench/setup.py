@@ -1,4 +1,4 @@
-"""What a benchmark runs on: servers of its own, services, and a register."""
+"""The environment of a benchmark: servers of its own, services, and a register."""
 
 import uuid
 from collections.abc import Iterator

@@ -114,12 +114,15 @@ async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
             with pytest.raises(UNAVAILABLE):
                 async with asyncio.timeout(SOON):
                     await send()
-    words = [await link.health() for link in (clients.asking, clients.publishing)]
+    words = [await connection.health() for connection in (clients.asking, clients.publishing)]
     await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
 
     assert words == [BLOCKED, BLOCKED]
     assert await eventually(clients.work, bool)
-    assert [await link.health() for link in (clients.asking, clients.publishing)] == [None, None]
+    assert [await connection.health() for connection in (clients.asking, clients.publishing)] == [
+        None,
+        None,
+    ]
 
 
 async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_requests(
@@ -132,11 +135,11 @@ async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_re
     system = System(tmp_path, own_amqp_url, mongo_url, database_names.environment)
     async with AsyncExitStack() as stack:
         stack.callback(system.close)
-        link = await stack.enter_async_context(
+        connection = await stack.enter_async_context(
             supervised(own_amqp_url, name="lookup", random=Random(1))
         )
-        server = RpcServer(link, ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(attached(link, server, drain_timeout=SOON))
+        server = RpcServer(connection, ROUTE.queue, LookupRequest, answer, report=unreported)
+        await stack.enter_async_context(attached(connection, server, drain_timeout=SOON))
         gateway = await asyncio.to_thread(system.start, "gateway")
         await asyncio.to_thread(gateway.wait_until_ready)
 

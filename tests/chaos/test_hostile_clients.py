@@ -19,7 +19,7 @@ from tests.chaos.hostile_clients import connections, is_closed, resident_megabyt
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-#: What a process may take, with a margin below its limit.
+#: The memory that a process may take, with a margin below its limit.
 MEMORY = 240.0
 #: More connections than a process takes at the same time.
 CONNECTIONS = 2100

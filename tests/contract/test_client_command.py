@@ -376,7 +376,7 @@ async def test_a_webhook_is_updated_by_what_is_given(service: Service, shell: Sh
 
 
 async def typed(shell: Shell, arguments: Sequence[str], keys: str) -> str:
-    """What a terminal shows when the keys are typed at the command's question."""
+    """Returns the output of a terminal in which keys are typed at the command's question."""
     process = await asyncio.create_subprocess_exec(
         *("script", "--quiet", "--return", "--command", shlex.join([COMMAND, *arguments])),
         "/dev/null",

@@ -21,14 +21,14 @@ LOOKUP = "/api"
 
 #: By tag.
 SCOPES = {"Lookups": Scope.LOOKUP, "Events": Scope.EVENTS, "Webhooks": Scope.WEBHOOKS}
-#: What makes a request succeed, by path.
+#: The query, path or body of a request that succeeds, by path.
 REQUESTS: dict[str, dict[str, Any]] = {
     "/api": {"query": "?country=dk&vat=12345674"},
     "/api/suggest": {"query": "?country=dk&q=ab"},
     UNITS_PATH: {"path": "/api/companies/dk/12345674/production_units"},
     "/api/batch": {"data": orjson.dumps(example("Batch"))},
 }
-#: What leads to a status in every operation.
+#: The cause of a status in every operation.
 COMMON: dict[int, dict[str, Any]] = {
     400: {"query": "?unknown=1"},
     401: {},  # there is no key, or a bad one where none is needed
@@ -38,7 +38,7 @@ COMMON: dict[int, dict[str, Any]] = {
     503: {"failure": ServiceUnavailable("a dependency is unavailable")},
     504: {"failure": LookupTimeout("no answer in time")},
 }
-#: What leads to a status in one operation.
+#: The cause of a status in one operation.
 CAUSES: dict[tuple[str, int], dict[str, Any]] = {
     ("/api", 400): {"query": "?country=dk"},
     ("/api", 404): {"failure": CompanyNotFound("no company matches")},

@@ -592,9 +592,7 @@ class TestAddressGuard:
 
         assert outcome == Unanswered(Cause.BLOCKED_ADDRESS)
 
-    async def test_a_name_is_called_at_those_of_its_addresses_that_may_be(
-        self, real: HttpSenders
-    ) -> None:
+    async def test_only_the_allowed_addresses_of_a_host_are_called(self, real: HttpSenders) -> None:
         lookup = to_these("10.0.0.1", "127.0.0.1")
         async with real.to(answering(OK), lookup=lookup) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url("receiver.example")))

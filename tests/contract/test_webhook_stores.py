@@ -87,7 +87,7 @@ class Promises:
 
         assert made == MadeBefore(first, a_call(1))
 
-    async def test_an_owner_who_has_as_many_as_may_be_gets_no_more(self, stores: Stores) -> None:
+    async def test_an_owner_at_the_limit_cannot_create_a_webhook(self, stores: Stores) -> None:
         for number in range(2):
             await stores.webhooks.create(a_registered(), call_id=a_call(number), limit=2)
 
@@ -96,7 +96,7 @@ class Promises:
         assert made == OwnerIsFull()
         assert len(await stores.webhooks.of_owner(OWNER)) == 2
 
-    async def test_a_limit_that_was_lowered_lets_nothing_in(self, stores: Stores) -> None:
+    async def test_a_lowered_limit_refuses_new_webhooks(self, stores: Stores) -> None:
         for number in range(3):
             await stores.webhooks.create(a_registered(), call_id=a_call(number), limit=3)
 
@@ -233,7 +233,9 @@ class Promises:
         repeated = answer.model_copy(update={"replayed": True})
         assert await stores.keys.find(SCOPE, at=NOON) == replace(use, answer=repeated)
 
-    async def test_of_many_at_once_just_as_many_are_created_as_may_be(self, stores: Stores) -> None:
+    async def test_concurrent_requests_create_webhooks_up_to_the_limit_only(
+        self, stores: Stores
+    ) -> None:
         made = await asyncio.gather(
             *(
                 stores.webhooks.create(a_registered(), call_id=a_call(number), limit=10)

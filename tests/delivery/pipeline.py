@@ -185,14 +185,16 @@ async def pipeline(
         )
         webhooks = database(client, webhooks_db)
         await make_indexes(webhooks)
-        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
+        connection = await stack.enter_async_context(
+            supervised(amqp_url, name="test", random=Random(1))
+        )
         publisher = Publisher(
-            link,
+            connection,
             topology=delivery_topology(),
             timeout=timedelta(seconds=SOON),
         )
-        await link.add(publisher)
-        await until_connected(link)
+        await connection.add(publisher)
+        await until_connected(connection)
         system = System(
             folder,
             amqp_url,

@@ -26,7 +26,7 @@ async def eventually(
     return seen
 
 
-async def until_connected(*links: SupervisedConnection) -> None:
+async def until_connected(*connections: SupervisedConnection) -> None:
     async with asyncio.timeout(SOON):
-        while not all(link.ready for link in links):  # noqa: ASYNC110 (nothing announces it)
+        while not all(connection.ready for connection in connections):  # noqa: ASYNC110 (nothing announces it)
             await asyncio.sleep(_POLL)

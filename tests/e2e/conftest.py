@@ -190,7 +190,7 @@ async def client(running: Running) -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 async def owner(running: Running) -> AsyncIterator[Client]:
-    """A client of an owner of its own, who hears nothing of another test's webhooks."""
+    """Yields a client of a new owner, which receives nothing of other tests' webhooks."""
     key = await running.issue_key(f"owner-{uuid.uuid4().hex}")
     async with client_with(key, running.system.base_url) as client:
         yield client

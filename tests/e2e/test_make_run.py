@@ -85,7 +85,7 @@ class Run:
         return dict(word.split("=", 1) for word in words if word != "export")
 
     def children(self) -> list[int]:
-        """What a run has started so far."""
+        """The processes that a run has started so far."""
         noted = self.folder / "children"
         lines = noted.read_text().splitlines() if noted.exists() else []
         return [int(line.split()[0]) for line in lines]

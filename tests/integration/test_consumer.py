@@ -85,12 +85,12 @@ class Broker:
     """A publisher, and what consumers need."""
 
     url: str
-    link: SupervisedConnection
+    connection: SupervisedConnection
     publisher: Publisher
 
     def consumer(self, worker: Worker, *, hold_timeout: float = HOLD_TIMEOUT) -> Consumer:
         return Consumer(
-            self.link,
+            self.connection,
             "work",
             worker,
             topology=TOPOLOGY,
@@ -129,7 +129,7 @@ async def waiting(own: Broker, queue: str, count: int) -> None:
 
 async def test_a_message_is_acked_when_processed(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         assert await worker.next() == b"event"
@@ -139,7 +139,7 @@ async def test_a_message_is_acked_when_processed(own: Broker) -> None:
 async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own: Broker) -> None:
     worker = Worker()
     trace = TraceContext(f"00-{1:032x}-{2:016x}-01", "a=1")
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         for current in (trace, None):
             tracing.CURRENT.set(current)
             await own.publisher.publish(b"event", routing_key="work")
@@ -150,7 +150,7 @@ async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own:
 
 async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker) -> None:
     worker = Worker(away=True)
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
         async with asyncio.timeout(SOON):
             await worker.tried_often.wait()
@@ -162,7 +162,7 @@ async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker
 
 async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> None:
     worker = Worker(away=True)
-    async with attached(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"event", routing_key="work")
 
         await worker.tried_again.wait()
@@ -172,7 +172,7 @@ async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> Non
 
 async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.link, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -183,7 +183,7 @@ async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: B
 
 async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"poison", routing_key="work")
         await waiting(own, "work.dead", 1)
         await own.publisher.publish(b"event", routing_key="work")
@@ -194,7 +194,7 @@ async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None
 
 async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -207,18 +207,18 @@ async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broke
 async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker) -> None:
     worker = Worker(away=True)
     consumer = Consumer(
-        own.link, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
+        own.connection, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
     )
     with structlog.testing.capture_logs() as logs:
-        async with attached(own.link, consumer, drain_timeout=SOON):
-            await until_connected(own.link)
+        async with attached(own.connection, consumer, drain_timeout=SOON):
+            await until_connected(own.connection)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
             for number in range(1, 25):
                 async with asyncio.timeout(SOON):
                     while len(worker.given_out) < number:
                         worker.started.clear()
                         await worker.started.wait()
-                own.link.lost("the test says so")
+                own.connection.lost("the test says so")
             worker.away = False
 
             assert await worker.next() == b"event"
@@ -228,11 +228,11 @@ async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker)
 
 async def test_processing_survives_its_connection(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.link, own.consumer(worker), drain_timeout=SOON):
+    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         worker.started.clear()
-        own.link.lost("the test says so")
+        own.connection.lost("the test says so")
         await worker.started.wait()  # it was given out again, over a new connection
         worker.gate.set()
 
@@ -247,8 +247,8 @@ async def test_an_unroutable_message_is_refused(own: Broker) -> None:
 
 async def test_publishing_without_a_connection_fails_at_once() -> None:
     nowhere = "amqp://guest:guest@127.0.0.1:1/"
-    async with supervised(nowhere, name="publish", random=Random(1)) as link:
-        publisher = Publisher(link, topology=TOPOLOGY, timeout=timedelta(seconds=SOON))
+    async with supervised(nowhere, name="publish", random=Random(1)) as connection:
+        publisher = Publisher(connection, topology=TOPOLOGY, timeout=timedelta(seconds=SOON))
 
         with pytest.raises(BrokerUnavailable):
             await publisher.publish(b"event", routing_key="work")

@@ -68,40 +68,44 @@ class Broker:
     delivery_queue: DelayQueues
     publisher: Publisher
     depths: QueueDepths
-    link: SupervisedConnection
+    connection: SupervisedConnection
     stack: AsyncExitStack
 
     async def inbox(self, queue: str) -> Inbox:
         inbox = Inbox()
         consumer = Consumer(
-            self.link,
+            self.connection,
             queue,
             inbox,
             topology=delivery_topology(DELAYS),
             prefetch=10,
             random=Random(2),
         )
-        await self.stack.enter_async_context(attached(self.link, consumer, drain_timeout=SOON))
+        await self.stack.enter_async_context(
+            attached(self.connection, consumer, drain_timeout=SOON)
+        )
         return inbox
 
 
 @pytest.fixture(name="own")
 async def _own(amqp_url: str) -> AsyncIterator[Broker]:
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
+        connection = await stack.enter_async_context(
+            supervised(amqp_url, name="test", random=Random(1))
+        )
         topology = delivery_topology(DELAYS)
         publisher = Publisher(
-            link,
+            connection,
             topology=topology,
             timeout=timedelta(seconds=SOON),
         )
-        depths = QueueDepths(link, topology=topology)
-        await link.add(publisher)
-        await link.add(depths)
-        await until_connected(link)
-        delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=link.lost)
+        depths = QueueDepths(connection, topology=topology)
+        await connection.add(publisher)
+        await connection.add(depths)
+        await until_connected(connection)
+        delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=connection.lost)
         await stack.enter_async_context(running(*delivery_queue.batchers))
-        yield Broker(amqp_url, delivery_queue, publisher, depths, link, stack)
+        yield Broker(amqp_url, delivery_queue, publisher, depths, connection, stack)
 
 
 async def test_first_attempts_and_retries_have_separate_queues(own: Broker) -> None:
@@ -163,7 +167,7 @@ async def test_a_deleted_queue_is_declared_again(own: Broker) -> None:
 
     with pytest.raises(Unavailable):
         await own.delivery_queue.schedule(a_task(), after=SHORT)
-    await eventually(own.link.health, lambda word: word is None)
+    await eventually(own.connection.health, lambda word: word is None)
     inbox = await own.inbox(RETRIES_QUEUE)
     await own.delivery_queue.schedule(a_task(), after=SHORT)
 

@@ -179,18 +179,18 @@ async def test_events_wait_in_the_outbox_until_a_queue_is_bound(
 ) -> None:
     await stored(register_db, ("a", "dk:1", 1))
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(
+        connection = await stack.enter_async_context(
             supervised(amqp_url, name="events", random=Random(1))
         )
         publisher = Publisher(
-            link,
+            connection,
             topology=EXCHANGE,
             timeout=timedelta(seconds=SOON),
         )
-        await link.add(publisher)
-        await until_connected(link)
+        await connection.add(publisher)
+        await until_connected(connection)
         publish = publishing(
-            register_db, BrokerBus(publisher, QueueProbe(), Broadcaster(link, FEED_EXCHANGE))
+            register_db, BrokerBus(publisher, QueueProbe(), Broadcaster(connection, FEED_EXCHANGE))
         )
         with pytest.raises(NoQueueBound):
             await publish()

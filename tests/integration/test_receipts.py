@@ -215,21 +215,23 @@ async def keep(_message: object) -> None:
 
 async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url: str) -> None:
     async with AsyncExitStack() as stack:
-        link = await stack.enter_async_context(supervised(amqp_url, name="test", random=Random(1)))
+        connection = await stack.enter_async_context(
+            supervised(amqp_url, name="test", random=Random(1))
+        )
         probe = QueueProbe()
         publisher = Publisher(
-            link,
+            connection,
             topology=delivery_topology(),
             timeout=timedelta(seconds=SOON),
         )
-        await link.add(probe)
-        await until_connected(link)
-        queue = BrokerBus(publisher, probe, Broadcaster(link, FEED_EXCHANGE))
+        await connection.add(probe)
+        await until_connected(connection)
+        queue = BrokerBus(publisher, probe, Broadcaster(connection, FEED_EXCHANGE))
         without_queue = await queue.takes_repeats()
-        await link.add(publisher)
+        await connection.add(publisher)
         without_dispatcher = await queue.takes_repeats()
-        connection = await stack.enter_async_context(await aio_pika.connect(amqp_url))
-        channel = await connection.channel()
+        dispatcher = await stack.enter_async_context(await aio_pika.connect(amqp_url))
+        channel = await dispatcher.channel()
         await channel.set_qos(1)
         consumed = await channel.get_queue(EVENTS_QUEUE)
         await consumed.consume(keep)

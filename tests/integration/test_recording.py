@@ -27,7 +27,7 @@ FIRST_DISABLED = [Written(held=True, disabled=number == 0) for number in range(3
 
 
 class LosingAnswers(Webhooks):
-    """Does as it is told, and cannot say so."""
+    """Disables webhooks, and loses the answer of the database."""
 
     async def disable(self, *args: Any, **fields: Any) -> bool:
         await super().disable(*args, **fields)

@@ -99,7 +99,7 @@ class Rpc:
     """A client and the connections it uses."""
 
     client: RpcClient
-    links: tuple[SupervisedConnection, ...]
+    connections: tuple[SupervisedConnection, ...]
 
     async def ask(
         self,
@@ -121,7 +121,7 @@ class Rpc:
         return reply.body
 
     async def ready(self) -> None:
-        await until_connected(*self.links)
+        await until_connected(*self.connections)
 
 
 @asynccontextmanager
@@ -177,18 +177,18 @@ async def a_client(amqp_url: str) -> AsyncIterator[Rpc]:
 async def a_server(
     amqp_url: str, handler: Echo, *, together: bool = True
 ) -> AsyncIterator[SupervisedConnection]:
-    async with supervised(amqp_url, name="server", random=Random(2)) as link:
-        await until_connected(link)
+    async with supervised(amqp_url, name="server", random=Random(2)) as connection:
+        await until_connected(connection)
         server = RpcServer(
-            link,
+            connection,
             ROUTE.queue,
             LookupRequest,
             handler,
             report=handler.report,
             together=together,
         )
-        async with attached(link, server, drain_timeout=SOON):
-            yield link
+        async with attached(connection, server, drain_timeout=SOON):
+            yield connection
 
 
 @dataclass
@@ -576,20 +576,20 @@ async def test_the_queue_of_a_server_is_its_own_and_waits_for_no_disk(
 class OwnQueue:
     """An attachment with a queue of its own, and the names that it has had."""
 
-    def __init__(self, link: SupervisedConnection) -> None:
+    def __init__(self, connection: SupervisedConnection) -> None:
         self.names: list[str] = []
-        self._link = link
+        self._supervised = connection
         self._channel: AbstractChannel | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
-        self._channel = await self._link.open_channel(connection, confirms=False)
-        self.names.append((await self._link.declare_own_queue(self._channel)).name)
+        self._channel = await self._supervised.open_channel(connection, confirms=False)
+        self.names.append((await self._supervised.declare_own_queue(self._channel)).name)
 
     def detach(self) -> None:
         self._channel = None
 
     async def lose(self) -> None:
-        """Deletes the queue, of which nothing is told because it has no consumer."""
+        """Deletes the queue; the broker sends no notice, since the queue has no consumer."""
         assert self._channel is not None
         await self._channel.queue_delete(self.names[-1])
 
@@ -598,16 +598,16 @@ async def test_a_connection_is_renewed_when_the_broker_has_lost_its_own_queue(
     amqp_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("common.messaging.connection.QUEUES_INTERVAL", 0.05)
-    async with supervised(amqp_url, name="owner", random=Random(1)) as link:
-        await until_connected(link)
-        own = OwnQueue(link)
-        await link.add(own)
+    async with supervised(amqp_url, name="owner", random=Random(1)) as connection:
+        await until_connected(connection)
+        own = OwnQueue(connection)
+        await connection.add(own)
         await own.lose()
 
         async with asyncio.timeout(SOON):
             while len(own.names) == 1:  # noqa: ASYNC110 (polled)
                 await asyncio.sleep(0.01)
-        await until_connected(link)
+        await until_connected(connection)
 
     assert len(set(own.names)) == 2
 
@@ -615,12 +615,16 @@ async def test_a_connection_is_renewed_when_the_broker_has_lost_its_own_queue(
 async def test_a_call_without_a_broker_fails_at_once() -> None:
     async with AsyncExitStack() as stack:
         nowhere = "amqp://guest:guest@127.0.0.1:1/"
-        link = await stack.enter_async_context(supervised(nowhere, name="asker", random=Random(1)))
-        client = await stack.enter_async_context(RpcClient(link, link, queues=(ROUTE.queue,)))
+        connection = await stack.enter_async_context(
+            supervised(nowhere, name="asker", random=Random(1))
+        )
+        client = await stack.enter_async_context(
+            RpcClient(connection, connection, queues=(ROUTE.queue,))
+        )
 
         async with asyncio.timeout(SOON):
             with pytest.raises(RpcFailed) as failed:
-                await Rpc(client, (link,)).ask("1", timeout=3 * SOON)
+                await Rpc(client, (connection,)).ask("1", timeout=3 * SOON)
 
     assert failed.value.failure.code is FailureCode.UNAVAILABLE
 

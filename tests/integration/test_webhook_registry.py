@@ -101,12 +101,12 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
         await build(settings, stack, health)
         health.serving = True
         url = settings.amqp_url.get_secret_value()
-        links = [
+        connections = [
             await stack.enter_async_context(supervised(url, name=name, random=Random(1)))
             for name in ("asking", "answers")
         ]
-        client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
-        await until_connected(*links)
+        client = await stack.enter_async_context(RpcClient(*connections, queues=(WEBHOOKS_QUEUE,)))
+        await until_connected(*connections)
         await until_ready(health)
         yield Registry(client, settings)
 

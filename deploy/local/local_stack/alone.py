@@ -36,7 +36,7 @@ class Watch:
         while True:
             for process in self._processes:
                 if process.exit_status is not None:
-                    raise SetupError(process.obituary())
+                    raise SetupError(process.end_report())
             time.sleep(_PAUSE)
 
 

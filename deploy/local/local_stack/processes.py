@@ -67,17 +67,17 @@ class Process:
         return status if status is None or status >= 0 else 128 - status
 
     def wait_until(self, ready: Callable[[], bool], *, seconds: float) -> None:
-        """Returns when it is ready; SetupError, with the tail of its log, when it never will be."""
+        """Waits until it is ready; raises SetupError with the end of its log if it fails to be."""
         if wait_for(lambda: self.exit_status is not None or ready(), seconds=seconds):
             if self.exit_status is None:
                 return
-            raise SetupError(self.obituary())
+            raise SetupError(self.end_report())
         raise SetupError(
             f"{self.name} was not ready within {seconds:.0f} s. Its log ends:\n{self.log_tail()}"
         )
 
-    def obituary(self) -> str:
-        """The ended process, its exit status and its last output."""
+    def end_report(self) -> str:
+        """Returns a message with the exit status of the ended process and its last output."""
         return f"{self.name} ended with status {self.exit_status}. Its log ends:\n{self.log_tail()}"
 
     def log_tail(self, lines: int = 20) -> str:

@@ -77,7 +77,7 @@ class ReplicaSet:
         return self.primary(other_than=former)
 
     def _configure(self) -> None:
-        """Makes the set of new members; members whose ports were changed since are told so."""
+        """Initiates a set of new members, or gives an existing set its members' new ports."""
         first = self.members[0].host
         wanted = [{"_id": n, "host": member.host} for n, member in enumerate(self.members)]
         try:

@@ -129,7 +129,7 @@ def make_indexes(system: System) -> None:
 
 
 def prepare(run_dir: Path, system: System, samples: Mapping[str, Path]) -> str:
-    """Sees to a key with every scope and to the sample registers; answers the key.
+    """Issues a key with every scope and loads the sample registers; returns the key.
 
     Steps that an earlier run completed for the same database are skipped.
     """

@@ -98,7 +98,7 @@ class System:
         return self.demand("gateway", *issue)
 
     def full_environment(self) -> dict[str, str]:
-        """Ours, with what every service of this system is told."""
+        """Returns this process's environment with the settings that all services share."""
         return {**os.environ, **self._shared()}
 
     def log_of(self, name: str) -> str:

@@ -21,7 +21,7 @@ PUBLIC = ("gateway", "portal")
 Rule = Callable[[Sequence[Document]], list[str]]
 
 #: The only paths that may be probed: liveness must not depend on anything outside the process, or
-#: a broker that is away would have every pod restarted.
+#: an unavailable broker would have every pod restarted.
 PROBE_PATHS = {
     "startupProbe": "/healthz",
     "livenessProbe": "/healthz",

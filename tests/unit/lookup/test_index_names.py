@@ -217,7 +217,7 @@ def test_the_shortest_names_are_found(index: SearchIndex, name: str) -> None:
     assert found(index, name) == "dk:10000002"
 
 
-def test_a_name_as_long_as_may_be_asked_is_found(index: SearchIndex) -> None:
+def test_a_name_of_the_maximum_length_is_found(index: SearchIndex) -> None:
     words = [f"selskab{letter * 5}" for letter in "abcdefghijklmno"]
     name = " ".join(words)
     filled(index, an_indexed_company(name, number=10_000_002))

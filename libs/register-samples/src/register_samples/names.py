@@ -47,7 +47,7 @@ def _body(draw: Draw, register: Register) -> str:
     return draw.pick(register.bodies).format(draw.pick(register.families))
 
 
-#: What a recipe can draw.
+#: The parts of a name that a recipe can draw.
 _PARTS: dict[str, Callable[[Draw, Register], str]] = {
     "coined": lambda draw, _: coin(draw),
     "trade": lambda draw, register: draw.pick(register.trades),

@@ -13,7 +13,7 @@ from register_samples.units import units
 
 _BILLING = "urn:cen.eu:en16931:2017#compliant#urn:fdc:peppol.eu:2017:poacc:billing:3.0::2.1"
 _UBL = "urn:oasis:names:specification:ubl:schema:xsd"
-#: Who receives invoices receives credit notes, too.
+#: A receiver of invoices receives credit notes, too.
 _DOCUMENT_TYPES = (
     f"{_UBL}:Invoice-2::Invoice##{_BILLING}",
     f"{_UBL}:CreditNote-2::CreditNote##{_BILLING}",

@@ -72,27 +72,29 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     register = database(mongo, settings.register_db)
     indexes = await _indexes(settings, stack, random)
-    link = await stack.enter_async_context(
+    connection = await stack.enter_async_context(
         supervised(settings.amqp_url.get_secret_value(), name="lookup", random=random)
     )
 
-    health.add("broker", link.health)
+    health.add("broker", connection.health)
     health.add("database", ping(mongo))
     health.add("index", indexes.health)
 
     stored = StoredRegister(also_from_secondaries(register))
     for country in settings.countries:
-        await _serve(settings, link, stack, *_country_servers(country, link, stored, indexes))
+        await _serve(
+            settings, connection, stack, *_country_servers(country, connection, stored, indexes)
+        )
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
-    await _serve(settings, link, stack, *_event_servers(link, feed, register))
+    await _serve(settings, connection, stack, *_event_servers(connection, feed, register))
     await _publish_events(settings, mongo, stack, health, now)
 
 
 def _country_servers(
     country: Country,
-    link: SupervisedConnection,
+    connection: SupervisedConnection,
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
@@ -100,10 +102,10 @@ def _country_servers(
     units = AnswerUnits(stored)
     return (
         RpcServer(
-            link, lookup_queue(country), LookupRequest, lookups, report=report, together=True
+            connection, lookup_queue(country), LookupRequest, lookups, report=report, together=True
         ),
         RpcServer(
-            link,
+            connection,
             search_queue(country),
             LookupRequest,
             lookups,
@@ -111,7 +113,7 @@ def _country_servers(
             concurrency=IN_TURNS,
         ),
         RpcServer(
-            link,
+            connection,
             suggest_queue(country),
             SuggestRequest,
             suggestions,
@@ -119,19 +121,24 @@ def _country_servers(
             concurrency=IN_TURNS,
         ),
         RpcServer(
-            link, units_queue(country), UnitsRequest, units, report=report, concurrency=IN_TURNS
+            connection,
+            units_queue(country),
+            UnitsRequest,
+            units,
+            report=report,
+            concurrency=IN_TURNS,
         ),
     )
 
 
 def _event_servers(
-    link: SupervisedConnection, feed: StoredFeed, register: Database
+    connection: SupervisedConnection, feed: StoredFeed, register: Database
 ) -> tuple[RpcServer[Any], ...]:
     store = StoreOwnerEvents(register)
     return (
-        RpcServer(link, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads),
-        RpcServer(link, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads),
-        RpcServer(link, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
+        RpcServer(connection, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads),
+        RpcServer(connection, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads),
+        RpcServer(connection, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
     )
 
 
@@ -167,14 +174,14 @@ async def _publish_events(
 ) -> None:
     """The outbox publisher, on a separate connection: the broker may block one that publishes."""
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
-    link = await stack.enter_async_context(
+    connection = await stack.enter_async_context(
         supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
     )
-    health.add("events", link.health)
-    publisher = Publisher(link, topology=EVENTS, timeout=PUBLISH_TIMEOUT)
-    probe, broadcaster = QueueProbe(), Broadcaster(link, FEED_EXCHANGE)
+    health.add("events", connection.health)
+    publisher = Publisher(connection, topology=EVENTS, timeout=PUBLISH_TIMEOUT)
+    probe, broadcaster = QueueProbe(), Broadcaster(connection, FEED_EXCHANGE)
     for attachment in (publisher, probe, broadcaster):
-        await link.add(attachment)
+        await connection.add(attachment)
     bus = BrokerBus(publisher, probe, broadcaster)
     worker = _outbox_worker(settings, mongo, bus, random=random, now=now)
     await stack.enter_async_context(beside(worker.run()))
@@ -199,13 +206,13 @@ def _outbox_worker(
 
 async def _serve(
     settings: Settings,
-    link: SupervisedConnection,
+    connection: SupervisedConnection,
     stack: AsyncExitStack,
     *servers: RpcServer[Any],
 ) -> None:
     drain_timeout = settings.shutdown_grace.total_seconds()
     for server in servers:
-        await stack.enter_async_context(attached(link, server, drain_timeout=drain_timeout))
+        await stack.enter_async_context(attached(connection, server, drain_timeout=drain_timeout))
 
 
 def _new_id() -> str:

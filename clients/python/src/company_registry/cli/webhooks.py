@@ -34,7 +34,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 class Clearable(StrEnum):
-    """What `update --clear` makes empty: the filter or one of its members, and further fields."""
+    """The fields that `update --clear` empties: the filter, a member of it, or another field."""
 
     FILTER = "filter"
     COUNTRIES = "countries"

@@ -123,12 +123,12 @@ def _public_data(data: EventData) -> dict[str, Any]:
 
 
 def event_id(
-    country: Country, vat: str, revision: int, kind: EventType, unit: str | None = None
+    country: Country, vat: str, revision: int, event_type: EventType, unit: str | None = None
 ) -> str:
     """Deterministic event id: the same change always has the same id."""
-    return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{kind}|{unit or ''}"))
+    return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{event_type}|{unit or ''}"))
 
 
-def routing_key(kind: EventType, country: Country | None) -> str:
+def routing_key(event_type: EventType, country: Country | None) -> str:
     """Returns an event's key in the topic exchange: `dk.company.updated`, `none.webhook.test`."""
-    return f"{country or 'none'}.{kind}"
+    return f"{country or 'none'}.{event_type}"

@@ -102,7 +102,7 @@ class Webhook(_Complete):
     description: str | None
     #: Names of the owner's headers; their values are never shown.
     headers: tuple[str, ...] = ()
-    #: Those of the headers that get a value; the others keep theirs.
+    #: The headers that get a new value; the others keep theirs.
     new_headers: dict[str, str] | None = Field(default=None, exclude=True, repr=False)
     status: WebhookStatus = WebhookStatus.ENABLED
     disabled_at: Timestamp | None = None

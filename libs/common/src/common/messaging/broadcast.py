@@ -20,14 +20,14 @@ log = structlog.get_logger()
 class Broadcaster:
     """Sends broadcasts through a topic exchange; a failure loses the message."""
 
-    def __init__(self, link: SupervisedConnection, exchange: str) -> None:
-        self._link = link
+    def __init__(self, connection: SupervisedConnection, exchange: str) -> None:
+        self._supervised = connection
         self._exchange = exchange
         self._channel: AbstractChannel | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Opens the channel and declares the exchange."""
-        channel = await self._link.open_channel(connection, confirms=False)
+        channel = await self._supervised.open_channel(connection, confirms=False)
         await declare(channel, Topology(topic_exchanges=(self._exchange,)))
         self._channel = channel
 
@@ -53,23 +53,23 @@ class BroadcastReceiver:
 
     def __init__(
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         exchange: str,
         *,
         receive: Callable[[bytes], None],
         missed: Callable[[], None],
     ) -> None:
         """`missed` is called on each new connection: earlier broadcasts may be lost."""
-        self._link = link
+        self._supervised = connection
         self._exchange = exchange
         self._receive = receive
         self._missed = missed
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Consumes a new queue; then calls `missed`, as earlier broadcasts may be lost."""
-        channel = await self._link.open_channel(connection, confirms=False)
+        channel = await self._supervised.open_channel(connection, confirms=False)
         await declare(channel, Topology(topic_exchanges=(self._exchange,)))
-        queue = await self._link.declare_own_queue(
+        queue = await self._supervised.declare_own_queue(
             channel, {"x-max-length": MAX_WAITING, "x-overflow": "drop-head"}
         )
         await queue.bind(self._exchange, "#", timeout=CONNECT_TIMEOUT)

@@ -261,7 +261,7 @@ async def _close(connection: AbstractConnection) -> None:
 @asynccontextmanager
 async def supervised(url: str, *, name: str, random: Random) -> AsyncIterator[SupervisedConnection]:
     """A supervised connection during the body; it may not be connected when the body starts."""
-    link = SupervisedConnection(url, name=name, random=random)
+    connection = SupervisedConnection(url, name=name, random=random)
     _UP.labels(name).set(0)
-    async with beside(link.run()):
-        yield link
+    async with beside(connection.run()):
+        yield connection

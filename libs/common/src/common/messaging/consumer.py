@@ -53,7 +53,7 @@ class Consumer:
 
     def __init__(  # noqa: PLR0913 (each is a fact about the one queue)
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         queue: str,
         handler: Handler,
         *,
@@ -63,7 +63,7 @@ class Consumer:
         hold_timeout: float = HOLD_TIMEOUT,
     ) -> None:
         """`hold_timeout` in seconds."""
-        self._link = link
+        self._supervised = connection
         self._queue_name = queue
         self._handler = handler
         self._topology = topology
@@ -78,7 +78,7 @@ class Consumer:
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares the topology and consumes the queue."""
-        channel = await self._link.open_channel(connection, confirms=False)
+        channel = await self._supervised.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
         await declare(channel, self._topology)
         self._channel = channel

@@ -17,14 +17,14 @@ LONG_QUEUE: Final = 500
 class QueueDepths:
     """Queries the broker over its own channel."""
 
-    def __init__(self, link: SupervisedConnection, *, topology: Topology) -> None:
-        self._link = link
+    def __init__(self, connection: SupervisedConnection, *, topology: Topology) -> None:
+        self._supervised = connection
         self._topology = topology
         self._channel: AbstractChannel | None = None
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Opens the channel and declares the queues."""
-        channel = await self._link.open_channel(connection, confirms=False)
+        channel = await self._supervised.open_channel(connection, confirms=False)
         # A passive declare of a missing queue would close the channel.
         await declare(channel, self._topology)
         self._channel = channel

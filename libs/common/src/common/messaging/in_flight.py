@@ -82,12 +82,12 @@ class Drained(Attachment, Protocol):
 
 @asynccontextmanager
 async def attached(
-    link: SupervisedConnection, consumer: Drained, *, drain_timeout: float
+    connection: SupervisedConnection, consumer: Drained, *, drain_timeout: float
 ) -> AsyncIterator[None]:
     """Consumes during the body; leaving stops consuming first, then waits for running handlers."""
-    await link.add(consumer)
+    await connection.add(consumer)
     try:
         yield
     finally:
         await consumer.drain(drain_timeout)
-        link.remove(consumer)
+        connection.remove(consumer)

@@ -26,23 +26,23 @@ class Publisher:
 
     def __init__(
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         *,
         topology: Topology,
         timeout: timedelta,
     ) -> None:
-        self._link = link
+        self._supervised = connection
         self._topology = topology
         self._timeout = timeout.total_seconds()
         self._channel: AbstractChannel | None = None
-        #: Those of the publishes in flight.
+        #: The timeouts of the publishes in flight.
         self._timeouts: set[asyncio.Timeout] = set()
         for outcome in _OUTCOMES:  # Prometheus sees no increase in a counter's first sample
             _PUBLISHED.labels(outcome)
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Opens a channel with confirms and declares the topology."""
-        channel = await self._link.open_channel(connection, confirms=True)
+        channel = await self._supervised.open_channel(connection, confirms=True)
         await declare(channel, self._topology)
         self._channel = channel
 

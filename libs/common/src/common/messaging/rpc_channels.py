@@ -17,20 +17,20 @@ class Replies:
 
     def __init__(
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         replied: Callable[[Content], None],
         lost: Callable[[], None],
     ) -> None:
-        self.link = link
+        self.supervised = connection
         self.queue: str | None = None
         self._replied = replied
         self._lost = lost
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares the reply queue and consumes it."""
-        channel = await self.link.open_channel(connection, confirms=False)
-        queue = await self.link.declare_own_queue(channel)
-        (await self.link.content_of(channel)).take(delivered=self._replied)
+        channel = await self.supervised.open_channel(connection, confirms=False)
+        queue = await self.supervised.declare_own_queue(channel)
+        (await self.supervised.content_of(channel)).take(delivered=self._replied)
         await queue.consume(never, no_ack=True, timeout=CONNECT_TIMEOUT)
         self.queue = queue.name
 
@@ -45,13 +45,13 @@ class Requests:
 
     def __init__(
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         queues: Sequence[str],
         replies: Replies,
         returned: Callable[[Content], None],
         lost: Callable[[], None],
     ) -> None:
-        self.link = link
+        self.supervised = connection
         self.content: ContentChannel | None = None
         self._queues = queues
         self._replies = replies
@@ -60,13 +60,13 @@ class Requests:
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares the exchanges of the request queues and takes returned messages."""
-        channel = await self.link.open_channel(connection, confirms=False)
+        channel = await self.supervised.open_channel(connection, confirms=False)
         # A message to an exchange that does not exist would close the channel.
         for queue in self._queues:
             await channel.declare_exchange(
                 queue, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
             )
-        content = await self.link.content_of(channel)
+        content = await self.supervised.content_of(channel)
         content.take(returned=self._returned)
         self.content = content
 

@@ -39,7 +39,7 @@ _LATE = Counter("rpc_late_replies_total", "Replies after their deadline, dropped
 
 #: Seconds between checks for expired calls.
 TICK = 0.02
-#: Seconds without a reply after which a server is asked whether it is there.
+#: Seconds without a reply after which the client probes whether a server still consumes.
 PROBE = 0.25
 #: Seconds between questions for further servers, while there are calls.
 DISCOVERY = 2.0
@@ -74,14 +74,14 @@ class RpcClient:
         self._requests = Requests(publishing, queues, self._replies, self._returned, self._lost)
 
     async def __aenter__(self) -> Self:
-        await self._requests.link.add(self._requests)
-        await self._replies.link.add(self._replies)
+        await self._requests.supervised.add(self._requests)
+        await self._replies.supervised.add(self._replies)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Fails the calls whose replies can no longer arrive."""
-        self._requests.link.remove(self._requests)
-        self._replies.link.remove(self._replies)
+        self._requests.supervised.remove(self._requests)
+        self._replies.supervised.remove(self._replies)
         self._requests.detach()
         if self._timer is not None:
             self._timer.cancel()
@@ -243,7 +243,7 @@ class RpcClient:
         if route_queue is None or server is None:
             _LATE.inc()
         elif server not in route_queue.servers:
-            # One that was only slow still has its earlier messages in flight.
+            # A server that was only slow still has its earlier messages in flight.
             known = (sent.server for sent in self._sent.values() if sent.server.queue == server)
             route_queue.servers[server] = next(known, None) or Server(server)
             self._send_pending(route_queue)

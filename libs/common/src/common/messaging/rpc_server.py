@@ -64,7 +64,7 @@ class RpcServer(Generic[C]):
 
     def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
         self,
-        link: SupervisedConnection,
+        connection: SupervisedConnection,
         queue: str,
         kind: type[C],
         handler: Handler[C],
@@ -73,7 +73,7 @@ class RpcServer(Generic[C]):
         together: bool = False,
         concurrency: int = CONCURRENCY,
     ) -> None:
-        self._link = link
+        self._supervised = connection
         self._queue_name = queue
         self._kind = kind
         self._handler = handler
@@ -87,13 +87,13 @@ class RpcServer(Generic[C]):
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares this process's queue, consumes it and binds it to the exchange."""
-        channel = await self._link.open_channel(connection, confirms=False)
+        channel = await self._supervised.open_channel(connection, confirms=False)
         exchange = await channel.declare_exchange(
             self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
         )
-        queue = await self._link.declare_own_queue(channel, REQUESTS_ARGUMENTS)
+        queue = await self._supervised.declare_own_queue(channel, REQUESTS_ARGUMENTS)
         self._own_queue = queue.name
-        content = await self._link.content_of(channel)
+        content = await self._supervised.content_of(channel)
         content.take(delivered=lambda message: self._take(message, content))
         if await self._in_flight.begin(queue, never, no_ack=True):
             await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
@@ -104,7 +104,7 @@ class RpcServer(Generic[C]):
 
     async def drain(self, grace: float) -> None:
         """Stops consuming, then waits at most `grace` seconds for running handlers."""
-        self._link.disown_queue(self._own_queue)
+        self._supervised.disown_queue(self._own_queue)
         await self._in_flight.drain(grace)
 
     def _take(self, message: Content, channel: ContentChannel) -> None:

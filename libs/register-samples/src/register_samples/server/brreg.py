@@ -29,8 +29,8 @@ _NUMBER = "organisasjonsnummer"
 _SIZE = whole_number(1, 10_000)
 _DEFAULT_SIZE = 20
 
-#: The feeds count on from the milliseconds since then, so that a register that is made anew takes
-#: no number that an earlier one may have used: who followed that one goes on with this one.
+#: Sequence numbers of the feeds start at the milliseconds since this time. So a new register never
+#: reuses a number of an earlier one, and a cursor of the earlier one stays valid.
 _COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)
 
 
@@ -42,11 +42,11 @@ class Section:
     #: The feed's name for an entry's link.
     entry: str
     stamps: Stamps
-    #: By number, those that have ended included.
+    #: By number, including deleted entries.
     documents: dict[str, Document] = field(default_factory=dict)
     #: Numbers of entries that were removed for legal reasons.
     removed: set[str] = field(default_factory=set)
-    #: Numbers that it takes for none, well-formed as they are.
+    #: Well-formed numbers that the register rejects as invalid.
     refused: set[str] = field(default_factory=set)
     #: The feed in its order, which is that of `oppdateringsid` unless a test disturbs it.
     updates: list[Document] = field(default_factory=list)
@@ -72,7 +72,7 @@ class Section:
         self.tell(number, "Endring")
 
     def delete(self, number: str, on: date) -> None:
-        """It comes to its end."""
+        """Marks the entry as deleted on a day."""
         self.documents[number] = {**self.documents[number], "slettedato": on.isoformat()}
         self.tell(number, "Sletting")
 

@@ -35,7 +35,7 @@ _OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
 
 
 class Group(NamedTuple):
-    """What questions that are answered together share."""
+    """The common part of questions that one search or read answers together."""
 
     country: Country
     type: SearchType
@@ -125,8 +125,8 @@ class AnswerLookups:
     async def _hits_of(
         self, group: Group, terms: Sequence[str]
     ) -> Mapping[str, Sequence[SearchHit]]:
-        country, kind, limit, _ = group
-        match kind:
+        country, search_type, limit, _ = group
+        match search_type:
             case SearchType.VAT:
                 return _exact({term: CompanyKey(country, term) for term in terms})
             case SearchType.PRODU:
@@ -170,8 +170,9 @@ class AnswerLookups:
     async def _searched(
         self, group: Group, terms: Sequence[str]
     ) -> Mapping[str, Sequence[SearchHit]]:
-        country, kind, limit, client = group
-        search = self.searches.by_name if kind is SearchType.NAME else self.searches.by_address
+        country, search_type, limit, client = group
+        is_name = search_type is SearchType.NAME
+        search = self.searches.by_name if is_name else self.searches.by_address
         different = list(dict.fromkeys(terms))
         hits = await asyncio.gather(
             *(search(country, term, limit, client=client) for term in different)

@@ -1,4 +1,4 @@
-"""What answers are read from: the stored registers and the searches."""
+"""Ports of the answers: the stored registers and the searches."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol

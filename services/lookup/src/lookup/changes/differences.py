@@ -67,8 +67,8 @@ def company_events(
     turned = any(change.field == "status" for change in changes)
     turn = EventType.COMPANY_STATUS_CHANGED if turned else None
     return tuple(
-        PendingEvent(kind, fields)
-        for kind, fields in _by_event(changes, turn, EventType.COMPANY_UPDATED)
+        PendingEvent(event_type, fields)
+        for event_type, fields in _by_event(changes, turn, EventType.COMPANY_UPDATED)
     )
 
 
@@ -91,8 +91,8 @@ def unit_events(
     ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
     turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
     return tuple(
-        (new.company, PendingEvent(kind, fields, new.unit))
-        for kind, fields in _by_event(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
+        (new.company, PendingEvent(event_type, fields, new.unit))
+        for event_type, fields in _by_event(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
     )
 
 

@@ -150,7 +150,7 @@ def _visible(owner: str) -> dict[str, Any]:
 
 def _matching(limits: FeedFilter) -> dict[str, Any]:
     # Never all types: before a rollback, another release may have published further ones.
-    types = [kind.value for kind in limits.types or EventType]
+    types = [event_type.value for event_type in limits.types or EventType]
     query: dict[str, Any] = {"type": {"$in": types}}
     if limits.companies:
         chosen = [

@@ -56,9 +56,9 @@ class SyncDependencies:
         sync = follow(companies, self, telemetry)
         return CompaniesFirst(companies.name, sync, telemetry, self.stores)
 
-    def settings_of(self, kind: type[S]) -> S:
+    def settings_of(self, settings: type[S]) -> S:
         """The settings of a register."""
-        return cast(S, self.registers[kind])
+        return cast(S, self.registers[settings])
 
     def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
         """Returns a client for an interface of a register at the base URL."""

@@ -36,20 +36,20 @@ class SearchThreads:
         self._turns = turns
 
     async def run(
-        self, country: Country, kind: str, search: Callable[[Budget], T], *, client: str
+        self, country: Country, search_type: str, search: Callable[[Budget], T], *, client: str
     ) -> T:
         """Searches in a thread, which stops soon after the caller is cancelled."""
         budget, submitted_at = Budget(), time.perf_counter()
 
         def timed() -> T:
-            _WAITS.labels(kind).observe(time.perf_counter() - submitted_at)
+            _WAITS.labels(search_type).observe(time.perf_counter() - submitted_at)
             budget.begin()
             try:
                 return search(budget)
             finally:
                 budget.note()
 
-        with _SECONDS.labels(country, kind).time():
+        with _SECONDS.labels(country, search_type).time():
             await self._turns.begin(client)
             loop = asyncio.get_running_loop()
             running = self._pool.submit(timed)

@@ -165,7 +165,7 @@ class StoredUnits:
 
 
 def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
-    """What `pipeline` makes, of units in their order."""
+    """Returns the groups that `pipeline` would, from units in their order."""
 
     def rank(unit: Document) -> tuple[bool, str, str]:
         is_away = unit.get("place") != (home or "")

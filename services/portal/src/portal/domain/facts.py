@@ -72,7 +72,7 @@ def role(code: str | None) -> Term:
 
 
 def roles(codes: Iterable[str | None]) -> list[Term]:
-    """Those of the roles that have an explanation, each once."""
+    """Returns the roles that have an explanation, each once."""
     found = [role(code) for code in dict.fromkeys(codes)]
     return [term for term in found if term.explanation]
 

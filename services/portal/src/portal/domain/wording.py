@@ -22,7 +22,7 @@ _DETAILS: Final = {
     "idempotency_conflict": "This form was sent before with other values. Open it again.",
 }
 
-#: What a field needs, by the beginning of a message that speaks of requests.
+#: The requirement of a field, by the beginning of a message that speaks of requests.
 _FIELDS: Final = {
     "url": {"is required": "Enter the address that deliveries are sent to."},
     "type": {"": "Choose one of the listed event types."},

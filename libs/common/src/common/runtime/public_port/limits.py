@@ -24,7 +24,7 @@ class ConnectionLimits:
     head: float = 15.0
     #: The whole body, from the end of the head on.
     body: float = 10.0
-    #: What is unsent at the beginning of such a period must have left by its end.
+    #: Bytes unsent at the beginning of such a period must have left by its end.
     send: float = 60.0
     unfinished_requests: int = 32 * 2**20
     unsent_responses: int = 32 * 2**20

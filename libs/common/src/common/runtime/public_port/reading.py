@@ -139,7 +139,7 @@ class RequestReader(Connection):
         if body.is_eof():
             self._end_body()
         elif self._request_count > requests:
-            # What came is no body, and aiohttp does not tell the handler that waits for it.
+            # The received bytes are no body, and aiohttp leaves the waiting handler unnotified.
             self._parser = None
             self._give_up(body, web.RequestPayloadError("the body cannot be read"))
 

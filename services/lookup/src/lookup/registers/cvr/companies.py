@@ -183,8 +183,8 @@ def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:
     return tuple(dict.fromkeys(code for code in codes if code is not None))
 
 
-def _attribute(company: CvrCompany, kind: str) -> str | None:
-    value = latest(values_of(company.attributter, kind))
+def _attribute(company: CvrCompany, type_: str) -> str | None:
+    value = latest(values_of(company.attributter, type_))
     return None if value is None else value.vaerdi
 
 

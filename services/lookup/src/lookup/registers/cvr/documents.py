@@ -259,17 +259,17 @@ def industry_of(given: Industry | None) -> CodedText | None:
     return CodedText(code=given.branchekode, description=given.branchetekst)
 
 
-def unwrapped(raw: Raw, kind: str, number: str) -> Raw:
+def unwrapped(raw: Raw, document: str, number: str) -> Raw:
     """The document inside a search hit, or under its own name (`Vrvirksomhed`).
 
     Raises RecordRejected if there is no such document.
     """
     found = raw
-    for wrapping in ("_source", kind):
+    for wrapping in ("_source", document):
         inner = found.get(wrapping, found)
         if not isinstance(inner, dict):
             raise RecordRejected(f"{wrapping}: not an object")
         found = inner
     if number not in found:
-        raise RecordRejected(f"{kind}.{number}: missing")
+        raise RecordRejected(f"{document}.{number}: missing")
     return found

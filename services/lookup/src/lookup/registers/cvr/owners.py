@@ -58,9 +58,9 @@ class Attribute(Document):
     vaerdier: Many[AttributeValue] = ()
 
 
-def values_of(attributes: Sequence[Attribute], kind: str) -> list[AttributeValue]:
+def values_of(attributes: Sequence[Attribute], type_: str) -> list[AttributeValue]:
     """Returns the values of all attributes of one type."""
-    return [value for given in attributes if given.type == kind for value in given.vaerdier]
+    return [value for given in attributes if given.type == type_ for value in given.vaerdier]
 
 
 class Member(Document):

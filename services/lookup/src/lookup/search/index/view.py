@@ -93,9 +93,9 @@ class View:
         known = ((self.searcher.doc_freq(field, gram), gram) for gram in grams)
         return _rarest((one for one in known if one[0]), documents, least=_FEWEST_GRAMS)
 
-    def count(self, kind: str) -> int:
-        """Returns the number of documents of one kind."""
-        query = self.term(fields.KIND, kind)
+    def count(self, document_type: str) -> int:
+        """Returns the number of documents of one type."""
+        query = self.term(fields.KIND, document_type)
         result = self.searcher.search(query, limit=1, count=True)
         return int(result.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
 

@@ -108,7 +108,7 @@ async def change(request: web.Request) -> web.Response:
 
 
 async def arriving(request: web.Request) -> web.Response:
-    """What will arrive, for the script of the form."""
+    """Returns the events that will arrive, for the script of the form."""
     return web.Response(text=_arrivals(_read(await request.post())))
 
 
