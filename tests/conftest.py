@@ -229,6 +229,26 @@ async def webhooks_db(mongo: Client, database_names: DatabaseNames) -> Database:
     return webhooks
 
 
+@pytest.fixture(scope="module")
+def module_webhooks(mongo_admin: pymongo.MongoClient[dict[str, Any]]) -> Iterator[str]:
+    """The name of a webhooks' database for the tests of a module, dropped after them."""
+    name = f"webhooks-{uuid.uuid4().hex}"
+    yield name
+    mongo_admin.drop_database(name)
+
+
+@pytest.fixture
+async def empty_webhooks_db(mongo: Client, module_webhooks: str) -> Database:
+    """The module's webhooks' database, emptied; its indexes are made once."""
+    webhooks = named_database(mongo, module_webhooks)
+    names = await webhooks.list_collection_names()
+    if not names:
+        await webhooks_indexes.make_indexes(webhooks)
+    for name in names:
+        await webhooks[name].delete_many({})
+    return webhooks
+
+
 @pytest.fixture
 async def pipe(
     tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames

@@ -13,6 +13,7 @@ from schemathesis.checks import positive_data_acceptance
 from schemathesis.specs.openapi.checks import content_type_conformance, negative_data_rejection
 
 from common.contracts.lookup import LookupReply, LookupRequest
+from common.mongo import connected, database
 from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound
 from tests.builders.openapi import DOCUMENT
@@ -37,19 +38,22 @@ class FoundOrNot(FakeLookups):
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def served(mongo_url: str, module_webhooks: str) -> Iterator[Served]:
     """URL and key of a gateway in a separate thread, since schemathesis blocks."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     found: list[Served] = []
     started = asyncio.Event()
 
     async def serve() -> None:
-        async with a_gateway(
-            lookups=FoundOrNot(),
-            registrar=Registrar(World(limit=1_000_000)),
-            anonymous_rate=UNLIMITED,
-            key_rate=UNLIMITED,
-        ) as gateway:
+        async with (
+            connected(mongo_url, name="test", operation_timeout=None) as mongo,
+            a_gateway(
+                lookups=FoundOrNot(),
+                registrar=Registrar(World(database(mongo, module_webhooks), limit=10_000)),
+                anonymous_rate=UNLIMITED,
+                key_rate=UNLIMITED,
+            ) as gateway,
+        ):
             found.append((str(gateway.client.make_url("/")), gateway.issue()))
             started.set()
             await stop.wait()

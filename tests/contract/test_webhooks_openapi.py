@@ -1,23 +1,25 @@
 """Gateway and webhook registry respond as the OpenAPI document describes.
 
-The registry's operations run in this process, over fakes of its database and broker.
+The registry's operations run in this process, over MongoDB and a fake of its broker.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import ClientResponse
 
-from common.contracts.webhooks import Attempt, AttemptStatus, Delivery
+from common.mongo import Database
 from gateway.problems import PROBLEMS
 from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.openapi import DOCUMENT, assert_response, example
 from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
+from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
 from webhook_registry.destinations.urls import MAX_URL_LENGTH
 from webhook_registry.webhooks.bodies import (
@@ -28,7 +30,8 @@ from webhook_registry.webhooks.bodies import (
 )
 from webhook_registry.webhooks.changes import stopped_by_operator
 from webhook_registry.webhooks.subscription import MAX_COMPANIES, PATTERNS
-from webhook_store.deliveries.models import Listed, NotRepeated
+
+pytestmark = pytest.mark.integration
 
 NEW_WEBHOOK = example("NewWebhook")
 [ATTEMPT] = example("AttemptList")["deliveries"]
@@ -60,8 +63,8 @@ class Service:
 
 
 @pytest.fixture(name="service")
-async def _service() -> AsyncIterator[Service]:
-    registrar = Registrar()
+async def _service(empty_webhooks_db: Database) -> AsyncIterator[Service]:
+    registrar = Registrar(World(empty_webhooks_db))
     async with a_gateway(registrar=registrar) as gateway:
         yield Service(gateway, registrar)
 
@@ -95,15 +98,23 @@ async def _full(service: Service) -> ClientResponse:
 
 
 def _ask(
-    method: str, path: str, *, disabled: bool = False, deliveries: Any = None, **options: Any
+    method: str,
+    path: str,
+    *,
+    disabled: bool = False,
+    delivery: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Story:
-    """A request; `{id}` in its path is a new webhook, with these answers of its deliveries."""
+    """A request; `{id}` in its path is a new webhook, with this delivery."""
 
     async def story(service: Service) -> ClientResponse:
-        vars(service.registrar.world.deliveries).update(deliveries or {})
         webhook_id = ""
         if "{id}" in path:
             webhook_id = await (service.disabled() if disabled else service.created())
+        if delivery is not None:
+            world = service.registrar.world
+            await world.keep_delivery(webhook_id, DELIVERY_ID, **delivery)
+            await world.keep_attempt(webhook_id, ATTEMPT)
         return await service.send(method, path.format(id=webhook_id), **options)
 
     return story
@@ -111,8 +122,9 @@ def _ask(
 
 async def _enable_what_the_operator_disabled(service: Service) -> ClientResponse:
     webhook_id = await service.created()
-    stored = service.registrar.world.registrations.stored[webhook_id]
-    stored.webhook = stopped_by_operator(stored.webhook, at=NOON)
+    await service.registrar.world.registrations.change(
+        OWNER, webhook_id, lambda webhook: stopped_by_operator(webhook, at=NOON)
+    )
     return await service.send("PATCH", f"{HOOKS}/{webhook_id}", data=b'{"status": "enabled"}')
 
 
@@ -124,22 +136,10 @@ async def _rotate_twice(service: Service) -> ClientResponse:
     return answer
 
 
-#: An attempt, and a delivery that was cancelled before its first one.
-ATTEMPTS = [
-    ATTEMPT,
-    {
-        **ATTEMPT,
-        "attempt": 0,
-        "status": AttemptStatus.CANCELLED,
-        "response_code": None,
-        "error": "webhook_disabled",
-        "duration_ms": None,
-        "attempted_at": None,
-        "next_attempt_at": None,
-    },
-]
-LISTED = {"page": Listed([Attempt.model_validate(each) for each in ATTEMPTS])}
-FOUND = {"found": Delivery.model_validate(example("Delivery"))}
+#: Rows of a delivery: one that failed, one that was cancelled, one whose attempt is in flight.
+FAILED = {"state": "failed", "attempts": ATTEMPT["attempt"], "ended_at": NOON}
+CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
+IN_FLIGHT = {"claim": "token", "lease_until": NOON + timedelta(seconds=30)}
 
 HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
@@ -180,23 +180,20 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("test", "webhook_disabled", _ask("POST", f"{ONE}/test", disabled=True)),
     ("test", "body_too_large", _ask("POST", f"{ONE}/test", data=LARGE)),
     ("test", "unsupported_media_type", _ask("POST", f"{ONE}/test", **COMPRESSED)),
-    ("deliveries", 200, _ask("GET", f"{ONE}/deliveries", deliveries=LISTED)),
+    ("deliveries", 200, _ask("GET", f"{ONE}/deliveries", delivery=FAILED)),
+    (
+        "deliveries",
+        200,
+        _ask("GET", f"{ONE}/deliveries?status=cancelled", delivery=CANCELLED),
+    ),
     ("deliveries", "invalid_parameter", _ask("GET", f"{ONE}/deliveries?status=lost")),
     ("deliveries", "webhook_not_found", _ask("GET", f"{NONE}/deliveries")),
-    ("delivery", 200, _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}", deliveries=FOUND)),
+    ("delivery", 200, _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}", delivery=FAILED)),
     ("delivery", "webhook_not_found", _ask("GET", f"{NONE}/deliveries/{DELIVERY_ID}")),
     ("delivery", "delivery_not_found", _ask("GET", f"{ONE}/deliveries/{DELIVERY_ID}")),
-    ("retry", 202, _ask("POST", RETRY)),
-    (
-        "retry",
-        "delivery_not_found",
-        _ask("POST", RETRY, deliveries={"not_repeated": NotRepeated.NOT_FOUND}),
-    ),
-    (
-        "retry",
-        "delivery_pending",
-        _ask("POST", RETRY, deliveries={"not_repeated": NotRepeated.PENDING}),
-    ),
+    ("retry", 202, _ask("POST", RETRY, delivery=FAILED)),
+    ("retry", "delivery_not_found", _ask("POST", RETRY)),
+    ("retry", "delivery_pending", _ask("POST", RETRY, delivery=IN_FLIGHT)),
     ("retry", "webhook_disabled", _ask("POST", RETRY, disabled=True)),
     ("recover", 202, _ask("POST", f"{ONE}/recover", data=WINDOW)),
     ("recover", "invalid_body", _ask("POST", f"{ONE}/recover", data=b"{}")),

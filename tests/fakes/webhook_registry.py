@@ -1,10 +1,11 @@
-"""Fakes of the webhook registry's ports."""
+"""The registry's operations over MongoDB, with fakes of its broker and resolver."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
-from uuid import UUID
+from random import Random
+from typing import Any
 
 from pydantic import SecretStr
 
@@ -12,160 +13,51 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
 from common.contracts.webhooks import (
-    Delivery,
     DeliveryId,
-    DeliveryQuery,
     Operation,
-    Webhook,
     WebhookHealth,
     WebhookId,
     WebhookReply,
     WebhookRequest,
 )
-from tests.builders.webhooks import NOON, a_request
+from common.mongo import Database
+from tests.builders.deliveries import a_new_delivery
+from tests.builders.webhooks import NOON, a_request, secret_keys
 from webhook_registry.deliveries.examples import example_events
+from webhook_registry.deliveries.recovering import Recovering
 from webhook_registry.operations import Dependencies, Policy, operations
 from webhook_registry.replies import Rejected
-from webhook_store.deliveries.models import Listed, ListPosition, NotRepeated, Recovery
+from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, new_document
+from webhook_store.deliveries.health import Health
+from webhook_store.deliveries.owned import OwnedDeliveries
+from webhook_store.deliveries.recoveries import Recoveries
 from webhook_store.webhooks.addresses import Address, Network
-from webhook_store.webhooks.models import (
-    KeyScope,
-    KeyUse,
-    MadeBefore,
-    NewSecret,
-    OwnerIsFull,
-    Registered,
-    RotationPending,
-)
+from webhook_store.webhooks.documents import WEBHOOKS
+from webhook_store.webhooks.idempotency import IdempotencyKeys
+from webhook_store.webhooks.models import KeyScope, KeyUse
+from webhook_store.webhooks.registrations import Registrations
 
 
-@dataclass
-class _Stored:
-    webhook: Webhook
-    secret: SecretStr
-    call_id: UUID
-    #: The end of the overlap of the secret before it.
-    overlaps_until: datetime | None = None
+class EarlyKeys(IdempotencyKeys):
+    """The stored uses of keys; if `is_early`, `find` runs too early to see any."""
 
-
-@dataclass
-class FakeRegistrations:
-    """`Registrations` in memory."""
-
-    stored: dict[str, _Stored] = field(default_factory=dict)
-    deletions: dict[UUID, datetime] = field(default_factory=dict)
-
-    async def create(
-        self, new: Registered, *, call_id: UUID, limit: int
-    ) -> Registered | MadeBefore | OwnerIsFull:
-        before = self.stored.get(new.webhook.id)
-        if before is not None:
-            return MadeBefore(Registered(before.webhook, before.secret), before.call_id)
-        if len(await self.of_owner(new.webhook.owner)) >= limit:
-            return OwnerIsFull()
-        self.stored[new.webhook.id] = _Stored(new.webhook, new.secret, call_id)
-        return new
-
-    async def find(self, owner: str, webhook_id: str) -> Webhook | None:
-        found = self._of(owner, webhook_id)
-        return None if found is None else found.webhook
-
-    async def of_owner(self, owner: str) -> Sequence[Webhook]:
-        own = [one.webhook for one in self.stored.values() if one.webhook.owner == owner]
-        return sorted(own, key=lambda one: (one.created_at, one.id), reverse=True)
-
-    async def change(
-        self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
-    ) -> Webhook | None:
-        found = self._of(owner, webhook_id)
-        if found is None:
-            return None
-        found.webhook = decide(found.webhook)
-        return found.webhook
-
-    async def delete(self, owner: str, webhook_id: str, *, call_id: UUID, at: datetime) -> bool:
-        if self._of(owner, webhook_id) is not None:
-            del self.stored[webhook_id]
-            self.deletions[call_id] = at
-        return call_id in self.deletions
-
-    async def rotate(
-        self, owner: str, webhook_id: str, new: NewSecret
-    ) -> Registered | RotationPending | None:
-        found = self._of(owner, webhook_id)
-        if found is None:
-            return None
-        if found.call_id != new.call_id:
-            if found.overlaps_until is not None and found.overlaps_until > new.at:
-                return RotationPending(found.overlaps_until)
-            found.secret, found.call_id = new.secret, new.call_id
-            found.overlaps_until = new.previous_until
-            found.webhook = found.webhook.model_copy(update={"updated_at": new.at})
-        return Registered(found.webhook, found.secret)
-
-    def _of(self, owner: str, webhook_id: str) -> _Stored | None:
-        found = self.stored.get(webhook_id)
-        return found if found is not None and found.webhook.owner == owner else None
-
-
-@dataclass
-class FakeIdempotencyKeys:
-    """`IdempotencyKeys` in memory."""
-
-    uses: dict[str, tuple[KeyUse, datetime]] = field(default_factory=dict)
-    #: If set, `find` runs too early to see any use.
-    is_hidden: bool = False
-
-    def forget_answers(self) -> None:
-        """Drops all answers, as after crashes before they were stored."""
-        self.uses = {
-            key: (replace(use, answer=None), until) for key, (use, until) in self.uses.items()
-        }
+    is_early = False
 
     async def find(self, scope: KeyScope, *, at: datetime) -> KeyUse | None:
-        return None if self.is_hidden else self._kept(scope, at)
-
-    def _kept(self, scope: KeyScope, at: datetime) -> KeyUse | None:
-        use, until = self.uses.get(scope.id, (None, at))
-        return use if until > at else None
-
-    async def use(self, scope: KeyScope, new: KeyUse, *, at: datetime, until: datetime) -> KeyUse:
-        kept = self._kept(scope, at)
-        if kept is None:
-            self.uses[scope.id] = (new, until)
-        return kept or new
-
-    async def answer(self, scope: KeyScope, answer: WebhookReply) -> None:
-        use, until = self.uses[scope.id]
-        answer = answer.model_copy(update={"replayed": True})
-        self.uses[scope.id] = (replace(use, answer=answer), until)
+        return None if self.is_early else await super().find(scope, at=at)
 
 
-@dataclass
-class FakeDeliveries:
-    """`Deliveries` with configured results that records its calls."""
+class FaultyHealth(Health):
+    """The stored health, or a fault."""
 
-    page: Listed = field(default_factory=Listed)
-    found: Delivery | None = None
-    not_repeated: NotRepeated | None = None
-    asked: list[object] = field(default_factory=list)
+    fault: Exception | None = None
 
-    async def listed(
-        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
-    ) -> Listed:
-        self.asked.append((webhook.id, query, after))
-        return self.page
-
-    async def find(self, webhook: Webhook, delivery_id: str) -> Delivery | None:
-        self.asked.append((webhook.id, delivery_id))
-        return self.found
-
-    async def retry(
-        self, webhook: Webhook, delivery_id: str, *, call_id: UUID, at: datetime
-    ) -> DeliveryTask | NotRepeated:
-        self.asked.append((webhook.id, delivery_id, call_id, at))
-        task = DeliveryTask(delivery_id=DeliveryId(delivery_id), webhook_id=webhook.id, attempt=2)
-        return self.not_repeated or task
+    async def of(
+        self, webhooks: Sequence[WebhookId], *, at: datetime, max_age: timedelta = timedelta()
+    ) -> Mapping[WebhookId, WebhookHealth]:
+        if self.fault is not None:
+            raise self.fault
+        return await super().of(webhooks, at=at, max_age=max_age)
 
 
 @dataclass
@@ -174,42 +66,13 @@ class FakeDeliveryQueue:
 
     enqueued: list[DeliveryTask] = field(default_factory=list)
 
-    async def enqueue(self, tasks: Sequence[DeliveryTask]) -> None:
-        self.enqueued += tasks
-
-
-@dataclass
-class FakeRecoveries:
-    """`Recoveries` with a configured count that records its calls."""
-
-    count: int = 0
-    asked: list[Recovery] = field(default_factory=list)
-
-    async def ask(self, recovery: Recovery) -> int:
-        self.asked.append(recovery)
-        return self.count
-
-
-@dataclass
-class FakeHealth:
-    """`Health` of webhooks that were never called, except configured ones."""
-
-    known: dict[WebhookId, WebhookHealth] = field(default_factory=dict)
-    fault: Exception | None = None
-    #: That of the last read.
-    max_age: timedelta | None = None
-
-    async def of(
+    async def enqueue(
         self,
-        webhooks: Sequence[WebhookId],
+        tasks: Sequence[DeliveryTask],
         *,
-        at: datetime,  # noqa: ARG002
-        max_age: timedelta = timedelta(),
-    ) -> Mapping[WebhookId, WebhookHealth]:
-        self.max_age = max_age
-        if self.fault is not None:
-            raise self.fault
-        return {webhook: self.known.get(webhook, WebhookHealth()) for webhook in webhooks}
+        more: bool = False,  # noqa: ARG002
+    ) -> None:
+        self.enqueued += tasks
 
 
 @dataclass
@@ -232,24 +95,21 @@ class FakeResolver:
     names: dict[str, Sequence[Address]] = field(default_factory=dict)
     asked: list[tuple[str, int]] = field(default_factory=list)
     #: Hook that runs during a lookup.
-    on_asked: Callable[[], None] = lambda: None
+    on_asked: Callable[[], Awaitable[object]] | None = None
 
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
         self.asked.append((host, port))
-        self.on_asked()
+        if self.on_asked is not None:
+            await self.on_asked()
         return self.names.get(host, ())
 
 
 @dataclass
 class World:
-    """The registry's operations over fakes; tests set `now`."""
+    """The registry's operations; tests set `now`."""
 
-    registrations: FakeRegistrations = field(default_factory=FakeRegistrations)
-    keys: FakeIdempotencyKeys = field(default_factory=FakeIdempotencyKeys)
-    deliveries: FakeDeliveries = field(default_factory=FakeDeliveries)
+    database: Database
     delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
-    recoveries: FakeRecoveries = field(default_factory=FakeRecoveries)
-    health: FakeHealth = field(default_factory=FakeHealth)
     events: FakeEvents = field(default_factory=FakeEvents)
     resolver: FakeResolver = field(default_factory=FakeResolver)
     limit: int = 50
@@ -257,13 +117,18 @@ class World:
     now: datetime = NOON
 
     def __post_init__(self) -> None:
+        self.registrations = Registrations(self.database, secret_keys(), Random(1))
+        self.keys = EarlyKeys(self.database)
+        self.health = FaultyHealth(self.database)
         numbers = count(1)
         dependencies = Dependencies(
             registrations=self.registrations,
             keys=self.keys,
-            deliveries=self.deliveries,
+            deliveries=OwnedDeliveries(self.database),
             delivery_queue=self.delivery_queue,
-            recoveries=self.recoveries,
+            recoveries=Recovering(
+                Recoveries(self.database), self.delivery_queue, now=lambda: self.now
+            ),
             health=self.health,
             events=self.events,
             examples=example_events(),
@@ -297,3 +162,35 @@ class World:
         failure = await self.ask(a_request(operation, **fields))
         assert isinstance(failure, Failure), failure
         return failure
+
+    async def stored(self, collection: str = WEBHOOKS) -> list[dict[str, Any]]:
+        """All documents of a collection."""
+        return await self.database[collection].find().to_list(None)
+
+    async def everything(self) -> dict[str, list[dict[str, Any]]]:
+        """All documents of the database."""
+        names = await self.database.list_collection_names()
+        return {name: await self.stored(name) for name in sorted(names)}
+
+    async def keep_delivery(self, webhook_id: str, delivery_id: str, **fields: Any) -> None:
+        """Stores a delivery of the webhook, which waits unless the fields say otherwise.
+
+        Its event has its id.
+        """
+        new = a_new_delivery(
+            id=DeliveryId(delivery_id), webhook_id=webhook_id, event_id=delivery_id
+        )
+        document = new_document(new, at=NOON, grace=timedelta(), retention=timedelta(days=30))
+        await self.database[DELIVERIES].insert_one({**document, **fields})
+
+    async def keep_attempt(self, webhook_id: str, attempt: Mapping[str, Any]) -> None:
+        """Stores an attempt, given as the API shows it, with its delivery's event."""
+        at = datetime.fromisoformat(attempt["attempted_at"])
+        entry = {
+            "_id": f"{attempt['delivery_id']}:{attempt['attempt']}",
+            "webhook_id": webhook_id,
+            "generation": 1,
+        }
+        await self.database[ATTEMPTS].insert_one({**attempt, **entry, "attempted_at": at})
+        event = {"_id": attempt["delivery_id"], "body": b'{"id":"event"}'}
+        await self.database[EVENTS].replace_one({"_id": event["_id"]}, event, upsert=True)

@@ -1,6 +1,6 @@
-"""The registry behind the gateway, in one process: its own operations over fakes."""
+"""The registry behind the gateway, in one process: its own operations over MongoDB."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from common.contracts.failures import Failure
 from common.contracts.webhooks import WebhookReply, WebhookRequest
@@ -12,7 +12,7 @@ from tests.fakes.webhook_registry import World
 class Registrar:
     """`Webhooks` done by the registry's own operations."""
 
-    world: World = field(default_factory=World)
+    world: World
 
     async def do(
         self,

@@ -16,7 +16,7 @@ from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
-from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.deliveries.recovering import BrokerDeliveryQueue, Recovering
 from webhook_registry.webhooks.changes import enabled
 from webhook_store.deliveries.models import Recovery
 from webhook_store.deliveries.recoveries import Recoveries
@@ -88,7 +88,9 @@ async def test_recovered_deliveries_are_sent_at_once(pipe: Pipeline) -> None:
     )
     assert again is not None
     recovering = Recovering(
-        Recoveries(pipe.webhooks_db), DeliveryQueue(pipe.publisher), now=lambda: datetime.now(UTC)
+        Recoveries(pipe.webhooks_db),
+        BrokerDeliveryQueue(pipe.publisher),
+        now=lambda: datetime.now(UTC),
     )
     count = await recovering.ask(
         Recovery(a_call(1), again.id, again.generation, now - timedelta(days=1), now)

@@ -11,10 +11,12 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
+from common.mongo import connected, database
 from tests.browsing import chromium
 from tests.builders.openapi import DOCUMENT, example, operations
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
+from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
 
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
@@ -32,9 +34,11 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def gateway() -> AsyncIterator[Gateway]:
-    async with a_gateway(registrar=Registrar()) as running:
-        yield running
+async def gateway(mongo_url: str, module_webhooks: str) -> AsyncIterator[Gateway]:
+    async with connected(mongo_url, name="test", operation_timeout=None) as mongo:
+        world = World(database(mongo, module_webhooks))
+        async with a_gateway(registrar=Registrar(world)) as running:
+            yield running
 
 
 @dataclass

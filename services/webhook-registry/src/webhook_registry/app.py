@@ -16,7 +16,7 @@ from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.deliveries.examples import TOPOLOGY, BrokerEvents, example_events
-from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.deliveries.recovering import BrokerDeliveryQueue, Recovering
 from webhook_registry.destinations.checks import system_resolver
 from webhook_registry.operations import Dependencies, Operations, Policy, operations, report
 from webhook_registry.settings import Settings
@@ -63,7 +63,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
 
-    delivery_queue = DeliveryQueue(publisher)
+    delivery_queue = BrokerDeliveryQueue(publisher)
     recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
     await stack.enter_async_context(beside(recovering.run()))
 

@@ -8,8 +8,8 @@ from hashlib import sha256
 from uuid import UUID
 
 from common.contracts.webhooks import WebhookReply, WebhookRequest
-from webhook_registry.ports import IdempotencyKeys
 from webhook_registry.replies import idempotency_conflict, invalid_parameter
+from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.models import KeyScope, KeyUse
 
 HEADER = "Idempotency-Key"

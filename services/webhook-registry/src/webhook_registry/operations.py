@@ -12,25 +12,16 @@ from common.contracts.events import EventType, RegistryEvent
 from common.contracts.failures import Failure
 from common.contracts.webhooks import Operation, WebhookReply, WebhookRequest
 from common.messaging.rpc import Asked, Result
+from webhook_registry.deliveries.examples import Events, SendTest
 from webhook_registry.deliveries.manage import (
     ListDeliveries,
     RecoverDeliveries,
     RetryDelivery,
-    SendTest,
     ShowDelivery,
 )
-from webhook_registry.destinations.checks import Destinations
+from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.destinations.checks import Destinations, Resolver
 from webhook_registry.idempotency import Clock, Idempotency
-from webhook_registry.ports import (
-    Deliveries,
-    DeliveryQueue,
-    Events,
-    Health,
-    IdempotencyKeys,
-    Recoveries,
-    Registrations,
-    Resolver,
-)
 from webhook_registry.replies import OK, Rejected, reply
 from webhook_registry.webhooks.event_types import event_types
 from webhook_registry.webhooks.manage import (
@@ -42,7 +33,11 @@ from webhook_registry.webhooks.manage import (
     ShowWebhook,
     WithHealth,
 )
+from webhook_store.deliveries.health import Health
+from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.webhooks.addresses import Network
+from webhook_store.webhooks.idempotency import IdempotencyKeys
+from webhook_store.webhooks.registrations import Registrations
 
 #: Runs one operation; raises Rejected or Unavailable.
 UseCase = Callable[[WebhookRequest], Awaitable[WebhookReply]]
@@ -54,9 +49,9 @@ class Dependencies:
 
     registrations: Registrations
     keys: IdempotencyKeys
-    deliveries: Deliveries
+    deliveries: OwnedDeliveries
     delivery_queue: DeliveryQueue
-    recoveries: Recoveries
+    recoveries: Recovering
     health: Health
     events: Events
     #: An invented event of each type.

@@ -3,77 +3,39 @@
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from common.contracts.contract import rfc3339_milliseconds
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import (
     AcceptedDelivery,
     AttemptList,
     Recovered,
-    Webhook,
     WebhookReply,
     WebhookRequest,
 )
-from webhook_registry.idempotency import Clock, Idempotency
-from webhook_registry.ports import Deliveries, DeliveryQueue, Events, Recoveries, Registrations
+from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
+from webhook_registry.idempotency import Clock
 from webhook_registry.replies import (
     ACCEPTED,
     OK,
     delivery_not_found,
     delivery_pending,
     invalid_parameter,
-    rendered,
     reply,
     webhook_disabled,
 )
-from webhook_registry.webhooks.bodies import read_test, read_window
-from webhook_registry.webhooks.manage import owned
+from webhook_registry.webhooks.bodies import read_window
+from webhook_registry.webhooks.manage import enabled, owned
 from webhook_store.deliveries.models import ListPosition, NotRepeated, Recovery
-from webhook_store.webhooks.models import delivery_id
-
-
-@dataclass(frozen=True, slots=True)
-class SendTest:
-    registrations: Registrations
-    events: Events
-    #: An invented event of each type.
-    examples: Mapping[EventType, RegistryEvent]
-    idempotency: Idempotency
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 202 with the delivery id of a test event for this webhook only."""
-        path = f"/api/webhooks/{request.webhook_id}/test"
-        stored = await self.idempotency.repeated(request, path)
-        if stored is not None:
-            return stored
-        kind = read_test(request.body)
-        webhook = await enabled(self.registrations, request)
-        once = await self.idempotency.begin(request, path)
-        if isinstance(once, WebhookReply):
-            return once
-        event = self.examples[kind].model_copy(
-            update={
-                "id": str(once.call_id),
-                "occurred_at": rfc3339_milliseconds(self.now()),
-                # The type of `webhook.test` says so by itself.
-                "test": kind is not EventType.WEBHOOK_TEST,
-            }
-        )
-        await self.events.publish_for(webhook.id, event)
-        document = AcceptedDelivery(delivery_id=delivery_id(event.id, webhook.id))
-        answer = WebhookReply(status=ACCEPTED, body=rendered(document), replayed=once.is_repeat)
-        return await self.idempotency.end(once, answer, body=answer.body)
+from webhook_store.deliveries.owned import OwnedDeliveries
+from webhook_store.webhooks.registrations import Registrations
 
 
 @dataclass(frozen=True, slots=True)
 class ListDeliveries:
     registrations: Registrations
-    deliveries: Deliveries
+    deliveries: OwnedDeliveries
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a page of attempts, or of cancelled deliveries, newest first."""
@@ -88,7 +50,7 @@ class ListDeliveries:
 @dataclass(frozen=True, slots=True)
 class ShowDelivery:
     registrations: Registrations
-    deliveries: Deliveries
+    deliveries: OwnedDeliveries
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a delivery, its request and its attempts."""
@@ -102,7 +64,7 @@ class ShowDelivery:
 @dataclass(frozen=True, slots=True)
 class RetryDelivery:
     registrations: Registrations
-    deliveries: Deliveries
+    deliveries: OwnedDeliveries
     delivery_queue: DeliveryQueue
     now: Clock
 
@@ -125,7 +87,7 @@ class RetryDelivery:
 @dataclass(frozen=True, slots=True)
 class RecoverDeliveries:
     registrations: Registrations
-    recoveries: Recoveries
+    recoveries: Recovering
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
@@ -138,14 +100,6 @@ class RecoverDeliveries:
             Recovery(request.call_id, webhook.id, webhook.generation, window.since, window.until)
         )
         return reply(ACCEPTED, Recovered(count=count))
-
-
-async def enabled(registrations: Registrations, request: WebhookRequest) -> Webhook:
-    """Returns the owner's webhook; raises Rejected if absent or disabled."""
-    webhook = await owned(registrations, request)
-    if not webhook.enabled:
-        raise webhook_disabled()
-    return webhook
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

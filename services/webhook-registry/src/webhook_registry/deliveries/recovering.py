@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 import structlog
 
@@ -26,14 +27,23 @@ LOOK_AGAIN = 10.0
 log = structlog.get_logger()
 
 
+class DeliveryQueue(Protocol):
+    """Queue of due deliveries."""
+
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
+        """Enqueues deliveries; `more` marks that the webhooks have others due.
+
+        Never raises: the dispatcher finds deliveries whose message is lost.
+        """
+
+
 @dataclass(frozen=True, slots=True)
-class DeliveryQueue:
+class BrokerDeliveryQueue:
     """Publishes due deliveries; the dispatcher's requeue job finds unpublished ones."""
 
     publisher: Publisher
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
-        """Enqueues deliveries; `more` marks that the webhooks have others due. Never raises."""
         try:
             for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)

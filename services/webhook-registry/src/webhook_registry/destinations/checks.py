@@ -8,12 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from ipaddress import ip_address
+from typing import Protocol
 
 from common.contracts.failures import FieldError
 from webhook_registry.destinations.urls import Destination, refusal
-from webhook_registry.ports import Resolver
 from webhook_registry.replies import invalid_body
 from webhook_store.webhooks.addresses import Address, Network
+
+
+class Resolver(Protocol):
+    async def addresses(self, host: str, port: int) -> Sequence[Address]:
+        """Resolves a name; empty when it does not resolve in time."""
 
 
 @dataclass(frozen=True, slots=True)

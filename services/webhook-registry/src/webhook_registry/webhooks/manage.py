@@ -10,7 +10,6 @@ from pydantic import SecretStr
 from common.contracts.webhooks import Webhook, WebhookId, WebhookList, WebhookReply, WebhookRequest
 from webhook_registry.destinations.checks import Destinations
 from webhook_registry.idempotency import Clock, Idempotency
-from webhook_registry.ports import Health, Registrations
 from webhook_registry.replies import (
     CREATED,
     NO_CONTENT,
@@ -19,12 +18,14 @@ from webhook_registry.replies import (
     rendered,
     reply,
     rotation_pending,
+    webhook_disabled,
     webhook_limit_reached,
     webhook_not_found,
     with_secret,
 )
 from webhook_registry.webhooks.bodies import Changes, read_changes, read_draft
 from webhook_registry.webhooks.changes import changed, merged
+from webhook_store.deliveries.health import Health
 from webhook_store.webhooks.models import (
     MadeBefore,
     NewSecret,
@@ -32,6 +33,7 @@ from webhook_store.webhooks.models import (
     Registered,
     RotationPending,
 )
+from webhook_store.webhooks.registrations import Registrations
 
 PATH = "/api/webhooks"
 
@@ -201,4 +203,12 @@ async def owned(registrations: Registrations, request: WebhookRequest) -> Webhoo
     webhook = await registrations.find(request.owner, request.webhook_id)
     if webhook is None:
         raise webhook_not_found()
+    return webhook
+
+
+async def enabled(registrations: Registrations, request: WebhookRequest) -> Webhook:
+    """Returns the owner's webhook; raises Rejected if absent or disabled."""
+    webhook = await owned(registrations, request)
+    if not webhook.enabled:
+        raise webhook_disabled()
     return webhook

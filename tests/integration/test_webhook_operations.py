@@ -1,4 +1,4 @@
-"""Operations of the registry over fakes."""
+"""Operations of the registry over MongoDB, with fakes of its broker and resolver."""
 
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
@@ -11,12 +11,12 @@ import pytest
 from common.contracts.events import EventType, encode_event
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.webhooks import (
-    Attempt,
-    AttemptStatus,
     DeliveryQuery,
     Operation,
     WebhookReply,
 )
+from common.mongo import Database
+from tests.builders.deliveries import a_delivery_id
 from tests.builders.webhooks import (
     NOON,
     OTHER_OWNER,
@@ -28,10 +28,27 @@ from tests.builders.webhooks import (
 from tests.fakes.webhook_registry import World
 from webhook_registry.webhooks.event_types import event_types
 from webhook_registry.webhooks.manage import MAX_LISTED_AGE
-from webhook_store.deliveries.models import Listed, ListPosition
+from webhook_store.webhooks.documents import IDEMPOTENCY, WEBHOOKS
 from webhook_store.webhooks.models import delivery_id
 
+pytestmark = pytest.mark.integration
+
 DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
+
+AN_ATTEMPT = {
+    "delivery_id": DELIVERY,
+    "event_id": "7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
+    "event_type": "company.updated",
+    "attempt": 2,
+    "status": "failed",
+    "response_code": 500,
+    "error": "http_status",
+    "duration_ms": 12,
+    "attempted_at": "2026-03-02T11:00:00.000Z",
+    "next_attempt_at": None,
+}
+#: Of the row of a delivery that was cancelled.
+CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
 
 
 def read(reply: WebhookReply) -> dict[str, Any]:
@@ -44,8 +61,8 @@ async def create(world: World, **fields: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world(empty_webhooks_db: Database) -> World:
+    return World(empty_webhooks_db)
 
 
 @pytest.fixture
@@ -58,14 +75,14 @@ async def disable(world: World, webhook_id: str) -> None:
     await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "disabled"}')
 
 
-async def test_creation_returns_the_secret_and_the_location() -> None:
+async def test_creation_returns_the_secret_and_the_location(world: World) -> None:
     request = a_request(
         Operation.CREATE,
         call_id=a_call(1),
         body=a_draft(events=["company.*"], filter={"countries": ["no"]}),
     )
 
-    reply = await World().ask(request)
+    reply = await world.ask(request)
 
     assert isinstance(reply, WebhookReply)
     assert (reply.status, reply.replayed) == (201, False)
@@ -124,14 +141,20 @@ async def test_the_health_in_a_list_may_be_seconds_old_and_that_of_one_webhook_n
     world: World, webhook_id: str
 ) -> None:
     await world.do(Operation.LIST)
-    of_list = world.health.max_age
-    await world.do(Operation.GET, webhook_id=webhook_id)
+    await world.keep_attempt(webhook_id, AN_ATTEMPT)
+    world.now += MAX_LISTED_AGE - timedelta(milliseconds=1)
 
-    assert (of_list, world.health.max_age) == (MAX_LISTED_AGE, timedelta())
+    [listed] = read(await world.do(Operation.LIST))["webhooks"]
+    shown = read(await world.do(Operation.GET, webhook_id=webhook_id))
+
+    assert listed["health"]["consecutive_failures"] == 0
+    assert shown["health"]["consecutive_failures"] == 1
 
 
-async def test_an_owner_cannot_have_more_webhooks_than_the_limit() -> None:
-    world = World(limit=1)
+async def test_an_owner_cannot_have_more_webhooks_than_the_limit(
+    empty_webhooks_db: Database,
+) -> None:
+    world = World(empty_webhooks_db, limit=1)
     first = await create(world)
 
     failure = await world.refused(Operation.CREATE, body=a_draft())
@@ -161,8 +184,8 @@ async def test_the_port_of_a_url_is_resolved_with_its_name(world: World) -> None
     assert world.resolver.asked == [("hooks.example.com", 8443)]
 
 
-async def test_an_address_is_not_resolved() -> None:
-    world = World(allowed_networks=[ip_network("127.0.0.0/8")])
+async def test_an_address_is_not_resolved(empty_webhooks_db: Database) -> None:
+    world = World(empty_webhooks_db, allowed_networks=[ip_network("127.0.0.0/8")])
 
     await create(world, url="https://127.0.0.1:8443/")
 
@@ -188,16 +211,16 @@ async def test_an_address_is_not_resolved() -> None:
 async def test_another_owners_webhook_is_not_found(
     world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
 ) -> None:
-    before = dict(world.registrations.stored)
+    await world.keep_delivery(webhook_id, DELIVERY, **CANCELLED)
+    before = await world.everything()
 
     other = await world.refused(operation, owner=OTHER_OWNER, webhook_id=webhook_id, **fields)
     unknown = await world.refused(operation, webhook_id="wh_unknown", **fields)
 
     assert other == unknown
     assert other.code is FailureCode.WEBHOOK_NOT_FOUND
-    assert world.registrations.stored == before
-    assert (world.events.published, world.deliveries.asked) == ([], [])
-    assert world.recoveries.asked == []
+    assert await world.everything() == before
+    assert (world.events.published, world.delivery_queue.enqueued) == ([], [])
 
 
 async def test_another_owners_webhooks_are_not_listed(world: World) -> None:
@@ -216,7 +239,7 @@ async def test_a_deleted_webhook_is_gone(world: World, webhook_id: str) -> None:
 
 async def test_a_webhook_deleted_during_a_change_is_not_found(world: World) -> None:
     webhook_id = (await create(world, url="https://other.example.com/"))["id"]
-    world.resolver.on_asked = world.registrations.stored.clear
+    world.resolver.on_asked = lambda: world.database[WEBHOOKS].delete_many({})
 
     failure = await world.refused(Operation.CHANGE, webhook_id=webhook_id, body=a_draft())
 
@@ -246,7 +269,7 @@ async def test_a_second_rotation_is_refused_until_the_replaced_secret_no_longer_
     world: World, webhook_id: str
 ) -> None:
     await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id)
-    secret = world.registrations.stored[webhook_id].secret
+    before = await world.stored()
     world.now += timedelta(hours=23, milliseconds=1)
 
     refused = await world.refused(Operation.ROTATE_SECRET, webhook_id=webhook_id)
@@ -254,7 +277,7 @@ async def test_a_second_rotation_is_refused_until_the_replaced_secret_no_longer_
     assert refused.code == "rotation_pending"
     assert refused.possible_from == NOON + timedelta(hours=24)
     assert "2026-03-03T12:00:00Z" in refused.detail
-    assert world.registrations.stored[webhook_id].secret == secret
+    assert await world.stored() == before
 
     world.now = NOON + timedelta(hours=24)
     assert read(await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id))["secret"]
@@ -263,13 +286,13 @@ async def test_a_second_rotation_is_refused_until_the_replaced_secret_no_longer_
 async def test_a_secret_that_could_not_be_shown_is_not_rotated(
     world: World, webhook_id: str
 ) -> None:
-    secret = world.registrations.stored[webhook_id].secret
+    before = await world.stored()
     world.health.fault = Unavailable("the database did not answer in time")
 
     with pytest.raises(Unavailable):
         await world.do(Operation.ROTATE_SECRET, webhook_id=webhook_id)
 
-    assert world.registrations.stored[webhook_id].secret == secret
+    assert await world.stored() == before
 
 
 async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook(world: World) -> None:
@@ -279,7 +302,7 @@ async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook(world
 
     assert first == second
     assert b"whsec_" in second.body  # type: ignore[union-attr]
-    assert len(world.registrations.stored) == 1
+    assert len(await world.stored()) == 1
 
 
 async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
@@ -293,7 +316,7 @@ async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
     del expected["secret"]
     assert read(repeat) == expected
     assert (repeat.status, repeat.location, repeat.replayed) == (201, first.location, True)
-    assert len(world.registrations.stored) == 1
+    assert len(await world.stored()) == 1
 
 
 async def test_the_stored_answer_outlives_the_webhook(world: World) -> None:
@@ -303,7 +326,7 @@ async def test_the_stored_answer_outlives_the_webhook(world: World) -> None:
     repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
     assert repeat.replayed
-    assert world.registrations.stored == {}
+    assert await world.stored() == []
 
 
 @pytest.mark.parametrize(
@@ -317,7 +340,7 @@ async def test_a_key_is_scoped_to_its_owner(world: World, fields: dict[str, Any]
     )
 
     assert not reply.replayed
-    assert len(world.registrations.stored) == 2
+    assert len(await world.stored()) == 2
 
 
 async def test_a_key_is_valid_for_a_day(world: World) -> None:
@@ -337,8 +360,8 @@ async def test_a_refused_body_leaves_its_key_unused(world: World) -> None:
     assert not reply.replayed
 
 
-async def test_a_repeat_completes_a_failed_creation() -> None:
-    world = World(limit=1)
+async def test_a_repeat_completes_a_failed_creation(empty_webhooks_db: Database) -> None:
+    world = World(empty_webhooks_db, limit=1)
     blocking = await create(world)
     await world.refused(Operation.CREATE, body=a_draft(), idempotency_key="k")
     await world.do(Operation.DELETE, webhook_id=blocking["id"])
@@ -351,7 +374,7 @@ async def test_a_repeat_completes_a_failed_creation() -> None:
 
 async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret(world: World) -> None:
     created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
-    world.keys.forget_answers()
+    await world.database[IDEMPOTENCY].update_many({}, {"$set": {"answer": None}})
 
     repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
 
@@ -370,17 +393,17 @@ async def test_a_repeat_answered_concurrently_does_nothing(
 ) -> None:
     fields = {"webhook_id": webhook_id, "body": body, "idempotency_key": "k"}
     first = await world.do(operation, **fields)
-    world.keys.is_hidden = True
+    world.keys.is_early = True
 
     repeat = await world.do(operation, **fields)
 
     assert (repeat.status, repeat.replayed) == (first.status, True)
-    assert len(world.registrations.stored) + len(world.events.published) == 2
+    assert len(await world.stored()) + len(world.events.published) == 2
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "ø", "k" * 256, "a\nb"])
-async def test_a_malformed_key_is_refused(key: str) -> None:
-    failure = await World().refused(Operation.CREATE, body=a_draft(), idempotency_key=key)
+async def test_a_malformed_key_is_refused(world: World, key: str) -> None:
+    failure = await world.refused(Operation.CREATE, body=a_draft(), idempotency_key=key)
 
     assert failure.code is FailureCode.INVALID_PARAMETER
     assert [error.parameter for error in failure.errors] == ["Idempotency-Key"]
@@ -443,13 +466,15 @@ async def test_a_key_is_scoped_to_its_webhook(world: World) -> None:
 async def test_nothing_is_sent_to_a_disabled_webhook(
     world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
 ) -> None:
+    await world.keep_delivery(webhook_id, DELIVERY, **CANCELLED)
     await disable(world, webhook_id)
+    before = await world.everything()
 
     failure = await world.refused(operation, webhook_id=webhook_id, **fields)
 
     assert failure.code is FailureCode.WEBHOOK_DISABLED
-    assert (world.events.published, world.deliveries.asked) == ([], [])
-    assert world.recoveries.asked == []
+    assert await world.everything() == before
+    assert (world.events.published, world.delivery_queue.enqueued) == ([], [])
 
 
 async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner(
@@ -467,37 +492,27 @@ async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner(
 
 
 async def test_attempts_are_listed_as_they_were_made(world: World, webhook_id: str) -> None:
-    attempt = Attempt(
-        delivery_id=DELIVERY,
-        event_id="7e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10",
-        event_type="company.updated",
-        attempt=2,
-        status=AttemptStatus.FAILED,
-        response_code=500,
-        error="http_status",
-        duration_ms=12,
-        attempted_at="2026-03-02T11:00:00.000Z",
-        next_attempt_at=None,
-    )
-    world.deliveries.page = Listed([attempt])
+    await world.keep_attempt(webhook_id, AN_ATTEMPT)
 
     reply = await world.do(Operation.DELIVERIES, webhook_id=webhook_id)
 
-    assert read(reply) == {"deliveries": [attempt.model_dump(mode="json")], "cursor": None}
-    assert world.deliveries.asked == [(webhook_id, DeliveryQuery(), None)]
+    assert read(reply) == {"deliveries": [AN_ATTEMPT], "cursor": None}
 
 
 async def test_the_cursor_of_a_page_stands_for_its_last_entry(
     world: World, webhook_id: str
 ) -> None:
-    place = ListPosition(NOON, f"{DELIVERY}:2")
-    world.deliveries.page = Listed([], last=place)
+    for number in (1, 2):
+        await world.keep_attempt(webhook_id, {**AN_ATTEMPT, "attempt": number})
 
-    cursor = read(await world.do(Operation.DELIVERIES, webhook_id=webhook_id))["cursor"]
-    query = DeliveryQuery(after=cursor)
-    await world.do(Operation.DELIVERIES, webhook_id=webhook_id, query=query)
+    pages, cursor = [], None
+    for _ in range(2):
+        query = DeliveryQuery(limit=1, after=cursor)
+        page = read(await world.do(Operation.DELIVERIES, webhook_id=webhook_id, query=query))
+        pages.append([entry["attempt"] for entry in page["deliveries"]])
+        cursor = page["cursor"]
 
-    assert world.deliveries.asked[-1] == (webhook_id, query, place)
+    assert (pages, cursor) == ([[2], [1]], None)
 
 
 @pytest.mark.parametrize("cursor", ["x", "eA", "MTIz", "é"])
@@ -533,6 +548,8 @@ async def test_an_invalid_test_is_refused(world: World, webhook_id: str, body: b
 
 
 async def test_a_retry_is_enqueued_under_the_deliverys_id(world: World, webhook_id: str) -> None:
+    await world.keep_delivery(webhook_id, DELIVERY, **CANCELLED)
+
     reply = await world.do(Operation.RETRY, webhook_id=webhook_id, delivery_id=DELIVERY)
 
     assert reply.status == 202
@@ -541,7 +558,8 @@ async def test_a_retry_is_enqueued_under_the_deliverys_id(world: World, webhook_
 
 
 async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook_id: str) -> None:
-    world.recoveries.count = 7
+    for number in range(7):
+        await world.keep_delivery(webhook_id, a_delivery_id(number), **CANCELLED)
 
     reply = await world.do(
         Operation.RECOVER, webhook_id=webhook_id, body=b'{"since": "2026-03-02T11:00:00Z"}'
@@ -550,8 +568,8 @@ async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook
     assert (reply.status, read(reply)) == (202, {"count": 7})
 
 
-async def test_event_types_are_listed_for_every_owner() -> None:
-    reply = await World().do(Operation.EVENT_TYPES, owner="")
+async def test_event_types_are_listed_for_every_owner(world: World) -> None:
+    reply = await world.do(Operation.EVENT_TYPES, owner="")
 
     names = [kind["name"] for kind in read(reply)["event_types"]]
     assert names[0] == "company.created"
