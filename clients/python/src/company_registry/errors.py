@@ -221,7 +221,7 @@ ERRORS: dict[str, type[ApiError]] = {kind.code: kind for kind in ApiError.__subc
 
 
 def error_of(response: Response, *, retry_after: float | None = None) -> ApiError:
-    """The typed error of a response with a status of 400 or more."""
+    """Returns the typed error of a response with a status of 400 or more."""
     try:
         problem = json.loads(response.content)
     except (ValueError, RecursionError):
@@ -235,7 +235,7 @@ def error_of(response: Response, *, retry_after: float | None = None) -> ApiErro
 def problem_error(
     problem: dict[str, Any], *, status: int, retry_after: float | None = None
 ) -> ApiError:
-    """The typed error of a problem document."""
+    """Returns the typed error of a problem document."""
     kind = ERRORS.get(_text(problem, "code"), ApiError)
     return kind(status, problem, retry_after=retry_after)
 

@@ -99,7 +99,7 @@ def production_unit_page(
 
 
 def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[Suggestion, ...]]:
-    """The companies that a partly typed name may mean, best first; at most 20."""
+    """Returns the companies that a partly typed name may mean, best first; at most 20."""
     page = suggestion_page(country, text, limit=limit)
     return Operation(page.request, lambda body: page.read(body).suggestions)
 
@@ -107,7 +107,7 @@ def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[
 def suggestion_page(
     country: Country, text: str, after: str | None = None, *, limit: int = 10
 ) -> Operation[SuggestionPage]:
-    """A page of the companies that a partly typed name may mean; at most 20.
+    """Returns a page of the companies that a partly typed name may mean; at most 20.
 
     `after` is the cursor of the page before, None for the first page. Pages may be shorter than
     `limit`; the last one has no cursor.
@@ -117,7 +117,7 @@ def suggestion_page(
 
 
 def me() -> Operation[Key]:
-    """The key that requests are made with: its owner, scopes and rate."""
+    """Returns the key that requests are made with: its owner, scopes and rate."""
     return Operation(get("/api/me"), Key.model_validate_json)
 
 
@@ -130,7 +130,7 @@ def event_page(  # noqa: PLR0913 (named options)
     limit: int = 100,
     wait: int = 0,
 ) -> Operation[EventPage]:
-    """The events that follow a cursor, oldest first; at most `limit`.
+    """Returns the events that follow a cursor, oldest first; at most `limit`.
 
     `after` is the cursor of an earlier page, `latest` for the end, or None for the oldest event
     that is kept. The filters are words of a webhook (`company.*`) and `<country>:<number>`; none
@@ -155,7 +155,7 @@ def get_event(event_id: str) -> Operation[Event]:
 
 
 def event_types() -> Operation[tuple[EventType, ...]]:
-    """The types of events, each with the JSON Schema of its body."""
+    """Returns the types of events, each with the JSON Schema of its body."""
     return Operation(
         get("/api/event-types"), lambda body: EventTypes.model_validate_json(body).event_types
     )
@@ -168,6 +168,6 @@ def get(path: str, query: dict[str, str] | None = None) -> Request:
 
 
 def segment(text: str) -> str:
-    """A path segment with any text, percent-encoded."""
+    """Returns a path segment with any text, percent-encoded."""
     # `.` and `..` are removed from paths even when they are encoded.
     return quote(text, safe="").replace(".", "%2E") or "%20"

@@ -30,7 +30,7 @@ class Retries:
     max_retry_after: float = 90.0
 
     def delay(self, request: Request, outcome: Outcome, attempt: int) -> float | None:
-        """The seconds until the next attempt, counted from 1; None if there is none."""
+        """Returns the seconds until the next attempt, counted from 1; None if there is none."""
         if attempt >= self.attempts or not _may_repeat(request, outcome):
             return None
         asked = None if isinstance(outcome, Unanswered) else retry_after(outcome.headers)

@@ -73,7 +73,7 @@ class Sender(Generic[Http]):
         }
 
     def body(self, answer: httpx.Response) -> Body:
-        """The body to add the response's raw parts to."""
+        """Returns the body to add the response's raw parts to."""
         body = Body(answer.headers.get("content-encoding", ""), self.max_response)
         if answer.is_stream_consumed:  # a transport without a network has the whole content
             body = Body("", self.max_response)

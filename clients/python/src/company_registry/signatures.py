@@ -50,7 +50,7 @@ def verify(
 
 
 def signed_headers(secret: str, *, delivery_id: str, body: bytes, timestamp: int) -> dict[str, str]:
-    """The headers that the service sends with a delivery; `timestamp` is Unix time."""
+    """Returns the headers that the service sends with a delivery; `timestamp` is Unix time."""
     moment = str(timestamp)
     return {
         "X-Timestamp": moment,

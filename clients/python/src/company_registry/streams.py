@@ -97,7 +97,7 @@ class CursorStore(Protocol):
     """Storage of an event reader's cursor."""
 
     def load(self) -> str | None:
-        """The cursor saved last; None before the first."""
+        """Returns the cursor saved last; None before the first."""
 
     def save(self, cursor: str) -> None:
         """Keeps the cursor; the events before it are done."""

@@ -26,7 +26,7 @@ _WEBHOOKS: Final = "/api/webhooks"
 
 
 def list_webhooks() -> Operation[tuple[Webhook, ...]]:
-    """The key owner's webhooks, newest first."""
+    """Returns the key owner's webhooks, newest first."""
     return Operation(get(_WEBHOOKS), lambda body: Webhooks.model_validate_json(body).webhooks)
 
 
@@ -108,7 +108,7 @@ def list_attempts(  # noqa: PLR0913 (named options)
     after: str | None = None,
     limit: int | None = None,
 ) -> Operation[Attempts]:
-    """A page of attempts, newest first: by default the last 50.
+    """Returns a page of attempts, newest first: by default the last 50.
 
     `after` is the cursor of an earlier page; `limit` is at most 100. `status` may be `cancelled`
     for deliveries that were cancelled.
@@ -126,7 +126,7 @@ def list_attempts(  # noqa: PLR0913 (named options)
 
 
 def get_delivery(webhook_id: str, delivery_id: str) -> Operation[Delivery]:
-    """A delivery with its body, headers and attempts. Raises DeliveryNotFound."""
+    """Returns a delivery with its body, headers and attempts. Raises DeliveryNotFound."""
     path = f"{_webhook(webhook_id)}/deliveries/{segment(delivery_id)}"
     return Operation(get(path), Delivery.model_validate_json)
 

@@ -149,7 +149,7 @@ async def _finds_primary(client: Client) -> bool:
 
 
 def database(client: Client, name: str) -> Database:
-    """A database whose times come back as UTC."""
+    """Returns a database whose times come back as UTC."""
     return client.get_database(name, codec_options=CodecOptions(tz_aware=True))
 
 
@@ -179,7 +179,7 @@ def translated_errors() -> Iterator[None]:
 
 
 def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
-    """A health check, which raises `Unavailable`."""
+    """Returns a health check, which raises `Unavailable`."""
 
     async def check() -> None:
         with translated_errors():
@@ -232,7 +232,7 @@ class DatabaseClock:
             await asyncio.sleep(_MEASURE_EVERY if self.measured.is_set() else _MEASURE_AGAIN)
 
     async def check(self) -> str | None:
-        """A health check: a message if this machine's wall clock is wrong."""
+        """Checks the clock; returns a message if this machine's wall clock is wrong, else None."""
         behind = (self() - datetime.now(UTC)).total_seconds()
         if abs(behind) < _WRONG:
             return None

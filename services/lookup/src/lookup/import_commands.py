@@ -95,7 +95,7 @@ class File:
 
     @classmethod
     def at(cls, path: Path, *, modified: datetime | None) -> "File":
-        """The version of a file: `modified` if given, else its modification time.
+        """Returns the version of a file: `modified` if given, else its modification time.
 
         Raises OSError for an unreadable file.
         """

@@ -44,7 +44,7 @@ class TraceContext(NamedTuple):
 
 
 def parse(parent: object, state: object = None) -> TraceContext | None:
-    """The context of two headers; None for a `traceparent` that is absent or malformed.
+    """Returns the context of two headers; None for a `traceparent` that is absent or malformed.
 
     A malformed `tracestate` is dropped.
     """
@@ -60,5 +60,5 @@ def parse(parent: object, state: object = None) -> TraceContext | None:
 
 
 def read(fields: Mapping[str, Any]) -> TraceContext | None:
-    """The context that `TraceContext.fields` was stored as."""
+    """Returns the context that `TraceContext.fields` was stored as."""
     return parse(fields.get(TRACEPARENT), fields.get(TRACESTATE))

@@ -20,7 +20,7 @@ class RegisterKey(str):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The key with this text, which is trusted: it was stored or validated before."""
+        """Returns the key with this text, which is trusted: it was stored or validated before."""
         return str.__new__(cls, text)
 
     @property

@@ -23,7 +23,7 @@ class InvalidIdentifier(ValueError):
 
 
 def is_digits(text: str, count: int) -> bool:
-    """True if the text consists of that many ASCII digits."""
+    """Returns True if the text consists of that many ASCII digits."""
     return len(text) == count and text.isascii() and text.isdecimal()
 
 
@@ -94,18 +94,18 @@ def registered_phone(text: str, country: Country) -> str | None:
 
 
 def searchable_phones(phones: Sequence[str], country: Country) -> tuple[str, ...]:
-    """The numbers that a lookup can find; foreign and short numbers have another form."""
+    """Returns the numbers that a lookup can find; foreign and short numbers have another form."""
     return tuple(phone for phone in phones if is_digits(phone, FORMATS[country].phone_digits))
 
 
 def registration_number_checks(number: str, country: Country) -> bool:
-    """True if the check digit is valid."""
+    """Returns True if the check digit is valid."""
     formats = FORMATS[country]
     return is_digits(number, formats.vat_digits) and _weighs(number, formats.vat_weights, 11)
 
 
 def gln_checks(number: str) -> bool:
-    """True if the check digit of a global location number is valid (GS1)."""
+    """Returns True if the check digit of a global location number is valid (GS1)."""
     return is_digits(number, GLN_DIGITS) and _weighs(number, _GLN_WEIGHTS, 10)
 
 

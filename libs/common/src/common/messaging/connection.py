@@ -70,7 +70,7 @@ class SupervisedConnection:
         return self._attached.is_set()
 
     async def health(self) -> str | None:
-        """A health check: None, or a message."""
+        """Checks the connection; returns None, or a message."""
         if self.ready:
             return None
         return (

@@ -206,7 +206,7 @@ class ContentTransport(TransportFactory):
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     async def content_of(self, channel: AbstractChannel) -> ContentChannel:
-        """The messages of an open channel of this connection."""
+        """Returns the messages of an open channel of this connection."""
         underlay = await channel.get_underlay_channel()
         if self._transport is None or underlay.number is None:
             raise ConnectionError("the connection was lost")

@@ -36,7 +36,7 @@ class DeadLetters:
         self._queue = queue
 
     async def look(self, *, limit: int) -> list[DeadLetter]:
-        """The oldest letters; they stay in the queue."""
+        """Returns the oldest letters; they stay in the queue."""
         with broker_calls():
             taken = [message async for message in self._take(limit)]
             for message in taken:

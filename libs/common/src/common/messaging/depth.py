@@ -68,7 +68,7 @@ class QueueProbe:
         self._connection = None
 
     async def state(self, queue: str) -> QueueState | None:
-        """The state of a queue; None when it does not exist. Raises BrokerUnavailable."""
+        """Returns the state of a queue; None when it does not exist. Raises BrokerUnavailable."""
         if self._connection is None:
             raise BrokerUnavailable("the broker cannot be reached")
         # A separate channel: the broker closes it when the queue does not exist.

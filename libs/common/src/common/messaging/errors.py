@@ -44,7 +44,7 @@ def broker_calls() -> Iterator[None]:
 
 
 def reason_of(error: BrokerUnavailable) -> str:
-    """The reason for the log, with the library's own error if there is one."""
+    """Returns the reason for the log, with the library's own error if there is one."""
     return str(error) if error.__cause__ is None else f"{error}: {error.__cause__!r}"
 
 

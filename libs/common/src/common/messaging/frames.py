@@ -45,7 +45,7 @@ def publish(  # noqa: PLR0913 (the fields of the frames)
     mandatory: bool = False,
     frame_max: int,
 ) -> bytes:
-    """The frames that publish a transient message; `expiration` in milliseconds.
+    """Returns the frames that publish a transient message; `expiration` in milliseconds.
 
     The default exchange routes to the queue whose name is the routing key. Headers are left out if
     they would take more than half of a frame: they all go into one, and no message depends on them.
@@ -68,7 +68,7 @@ def publish(  # noqa: PLR0913 (the fields of the frames)
 
 
 def returned_key(method: bytes) -> str:
-    """The routing key in a Basic.Return, after its code, text and exchange."""
+    """Returns the routing key in a Basic.Return, after its code, text and exchange."""
     at = 6
     for _ in range(2):
         at += 1 + method[at]
@@ -76,13 +76,13 @@ def returned_key(method: bytes) -> str:
 
 
 def table(fields: Mapping[str, str]) -> bytes:
-    """A table of headers."""
+    """Returns a table of headers."""
     parts = [_short(name) + b"S" + _sized(value.encode()) for name, value in fields.items()]
     return _sized(b"".join(parts))
 
 
 def texts(headers: bytes) -> dict[str, str]:
-    """The headers of a `table`, up to the first that is not a text."""
+    """Returns the headers of a `table`, up to the first that is not a text."""
     fields: dict[str, str] = {}
     at = 4
     while at < len(headers):

@@ -70,7 +70,7 @@ class Asked(NamedTuple, Generic[C]):
 
 
 def encode_traces(traces: Sequence[TraceContext | None]) -> bytes:
-    """The headers of a message, empty if no request has a trace."""
+    """Returns the headers of a message, empty if no request has a trace."""
     if not any(traces):
         return b""
     fields = {TRACEPARENT: "\n".join(trace.parent if trace else "" for trace in traces)}
@@ -100,7 +100,7 @@ def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
 def decode_requests(
     body: bytes, kind: type[C], *, now: float, headers: bytes = b""
 ) -> list[Asked[C]]:
-    """The requests of a message; raises Undecodable when any is invalid."""
+    """Returns the requests of a message; raises Undecodable when any is invalid."""
     try:
         items = ormsgpack.unpackb(body)
         return [

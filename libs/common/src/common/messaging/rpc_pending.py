@@ -44,7 +44,7 @@ class PendingCalls:
         return chain.from_iterable(self._waiting.values())
 
     def of(self, client: str) -> int:
-        """The number of pending calls of a client."""
+        """Returns the number of pending calls of a client."""
         return len(self._waiting.get(client, ()))
 
     def append(self, call: Call) -> None:

@@ -83,7 +83,7 @@ class RouteQueue:
             FAILED.labels(route.queue, cause)
 
     def free_server(self) -> Server | None:
-        """The server with the fewest messages in flight, if it may get another."""
+        """Returns the server with the fewest messages in flight, if it may get another."""
         best = min(self.servers.values(), key=attrgetter("in_flight"), default=None)
         return None if best is None or best.in_flight >= self.route.in_flight else best
 
@@ -100,7 +100,7 @@ class RouteQueue:
         self.pending.ended(calls[0].client)
 
     def overload(self, client: str) -> str | None:
-        """The cause for which a further call of a client fails: it would only time out."""
+        """Returns the cause for which a further call of a client fails: it would only time out."""
         if len(self.pending) >= self.route.max_pending:
             return "overload"
         limit = self.route.client_pending

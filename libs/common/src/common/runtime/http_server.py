@@ -13,7 +13,7 @@ KEEP_ALIVE: Final = 75
 
 
 def protocol_log() -> logging.Logger:
-    """A logger without aiohttp's errors about invalid HTTP.
+    """Returns a logger without aiohttp's errors about invalid HTTP.
 
     Any client can cause them, and they quote its headers: cookies and keys among them.
     """

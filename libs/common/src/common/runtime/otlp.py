@@ -68,7 +68,7 @@ class OtlpTracer:
 
 
 def provider_of(service: str, exporter: SpanExporter, *, share: float) -> TracerProvider:
-    """A provider that exports in batches, from a separate thread."""
+    """Returns a provider that exports in batches, from a separate thread."""
     provider = TracerProvider(
         sampler=ParentBased(TraceIdRatioBased(share)),
         resource=Resource.create({"service.name": service, "service.version": version("common")}),

@@ -23,7 +23,7 @@ def _with_unit(value: object) -> object:
 
 
 def listed(value: object) -> object:
-    """The parts of a comma-separated text."""
+    """Returns the parts of a comma-separated text."""
     if not isinstance(value, str):
         return value
     return tuple(part.strip() for part in value.split(",") if part.strip())
@@ -67,7 +67,7 @@ MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv")
 
 
 def duration(default: str, description: str) -> Any:
-    """The field of a `Duration`."""
+    """Returns the field of a `Duration`."""
     return Field(default=default, validate_default=True, description=description)
 
 
@@ -153,7 +153,7 @@ def load(settings: type[S]) -> S:
 
 
 def shown(settings: BaseSettings) -> dict[str, object]:
-    """The settings in a form safe to log: of secrets, only whether they are set."""
+    """Returns the settings in a form safe to log: of secrets, only whether they are set."""
     return {
         name: bool(value) if isinstance(value, SecretStr) else str(value)
         for name, value in settings

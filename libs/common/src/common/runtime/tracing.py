@@ -62,7 +62,7 @@ class Tracer(Protocol):
 
 
 def of_queue(name: str) -> dict[str, str | int]:
-    """The attributes of a span that sends to, or receives from, a queue or an exchange."""
+    """Returns the attributes of a span that sends to, or receives from, a queue or an exchange."""
     return {"messaging.system": "rabbitmq", "messaging.destination.name": name}
 
 
@@ -81,7 +81,7 @@ def continued(
 
 
 def trace_of(headers: MultiMapping[str]) -> TraceContext | None:
-    """The trace of an HTTP request; None without one `traceparent` that is well-formed."""
+    """Returns the trace of an HTTP request; None without one `traceparent` that is well-formed."""
     if TRACEPARENT not in headers:
         return None
     parents = headers.getall(TRACEPARENT)
@@ -90,7 +90,7 @@ def trace_of(headers: MultiMapping[str]) -> TraceContext | None:
 
 
 def serving(request: BaseRequest, route: str, request_id: str) -> "span":
-    """The span of an HTTP request; its body records `STATUS`."""
+    """Returns the span of an HTTP request; its body records `STATUS`."""
     method = request.method if request.method in hdrs.METH_ALL else "_OTHER"
     attributes = {"http.request.method": method, "http.route": route, "request.id": request_id}
     return span(f"{method} {route}", Kind.SERVER, trace_of(request.headers), attributes)

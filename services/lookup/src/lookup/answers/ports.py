@@ -13,27 +13,27 @@ class Companies(Protocol):
     """The stored companies."""
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        """The stored companies of `keys`; may raise `Unavailable`."""
+        """Returns the stored companies of `keys`; may raise `Unavailable`."""
 
 
 class Units(Protocol):
     """The stored production units. Every method may raise `Unavailable`."""
 
     async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
-        """The order of the units of a company, which is given as it is stored."""
+        """Returns the order of the units of a company, which is given as it is stored."""
 
     async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
-        """The stored units among these."""
+        """Returns the stored units among these."""
 
 
 class Register(Companies, Protocol):
     """The stored registers, read in batches. Every method may raise `Unavailable`."""
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
-        """The company of each unit that is stored, or that a company lists as its own."""
+        """Returns the company of each unit that is stored, or that a company lists as its own."""
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
-        """The holders of registered e-invoicing identifiers."""
+        """Returns the holders of registered e-invoicing identifiers."""
 
     async def companies_of_phones(
         self, country: Country, phones: Collection[str], limit: int = 1
@@ -50,7 +50,7 @@ class Register(Companies, Protocol):
     async def einvoicing_of(
         self, holders: Sequence[str]
     ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
-        """The entries of each holder with their identifiers, unordered."""
+        """Returns the entries of each holder with their identifiers, unordered."""
 
 
 class Searches(Protocol):

@@ -54,7 +54,7 @@ class Extras(NamedTuple):
 
 
 def answer(found: Candidate, include: Collection[Include], extras: Extras) -> LookupReply:
-    """The reply of spec/decisions.md section 3, its keys in that order."""
+    """Returns the reply of spec/decisions.md section 3, its keys in that order."""
     (key, score, matched_name), row = found.hit, found.row
     country, printed_score = key.country, orjson.dumps(shown(score))
     parts = [
@@ -92,7 +92,7 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
 
 
 def summary(core: bytes, score: float) -> dict[str, Any]:
-    """The fields of a company in a list of candidates."""
+    """Returns the fields of a company in a list of candidates."""
     company = orjson.loads(core)
     return {
         "vat": company["vat"],
@@ -118,14 +118,14 @@ def not_found(request: LookupRequest, *, is_shared: bool) -> Failure:
 
 
 def shown(score: float) -> float:
-    """A score as in responses: `100`, `92.9`."""
+    """Returns a score as in responses: `100`, `92.9`."""
     return round(score, 1) if score % 1 else int(score)
 
 
 def rendered_units(
     keys: Iterable[UnitKey], cores: Mapping[UnitKey, bytes], main: UnitKey | None
 ) -> bytes:
-    """The units as a JSON list; one without a document has only its number."""
+    """Returns the units as a JSON list; one without a document has only its number."""
     units = (
         _main_unit(cores[key]) if key == main and key in cores else cores.get(key) or _listed(key)
         for key in keys

@@ -28,7 +28,7 @@ class Suggestions(Protocol):
 
 
 def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]) -> SuggestReply:
-    """The public response (`SuggestionList`) for a page, with the stored companies."""
+    """Returns the public response (`SuggestionList`) for a page, with the stored companies."""
     suggestions = [
         {**summary(rows[hit.key].core, hit.score), "matched_name": hit.matched_name}
         for hit in page.hits

@@ -92,7 +92,7 @@ class ApplyRecords:
     async def with_lists(
         self, known: Known, make: Callable[[Known], Plan], context: ApplyContext
     ) -> Plan:
-        """The plan for identifiers.
+        """Returns the plan for identifiers.
 
         An event carries the company's whole list; only then is all of it read.
         """

@@ -14,7 +14,7 @@ def events_of_bumps(
     context: ApplyContext,
     pending_events: Callable[[CompanyKey], Iterable[PendingEvent]],
 ) -> tuple[OutboxEvent, ...]:
-    """The events of each company; none if changes are not published."""
+    """Returns the events of each company; none if changes are not published."""
     if not context.publish_events:
         return ()
     return tuple(
@@ -33,7 +33,7 @@ def events_of_bumps(
 def einvoicing_changes(
     company: CompanyKey, before: Known, after: Known
 ) -> tuple[PendingEvent, ...]:
-    """The events of a changed list; both states must contain all of its identifiers."""
+    """Returns the events of a changed list; both states must contain all of its identifiers."""
     return einvoicing_events(_entries(company, before), _entries(company, after))
 
 

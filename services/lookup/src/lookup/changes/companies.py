@@ -104,7 +104,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
 
 
 def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
-    """The earlier names that the company had in this service, newest first.
+    """Returns the earlier names that the company had in this service, newest first.
 
     Norway's register lists no former names, and people go on searching for them.
     """

@@ -29,7 +29,7 @@ class PlacedUnit:
 
 
 def diff(old: Version, new: Version) -> tuple[Change, ...]:
-    """The fields whose values differ, in the order of the record.
+    """Returns the fields whose values differ, in the order of the record.
 
     Objects are compared field by field under dotted paths. A list, or an object that appears or
     disappears, is given whole. A field that the old version lacks is no change (ADR 0020).
@@ -56,7 +56,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> I
 def company_events(
     old: Version | None, new: Version, roles: Sequence[Change] = ()
 ) -> tuple[PendingEvent, ...]:
-    """The events of a changed company; none if nothing changed.
+    """Returns the events of a changed company; none if nothing changed.
 
     A changed status is a separate event; `company.updated` has the other fields and, if it
     changed, the list of roles (`roles_changes`).
@@ -75,7 +75,7 @@ def company_events(
 def unit_events(
     old: PlacedUnit | None, new: PlacedUnit
 ) -> tuple[tuple[CompanyKey, PendingEvent], ...]:
-    """The events of a production unit, each with the company it belongs to.
+    """Returns the events of a production unit, each with the company it belongs to.
 
     A unit that moves is created at its new company; for the old one its `company` changed.
     """
@@ -119,13 +119,13 @@ def einvoicing_events(
 
 
 def unit_removal(number: str) -> PendingEvent:
-    """The event of a unit that the register orders removed: only its number and its end."""
+    """Returns the event of a unit that the register orders removed: only its number and its end."""
     left = ProductionUnit(number=number, status=Status.ENDED)
     return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left)
 
 
 def removal() -> PendingEvent:
-    """The event of a company that the register orders removed, without data."""
+    """Returns the event of a company that the register orders removed, without data."""
     return PendingEvent(EventType.COMPANY_REMOVED)
 
 

@@ -17,7 +17,7 @@ from lookup.store.units import order_fields
 def company_document(
     state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
 ) -> Document:
-    """A company without its key; rank and time stay unchanged if None."""
+    """Returns a company without its key; rank and time stay unchanged if None."""
     document: Document = {
         "revision": state.revision,
         "core": state.core,

@@ -23,7 +23,7 @@ class Ended:
 def ended_record(
     key: CompanyKey | UnitKey, ended: Ended, known: Known
 ) -> CompanyRecord | UnitRecord | None:
-    """The last stored record with its end, or else the answer's; None if neither exists.
+    """Returns the last stored record with its end, or else the answer's; None if neither exists.
 
     The answer has little more than the date, and lookups return name and address as well.
     """

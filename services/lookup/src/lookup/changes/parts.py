@@ -42,7 +42,7 @@ class StoredParts:
         self._database = database
 
     async def digests(self, part: Part, keys: Collection[str]) -> Mapping[str, bytes | None]:
-        """The digests stored under these keys, None where absent."""
+        """Returns the digests stored under these keys, None where absent."""
         place, query = _PLACES[part], {"_id": {"$in": list(keys)}}
         with translated_errors():
             # In one batch; the default first batch has 101 documents.

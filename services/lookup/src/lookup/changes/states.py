@@ -202,7 +202,7 @@ class Known:
     skipped_revisions: int = 0
 
     def company_of(self, holder: CompanyKey | UnitKey | None) -> CompanyKey | None:
-        """The company of a holder, which may be one of its units."""
+        """Returns the company of a holder, which may be one of its units."""
         if holder is None:
             return None
         unit = self.units.get(UnitKey.parse(holder))
@@ -211,7 +211,7 @@ class Known:
         return CompanyKey.parse(holder) if CompanyKey.parse(holder) in self.companies else None
 
     def bumps(self, touched: Iterable[CompanyKey | None]) -> tuple[Bump, ...]:
-        """A raised revision for each of the companies that clients can see."""
+        """Returns a raised revision for each of the companies that clients can see."""
         return tuple(
             Bump(key, self.companies[key].revision)
             for key in dict.fromkeys(touched)

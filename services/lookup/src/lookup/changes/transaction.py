@@ -73,7 +73,7 @@ class StoredRegisterWriter:
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        """The stored state of these identifiers and of their stored and new holders."""
+        """Returns the stored state of these identifiers and of their stored and new holders."""
         with translated_errors():
             found = await _by_id(self._participants, identifiers)
         keys = {*holders, *(d["holder"] for d in found if d["holder"] is not None)}

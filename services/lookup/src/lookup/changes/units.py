@@ -54,7 +54,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
 
 
 def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
-    """The units that join or leave a company."""
+    """Returns the units that join or leave a company."""
     return [
         record
         for record in records

@@ -21,7 +21,7 @@ def judge(
     read: SourceVersion,
     outdated: bool = False,
 ) -> Verdict:
-    """The verdict on a record that is already stored.
+    """Returns the verdict on a record that is already stored.
 
     A record of an earlier release (`outdated`) is updated from a document of the same version.
     """
@@ -35,12 +35,12 @@ def judge(
 def renewal(
     part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
 ) -> DigestUpdate | None:
-    """The update for an unchanged record: none, or its document's new digest."""
+    """Returns the update for an unchanged record: none, or its document's new digest."""
     return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
 
 
 def decide(part: Part, key: K, stored: S | None, read: S) -> Decision[PartWrite[K, S]]:
-    """The decision on a unit or an identifier."""
+    """Returns the decision on a unit or an identifier."""
     if stored is None:
         return Verdict.NEW, PartWrite(key, None, read)
     verdict = judge(same=read.content == stored.content, stored=stored.version, read=read.version)
@@ -55,7 +55,7 @@ def decide(part: Part, key: K, stored: S | None, read: S) -> Decision[PartWrite[
 def sorted_out(
     decisions: Sequence[Decision[W]],
 ) -> tuple[tuple[Verdict, ...], tuple[W, ...], tuple[DigestUpdate, ...]]:
-    """The verdicts, the writes and the new digests."""
+    """Returns the verdicts, the writes and the new digests."""
     written = [write for _, write in decisions if write is not None]
     return (
         tuple(verdict for verdict, _ in decisions),

@@ -60,7 +60,7 @@ class StoredFeed:
         self._now = now
 
     async def read(self, request: FeedRequest) -> FeedPage:
-        """The next page; raises `Unavailable`."""
+        """Returns the next page; raises `Unavailable`."""
         # Causally consistent: after a failover, the second read must not precede the first.
         with translated_errors():
             async with self._client.start_session(causal_consistency=True) as session:
@@ -75,7 +75,7 @@ class StoredFeed:
                 return await self._page(request, after, readable.newest, session)
 
     async def event(self, event_id: str, *, owner: str) -> bytes | None:
-        """The public event with this id, once it is published; raises `Unavailable`."""
+        """Returns the public event with this id, once it is published; raises `Unavailable`."""
         query = {"_id": event_id, "position": {"$exists": True}, **_visible(owner)}
         with translated_errors():
             found = await self._events.find_one(query, {"body": 1})

@@ -56,7 +56,7 @@ class EventLog:
         self._majority = self._batches.with_options(read_concern=ReadConcern("majority"))
 
     async def newest(self) -> Batch:
-        """The last batch, which may be incomplete."""
+        """Returns the last batch, which may be incomplete."""
         with translated_errors():
             found = await self._majority.find_one({}, sort=[("_id", -1)])
         return _NONE if found is None else _batch(found)

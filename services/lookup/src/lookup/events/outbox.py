@@ -70,11 +70,11 @@ class EventReader:
         self._unreadable: set[str] = set()
 
     def others(self) -> dict[str, Any]:
-        """The condition of events that are not known to be unreadable."""
+        """Returns the condition of events that are not known to be unreadable."""
         return {"_id": {"$nin": list(self._unreadable)}} if self._unreadable else {}
 
     def event(self, document: Mapping[str, Any]) -> WaitingEvent | None:
-        """The event; None for an unreadable one, which is reported once."""
+        """Returns the event; None for an unreadable one, which is reported once."""
         try:
             return _event(document)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -97,7 +97,7 @@ class StoredOutbox:
         self._newest: Batch | None = None
 
     async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
-        """The first unpublished events, grouped by company and ordered by revision.
+        """Returns the first unpublished events, grouped by company and ordered by revision.
 
         Events that this release cannot read are passed over and stay unpublished.
         """
@@ -131,7 +131,7 @@ class StoredOutbox:
         return batch.last
 
     async def position(self) -> int:
-        """The newest position."""
+        """Returns the newest position."""
         if self._newest is None:
             await self._resume()
         return 0 if self._newest is None else self._newest.last

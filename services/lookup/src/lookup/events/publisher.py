@@ -19,7 +19,7 @@ class EventBus(Protocol):
         """Returns after the broker has confirmed the event; raises `Unavailable` otherwise."""
 
     async def takes_repeats(self) -> bool:
-        """True if a dispatcher consumes events and has a short queue; raises `Unavailable`.
+        """Returns True if a dispatcher consumes events and has a short queue; raises `Unavailable`.
 
         An event that still waits in the queue must not be added to it repeatedly.
         """

@@ -42,7 +42,7 @@ class StoredUnconfirmedEvents:
         self._reading = EventReader()
 
     async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
-        """The events whose receipt is due, in the order of their publication."""
+        """Returns the events whose receipt is due, in the order of their publication."""
         due = {**self._overdue(at), "again_at": {"$lte": at}, **self._reading.others()}
         with translated_errors():
             found = self._outbox.find(
@@ -51,7 +51,7 @@ class StoredUnconfirmedEvents:
             return [Unconfirmed(one["_id"], one["publications"]) async for one in found]
 
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
-        """The events with these ids, in the order of publication."""
+        """Returns the events with these ids, in the order of publication."""
         with translated_errors():
             found = self._outbox.find({"_id": {"$in": list(ids)}}, EVENT_FIELDS, sort=BY_COMPANY)
             events = [self._reading.event(document) async for document in found]
@@ -105,7 +105,7 @@ class StoredReceipts:
         self._receipts = webhooks[RECEIPTS].with_options(read_concern=ReadConcern("majority"))
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
-        """The ids that have a receipt; raises `Unavailable`."""
+        """Returns the ids that have a receipt; raises `Unavailable`."""
         with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}
@@ -166,7 +166,7 @@ class ConfirmEvents:
 
 
 def receipt_timeout(first: timedelta, *, publications: int) -> timedelta:
-    """The receipt timeout: doubled with each publication, up to a maximum."""
+    """Returns the receipt timeout: doubled with each publication, up to a maximum."""
     longest = max(first, MAX_RECEIPT_TIMEOUT)
     # The factor is bounded because a timedelta is.
     return min(first * (1 << min(publications - 1, 16)), longest)

@@ -40,7 +40,7 @@ class SyncDependencies:
     retry_policy: RetryPolicy
 
     def passes(self, source: RegisterSource, follow: "Follow") -> Passes:
-        """The passes over a source, each of which `follow` makes."""
+        """Returns the passes over a source, each of which `follow` makes."""
         causes = [failure.value for failure in FAILURES]
         telemetry = PassTelemetry(source.name, self.stores.now, causes=causes)
         sync = follow(source, self, telemetry)
@@ -57,7 +57,7 @@ class SyncDependencies:
         return CompaniesFirst(companies.name, sync, telemetry, self.stores)
 
     def settings_of(self, settings: type[S]) -> S:
-        """The settings of a register."""
+        """Returns the settings of a register."""
         return cast(S, self.registers[settings])
 
     def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:

@@ -252,7 +252,7 @@ class RegisterClient:
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
-    """The wait that a Retry-After header requests, at most a day; None if it is invalid.
+    """Returns the wait that a Retry-After header requests, at most a day; None if it is invalid.
 
     The header holds seconds or a date.
     """

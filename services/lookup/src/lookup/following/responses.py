@@ -70,7 +70,7 @@ SCROLL: Final = BodyLimit(64 << 20, 2_000_000)
 
 
 async def read_json(response: aiohttp.ClientResponse, limit: BodyLimit) -> Any:
-    """The JSON of the body; None if the body is empty.
+    """Returns the JSON of the body; None if the body is empty.
 
     Raises RegisterFault for a body over the limit, compressed or not, and TransientError for one
     that is truncated or not JSON: failing proxies respond with pages of their own.

@@ -31,7 +31,7 @@ class RegisterSettings(EnvironmentSettings):
     """Settings of one register; a register without settings uses this class."""
 
     def missing(self) -> str | None:
-        """An error message if a setting that `sync` requires is missing."""
+        """Returns an error message if a setting that `sync` requires is missing."""
         return None
 
     def warn(self) -> None:

@@ -42,7 +42,7 @@ class Summary:
         return self.broken is None and self.read > self.refused
 
     def counts(self) -> dict[str, int]:
-        """The counts; `read` is the sum of the others."""
+        """Returns the counts; `read` is the sum of the others."""
         return {
             "read": self.read,
             **{verdict.value: self.verdicts[verdict] for verdict in Verdict},

@@ -63,7 +63,7 @@ class StoredLoadStates:
         return 0 if found is None else int(found.get("records", {}).get(origin, 0))
 
     async def is_loaded(self, source: str) -> bool:
-        """True if a file of the source has been loaded to its end."""
+        """Returns True if a file of the source has been loaded to its end."""
         with translated_errors():
             found = await self._loads.find_one({"_id": source, "state": "loaded"}, {"_id": 1})
         return found is not None

@@ -114,7 +114,7 @@ class CsvRecords:
 
 
 def delimiter_of(header: bytes, dialect: Dialect) -> str | None:
-    """The column separator; None if the header is not that of such a table."""
+    """Returns the column separator; None if the header is not that of such a table."""
     name = re.escape(dialect.first_column)
     match = re.match(b'"?' + name + b'"?([' + _DELIMITERS + b"])", header, re.IGNORECASE)
     return None if match is None else match[1].decode()

@@ -41,7 +41,7 @@ def digest_of(text: bytes, parser: str) -> bytes:
 
 
 def rules_of(parser: str) -> bytes:
-    """A hash of all code that makes a record; a version number could be forgotten."""
+    """Returns a hash of all code that makes a record; a version number could be forgotten."""
     rules = hashlib.sha256(f"{pydantic.VERSION} {orjson.__version__}".encode())
     for name, path in sorted(modules_of(parser).items()):
         code = path.read_bytes()
@@ -50,7 +50,7 @@ def rules_of(parser: str) -> bytes:
 
 
 def modules_of(parser: str) -> dict[str, Path]:
-    """The module and all of our modules that it imports, directly or through others."""
+    """Returns the module and all of our modules that it imports, directly or through others."""
     found: dict[str, Path] = {}
     waiting = [parser]
     while waiting:

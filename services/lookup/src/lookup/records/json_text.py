@@ -33,14 +33,14 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def key_of(data: bytes, bracket: int) -> bytes:
-    """The key of the value that begins with this bracket."""
+    """Returns the key of the value that begins with this bracket."""
     begin = max(0, bracket - _KEY_LENGTH)
     closing_quote = data.rfind(b'"', begin, bracket)
     return data[data.rfind(b'"', begin, closing_quote) + 1 : closing_quote]
 
 
 def is_list_of_records(keys: list[bytes]) -> bool:
-    """True if registers keep their records under these keys.
+    """Returns True if registers keep their records under these keys.
 
     They are those of Peppol, of Elasticsearch, and of HAL, whose inner key names the type.
     """

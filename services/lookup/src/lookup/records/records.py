@@ -213,7 +213,7 @@ Record = (
 
 
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Each role once, by code and name: reordering in the register is no change."""
+    """Returns each role once, by code and name: reordering in the register is no change."""
     codes = list(RoleCode)
     return tuple(
         sorted(

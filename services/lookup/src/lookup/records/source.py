@@ -66,7 +66,7 @@ MAX_STORED: Final = 2 << 20
 
 
 def parse(parser: Parser, raw: Raw) -> Record:
-    """The record of one document; raises RecordRejected, naming the invalid field."""
+    """Returns the record of one document; raises RecordRejected, naming the invalid field."""
     record = parser(raw)
     if _size(record) > MAX_STORED:
         raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
@@ -107,7 +107,7 @@ def _unread(source: RegisterSource, one: RawRecord) -> RawDocument:
 
 
 def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
-    """The record of a document, or the reason why it cannot be used."""
+    """Returns the record of a document, or the reason why it cannot be used."""
     raw = decode(document.text)
     try:
         record = parse(parser, raw if isinstance(raw, dict) else {})
@@ -134,7 +134,7 @@ def read(path: Path, source: RegisterSource) -> Iterator[Record | Rejected]:
 
 
 def likely_source(path: Path, sources: Iterable[RegisterSource]) -> RegisterSource | None:
-    """The source whose record a file begins with."""
+    """Returns the source whose record a file begins with."""
     for source in sources:
         with suppress(FileBroken):
             if not isinstance(next(read(path, source), None), Rejected | None):

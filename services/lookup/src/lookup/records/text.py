@@ -30,7 +30,7 @@ _CARE_OF = re.compile(r"c/o[\s:.]*|c\s?/\s?o\s+", re.IGNORECASE)
 
 
 def care_of(line: str) -> str | None:
-    """The name after `c/o`, which may be empty; None if the line does not begin with it."""
+    """Returns the name after `c/o`, which may be empty; None if the line does not begin with it."""
     match = _CARE_OF.match(line)
     return None if match is None else line[match.end() :]
 
@@ -38,7 +38,7 @@ def care_of(line: str) -> str | None:
 def on_one_line(
     co: str | None, street: str | None, district: str | None, town: str, country: str | None
 ) -> str:
-    """An address as on a letter, its lines joined by commas; may be empty."""
+    """Returns an address as on a letter, its lines joined by commas; may be empty."""
     lines = (f"c/o {co}" if co else None, street, district, town, country)
     return ", ".join(line for line in lines if line)
 
@@ -49,7 +49,7 @@ def town_line(postal_code: str | None, city: str | None) -> str:
 
 
 def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
-    """The postal code and city of a town line: `SE-111 24 STOCKHOLM`, `LONDON SW1Y 4JU`.
+    """Returns the postal code and city of a town line: `SE-111 24 STOCKHOLM`, `LONDON SW1Y 4JU`.
 
     A line without a recognised postal code of the country is the city.
     """

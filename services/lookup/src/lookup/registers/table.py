@@ -39,17 +39,17 @@ REGISTERS: tuple[Register, ...] = (
 
 
 def sources() -> dict[str, RegisterSource]:
-    """All sources by name."""
+    """Returns all sources by name."""
     return {source.name: source for register in REGISTERS for source in register.sources}
 
 
 def companies_of(country: Country) -> RegisterSource:
-    """The source of a country's companies."""
+    """Returns the source of a country's companies."""
     wanted = (country, Part.COMPANY)
     return next(s for s in sources().values() if (s.country, s.part) == wanted)
 
 
 def passes(dependencies: SyncDependencies, source: RegisterSource) -> Passes:
-    """The passes over a source, as its register is followed."""
+    """Returns the passes over a source, as its register is followed."""
     register = next(register for register in REGISTERS if source in register.sources)
     return dependencies.passes(source, register.follow)

@@ -90,7 +90,7 @@ class ParsedAddress(NamedTuple):
 
 
 def read_address(term: str) -> tuple[ParsedAddress, ...]:
-    """The readings of a query, the likeliest first; empty if it has no letter or digit."""
+    """Returns the readings of a query, the likeliest first; empty if it has no letter or digit."""
     segments, co = _without_care_of(_segments(term))
     while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
         segments.pop()
@@ -158,13 +158,13 @@ def _area(postal_code: str | None, *towns: str | None) -> tuple[str, tuple[str, 
 
 @lru_cache(maxsize=16_384)
 def fold_town(town: str) -> str:
-    """A town's name in full; cached, because a register has few towns."""
+    """Returns a town's name in full; cached, because a register has few towns."""
     first, _, quarter = fold_text(town).words.partition(" ")
     return " ".join(part for part in (_SHORT_TOWNS.get(first, first), quarter) if part)
 
 
 def without_quarter(town: str) -> str:
-    """A folded town without the letters of its quarter: `kobenhavn` for `kobenhavn sv`."""
+    """Returns a folded town without the letters of its quarter: `kobenhavn` for `kobenhavn sv`."""
     return _QUARTER.sub("", town)
 
 

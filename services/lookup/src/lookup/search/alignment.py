@@ -47,13 +47,13 @@ def align(query: Sequence[str], name: Sequence[str], *, last_is_prefix: bool = F
 
 
 def same_word(one: str, other: str) -> bool:
-    """True if two words are spellings of one another."""
+    """Returns True if two words are spellings of one another."""
     return one == other or (collapsed(one) == collapsed(other) and same_spelling(one, other))
 
 
 @lru_cache(maxsize=65_536)
 def word_similarity(query: str, name: str, is_prefix: bool = False) -> float:  # noqa: FBT001, FBT002 (positional arguments are cached faster)
-    """The similarity of two words, 0 to 1: within a few edits, or a prefix."""
+    """Returns the similarity of two words, 0 to 1: within a few edits, or a prefix."""
     one, other = collapsed(query), collapsed(name)
     if one == other:
         return _SAME_SOUND

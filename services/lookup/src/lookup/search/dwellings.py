@@ -22,7 +22,7 @@ _DOOR_DIGITS = 4
 
 
 def take_dwelling(text: str, *, floor: str = "", door: str = "") -> tuple[str, str, str]:
-    """The floor and door at the beginning of a text, and the rest; empty where absent.
+    """Returns the floor and door at the beginning of a text, and the rest; empty where absent.
 
     A known floor or door stays; digits after a known floor are the door.
     """
@@ -41,13 +41,13 @@ def take_dwelling(text: str, *, floor: str = "", door: str = "") -> tuple[str, s
 
 
 def is_dwelling(text: str) -> bool:
-    """True if a text consists of a floor, a door or both."""
+    """Returns True if a text consists of a floor, a door or both."""
     floor, door, rest = take_dwelling(text)
     return bool(floor or door) and not rest
 
 
 def may_be_dwelling(first: str) -> bool:
-    """True if a text with this first word, in lower case, may be a floor or a door."""
+    """Returns True if a text with this first word, in lower case, may be a floor or a door."""
     word = first.strip(".-()")
     return not word or word in _FLOOR_WORDS or _floor_and_door(word, "") is not None
 

@@ -88,7 +88,7 @@ def fold_name(text: str) -> Folded:
 
 
 def form_of(text: str) -> str:
-    """The abbreviated legal form at the end or beginning of a name; empty if there is none.
+    """Returns the abbreviated legal form at the end or beginning of a name; empty if there is none.
 
     `Nordlys Aktieselskab` and `Nordlys A/S` have the same form.
     """
@@ -147,7 +147,7 @@ def _form_outside(words: list[str], start: int, end: int) -> str:
 
 
 def same_spelling(one: str, other: str) -> bool:
-    """True if two `spelled` texts of equal `words` differ only in the spelling of `æ ø å`.
+    """Returns True if two `spelled` texts of equal `words` differ only in the spelling of `æ ø å`.
 
     `møller` is `moeller` and `moller`, and `ærø` is `aero`; but `moe` is not `mo`, though `moe` and
     `mo` are both `mø`.
@@ -164,7 +164,7 @@ def _same_group(one: str, other: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """A text on one line, without control characters and superfluous spaces."""
+    """Returns a text on one line, without control characters and superfluous spaces."""
     return " ".join(text.split())
 
 
@@ -203,7 +203,7 @@ def _only_signs(text: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def collapsed(spelled: str) -> str:
-    """A folded text with every spelling of `æ ø å` as one letter."""
+    """Returns a folded text with every spelling of `æ ø å` as one letter."""
     if "ae" in spelled or "aa" in spelled or "oe" in spelled or not spelled.isascii():
         return _WRITTEN_O.sub("o", _WRITTEN_A.sub("a", spelled))
     return spelled

@@ -71,7 +71,7 @@ _STATUSES = {status.value: status for status in Status}
 
 
 def rank_order(rank: Rank) -> int:
-    """A rank as one number; greater is better.
+    """Returns a rank as one number; greater is better.
 
     Values are clamped: companies with more than 32,767 employees, or founded before 1700, are equal
     in that.
@@ -88,22 +88,22 @@ def rank_order(rank: Rank) -> int:
 
 
 def is_foreign(order: int) -> bool:
-    """True if an order is that of a foreign company's own record."""
+    """Returns True if an order is that of a foreign company's own record."""
     return order >> _RANK_BITS - 2 & 3 == _FOREIGN
 
 
 def order_of(kind: int, rank: int) -> int:
-    """A kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
+    """Returns a kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
     return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank
 
 
 def kind_of(order: int) -> int:
-    """The kind of an order."""
+    """Returns the kind of an order."""
     return _LIGHTEST_KIND - (order >> _RANK_BITS)
 
 
 def rank_of(order: int) -> int:
-    """The `rank_order` of an order; it is unique to a company."""
+    """Returns the `rank_order` of an order; it is unique to a company."""
     return order & (1 << _RANK_BITS) - 1
 
 
@@ -140,7 +140,7 @@ def indexed_core(core: bytes) -> IndexedCompany:
 
 
 def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:
-    """A company's stored JSON for the index: held names are searched like former names."""
+    """Returns a company's stored JSON for the index: held names are searched like former names."""
     if not held_names:
         return core
     return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held_names), 1)

@@ -42,7 +42,7 @@ class AddressMatch(NamedTuple):
 
 
 def edits_between(one: str, other: str, max_edits: int) -> int:
-    """The edit distance of two texts; any number above `max_edits` if it is greater."""
+    """Returns the edit distance of two texts; any number above `max_edits` if it is greater."""
     if abs(len(one) - len(other)) > max_edits:
         return max_edits + 1
     return OSA.distance(one, other, score_cutoff=max_edits)

@@ -45,7 +45,7 @@ _OTHER_QUARTER = 90.0
 def match_address(
     query: ParsedAddress, address: ParsedAddress, *, kind: AddressKind, order: int
 ) -> AddressMatch:
-    """The rank of a company's address for a query; the caller rejects a low score."""
+    """Returns the rank of a company's address for a query; the caller rejects a low score."""
     score = address_score(query, address)
     if score == EXACT:
         return AddressMatch(exact=True, score=EXACT, order=order)
@@ -53,7 +53,7 @@ def match_address(
 
 
 def address_score(query: ParsedAddress, address: ParsedAddress) -> float:
-    """The similarity, 0 to 100: 100 if both are the same, 0 for another house or town."""
+    """Returns the similarity, 0 to 100: 100 if both are the same, 0 for another house or town."""
     if address.whole is not None:
         return similarity(query.whole, address.whole) if query.whole else 0.0
     house = _house_penalty(query.house, address.house)

@@ -127,14 +127,14 @@ def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> 
 
 
 def weight(word: str, frequency: int, names: int) -> float:
-    """The weight of a folded word that `frequency` of `names` names contain, 0 to 1."""
+    """Returns the weight of a folded word that `frequency` of `names` names contain, 0 to 1."""
     maximum = _GENERIC_WEIGHT if word in GENERIC else 1.0
     rarity = 1 - log(max(frequency, 1)) / log(max(names, _SMALLEST_REGISTER))
     return min(maximum, max(0.0, rarity))
 
 
 def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
-    """The match of a name; an exact one scores 100 regardless of its kind."""
+    """Returns the match of a name; an exact one scores 100 regardless of its kind."""
     if _is_equal(query.name, name.folded):
         return NameMatch(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
     accepted, points = _by_words(query, name, weigh)
@@ -168,12 +168,12 @@ def _has_queried_form(query: Query, text: str) -> int:
 
 
 def is_informative(words: Iterable[str], weigh: Weigh) -> bool:
-    """True if words together have the information that acceptance requires."""
+    """Returns True if words together have the information that acceptance requires."""
     return sum(map(weigh, words)) >= ACCEPTED_INFORMATION
 
 
 def whole_edits(letters: int) -> int:
-    """The maximum edits between an accepted name and a query of this length."""
+    """Returns the maximum edits between an accepted name and a query of this length."""
     # The name may be longer by as many letters, and an edit costs the share of a letter.
     allowed = (edits for edits in (2, 1) if EXACT * letters / (letters + edits) >= _SIMILAR_WHOLE)
     return next(allowed, 0)

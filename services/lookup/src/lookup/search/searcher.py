@@ -69,7 +69,7 @@ class IndexSearches:
         return await self.suggest_threads.run(country, "suggest", search, client=client)
 
     async def health(self) -> str | None:
-        """A health check: None, or the reason."""
+        """Checks the indexes; returns None, or which of them are still being built."""
         building = [country for country, it in self.followers.items() if not it.can_answer]
         return f"being built: {', '.join(building)}" if building else None
 

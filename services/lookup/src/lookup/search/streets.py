@@ -94,7 +94,7 @@ def fold_street(text: str) -> Folded:
 
 
 def abbreviates(street: str, other: str) -> bool:
-    """True if two folded streets differ only in words that one of them cuts to initials.
+    """Returns True if two folded streets differ only in words that one of them cuts to initials.
 
     `h c andersens boulevard` and `hc andersens boulevard` abbreviate `hans christian andersens
     boulevard`. At least one word that is no kind of street must be written in full in both.
@@ -140,13 +140,13 @@ def _numeral(word: str) -> int | None:
 
 
 def proper_words(street: str) -> str:
-    """A folded street's words without its kind, which many streets share."""
+    """Returns a folded street's words without its kind, which many streets share."""
     name, _, kind = street.rpartition(" ")
     return name if name and kind in KINDS else street
 
 
 def names_kind(text: str) -> bool:
-    """True if a text ends in a kind of street, as most street names do."""
+    """Returns True if a text ends in a kind of street, as most street names do."""
     return fold_street(text).words.rsplit(" ", 1)[-1] in KINDS
 
 

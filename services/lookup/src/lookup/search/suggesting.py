@@ -30,7 +30,7 @@ def read_typed(text: str) -> Typed:
 
 
 def begins_with(name: Folded, text: str, starts: Sequence[str]) -> bool:
-    """True if a name begins with one of the writings of a typed text; spaces do not matter.
+    """Returns True if a name begins with one of the writings of a typed text; spaces do not matter.
 
     `text` is the name with its legal form, which is folded only if the form decides.
     """
@@ -44,7 +44,7 @@ def begins_with(name: Folded, text: str, starts: Sequence[str]) -> bool:
 
 
 def writings(spelled: str) -> list[str]:
-    """A folded text in every spelling of its special letters: at most eight."""
+    """Returns a folded text in every spelling of its special letters: at most eight."""
     if spelled.isascii():
         return [spelled]
     special = tuple(letter for letter in SPELLINGS if letter in spelled)

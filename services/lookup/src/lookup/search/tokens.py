@@ -24,7 +24,7 @@ MAX_FOLDED = 256
 
 
 def cut(text: str) -> str:
-    """The beginning of a text that unfolds to about `MAX_FOLDED` letters.
+    """Returns the beginning of a text that unfolds to about `MAX_FOLDED` letters.
 
     A query is cut before it is read: of three hundred ligatures each reading would fold thousands
     of letters.
@@ -38,7 +38,7 @@ def cut(text: str) -> str:
 
 
 def expanded(text: str) -> str:
-    """A text with slashed abbreviations written out, before folding would split them."""
+    """Returns a text with slashed abbreviations written out, before folding would split them."""
     if "/" not in text:
         return text
     return _SLASHED.sub(lambda found: SLASHED.get(found[0].lower(), found[0]), text)
@@ -63,5 +63,5 @@ def canonical(words: list[str]) -> list[str]:
 
 
 def words_before_owner(words: Sequence[str]) -> int:
-    """The number of words before the mark of an owner's name; all if there is none."""
+    """Returns the number of words before the mark of an owner's name; all if there is none."""
     return words.index(OWNER_MARK) if OWNER_MARK in words[1:] else len(words)

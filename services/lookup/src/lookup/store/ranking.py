@@ -44,7 +44,7 @@ def known_employees(exact: int | None, least: int | None) -> int:
 
 
 def day_of(text: str | None) -> date | None:
-    """The day, or none for a date that does not exist."""
+    """Returns the day, or none for a date that does not exist."""
     try:
         return date.fromisoformat(text) if text else None
     except ValueError:
@@ -59,7 +59,7 @@ _BETWEEN_ACTIVE_AND_ENDED = "1"
 
 
 def sort_text(company: Company) -> str:
-    """A company's rank as a text that sorts the better company first.
+    """Returns a company's rank as a text that sorts the better company first.
 
     MongoDB keeps it in an index, so that a lookup by phone is one indexed read.
     """

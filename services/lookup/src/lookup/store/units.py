@@ -87,7 +87,7 @@ class StoredUnits:
         self._tombstones = database[TOMBSTONES]
 
     async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
-        """The order of the units of a company, which is given as it is stored."""
+        """Returns the order of the units of a company, which is given as it is stored."""
         home = place_of(orjson.loads(core)["address"])
         with translated_errors():
             found, listing = await asyncio.gather(
@@ -137,7 +137,7 @@ class StoredUnits:
         ]
 
     async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
-        """The stored units among these."""
+        """Returns the stored units among these."""
         missing = [key for key in keys if key not in order.cores and key not in order.listed]
         if not missing:
             return order.cores
@@ -181,7 +181,7 @@ def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
 
 
 def order_fields(core: bytes) -> dict[str, object]:
-    """The fields of a stored unit by which units are ordered."""
+    """Returns the fields of a stored unit by which units are ordered."""
     unit = orjson.loads(core)
     return {
         "ended": unit["status"] == Status.ENDED,

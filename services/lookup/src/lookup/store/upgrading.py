@@ -14,10 +14,10 @@ _FIELDS: Final = tuple(f'"{name}":'.encode() for name in Company.model_fields)
 
 
 def is_outdated(core: bytes) -> bool:
-    """True if an earlier release stored the company: a field of this release is missing."""
+    """Returns True if an earlier release stored the company: a field of this release is missing."""
     return not all(field in core for field in _FIELDS)
 
 
 def completed(core: bytes) -> bytes:
-    """The stored company with every field of this release; missing ones are null."""
+    """Returns the stored company with every field of this release; missing ones are null."""
     return dump(Company.model_validate_json(core)) if is_outdated(core) else core

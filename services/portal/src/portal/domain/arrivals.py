@@ -20,7 +20,7 @@ _PARTS: Final = {
 def arrivals(
     events: Sequence[str], limits: WebhookFilter | None, countries: Mapping[str, str]
 ) -> str:
-    """A sentence about the events that a webhook receives.
+    """Returns a sentence about the events that a webhook receives.
 
     `countries` are names of countries by their codes.
     """

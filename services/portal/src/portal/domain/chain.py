@@ -89,7 +89,7 @@ def owner_companies(company: Company) -> Iterator[str]:
 
 
 def percent(owner: Owner) -> str:
-    """The share, as an interval where the register keeps classes."""
+    """Returns the share, as an interval where the register keeps classes."""
     if owner.share is None:
         return owner.role_text or ""
     low, high = owner.share.min, owner.share.max
@@ -97,7 +97,7 @@ def percent(owner: Owner) -> str:
 
 
 def drawing(company: Company, known: Mapping[str, Company]) -> Drawing | None:
-    """The chain; `known` are the owning companies by number. None without owners."""
+    """Returns the chain; `known` are the owning companies by number. None without owners."""
     if not company.owners:
         return None
     root = _Branch(None, company.name, [])

@@ -28,7 +28,7 @@ def email_link(address: str) -> str | None:
 
 
 def website_link(text: str) -> str | None:
-    """An address of the web, whatever the register holds; never of another scheme."""
+    """Returns an address of the web, whatever the register holds; never of another scheme."""
     match = _WEBSITE.fullmatch(text.strip())
     if match is None:
         return None

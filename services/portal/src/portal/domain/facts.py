@@ -66,7 +66,7 @@ _FORMS: Final = {
 
 
 def role(code: str | None) -> Term:
-    """The role of an owner, a manager or an auditor; a new one in the words of its code."""
+    """Returns the role of an owner, a manager or an auditor; a new one in the words of its code."""
     plain = (code or "unknown").replace("_", " ").capitalize()
     return _ROLES.get(code or "", Term(plain, ""))
 
@@ -78,10 +78,10 @@ def roles(codes: Iterable[str | None]) -> list[Term]:
 
 
 def status(code: str) -> str:
-    """An explanation of a company's status; empty for an active one."""
+    """Returns an explanation of a company's status; empty for an active one."""
     return _STATUSES.get(code, "")
 
 
 def form(country: str, code: str) -> str:
-    """The legal form in English; empty for one without an English word."""
+    """Returns the legal form in English; empty for one without an English word."""
     return _FORMS.get(country, {}).get(code, "")

@@ -59,7 +59,7 @@ class Formats:
         return f"{shown} {moment.tzname()}"
 
     def read(self, text: str) -> datetime:
-        """A value of `datetime-local`; raises ValueError for another form."""
+        """Returns a value of `datetime-local`; raises ValueError for another form."""
         try:
             return datetime.fromisoformat(text).replace(tzinfo=self.zone).astimezone(UTC)
         except OverflowError:
@@ -73,11 +73,11 @@ class Formats:
             return str(value)
 
     def percent(self, share: float | None) -> str:
-        """A share of 1 as a percentage with at most one decimal."""
+        """Returns a share of 1 as a percentage with at most one decimal."""
         return "–" if share is None else str(format_percent(share, "#,##0.# %", locale=self.locale))
 
     def read_all(self, given: Mapping[str, str]) -> tuple[dict[str, datetime], dict[str, str]]:
-        """The times of fields that are not empty, and what is wrong with others."""
+        """Returns the times of fields that are not empty, and what is wrong with others."""
         times: dict[str, datetime] = {}
         wrong: dict[str, str] = {}
         for name, text in given.items():

@@ -20,7 +20,7 @@ _STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}.*\s[0-9]")
 
 
 def countries_of(text: str) -> tuple[Country, ...]:
-    """The registers in which the text may name a company."""
+    """Returns the registers in which the text may name a company."""
     bare = text.strip()
     for form, country in _FORMS:
         if form.fullmatch(bare):

@@ -60,7 +60,7 @@ class Plot:
 
 
 def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
-    """The plot of the 24 hours before `now`, in its time zone.
+    """Returns the plot of the 24 hours before `now`, in its time zone.
 
     Older and cancelled attempts are omitted.
     """

@@ -51,7 +51,7 @@ class WebhookForm:
 
 
 def read_form(values: Mapping[str, Sequence[str]]) -> WebhookForm:
-    """The form as it was sent."""
+    """Returns the form as it was sent."""
 
     def text(name: str) -> str:
         return (values.get(name) or [""])[0].strip()
@@ -70,7 +70,7 @@ def read_form(values: Mapping[str, Sequence[str]]) -> WebhookForm:
 
 
 def form_of(webhook: Webhook, types: Sequence[str]) -> WebhookForm:
-    """The form of a webhook that exists; header values are never shown.
+    """Returns the form of a webhook that exists; header values are never shown.
 
     `types` are all that may be chosen: families and types together are shown as types.
     """

@@ -57,12 +57,12 @@ _MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `?data\b")
 
 
 def cause(name: str | None) -> str:
-    """The cause of a failed or cancelled delivery, or of a disabled webhook."""
+    """Returns the cause of a failed or cancelled delivery, or of a disabled webhook."""
     return _CAUSES.get(name or "", (name or "unknown").replace("_", " ").capitalize())
 
 
 def detail(error: ApiError) -> str:
-    """A sentence that says what happened and what to do."""
+    """Returns a sentence that says what happened and what to do."""
     text = _DETAILS.get(error.code)
     # An operator's decision has a detail of its own.
     if text is None or (error.code == "webhook_disabled" and "operator" in error.detail):
@@ -89,7 +89,7 @@ def faults(errors: Sequence[FieldError], given: Mapping[str, Sequence[str]]) -> 
 
 
 def without_members(text: str) -> str:
-    """The description of an event type without what it says about the members of a body."""
+    """Returns the description of an event type without what it says about the members of a body."""
     return f"{_MEMBERS.split(text)[0].removesuffix('.')}."
 
 

@@ -26,7 +26,7 @@ class _Representation:
 
 
 def fixed(body: bytes, headers: Mapping[str, str]) -> Handler:
-    """The handler of fixed content; its responses vary by `Accept-Encoding`."""
+    """Returns the handler of fixed content; its responses vary by `Accept-Encoding`."""
     tag = sha256(body).hexdigest()[:16]
     plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
     # Without a timestamp all processes produce the same bytes.

@@ -109,7 +109,7 @@ def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> answ
 
 
 def embedded(answer: Answer, name: str) -> Sequence[Raw]:
-    """The list of a HAL response, which omits an empty one."""
+    """Returns the list of a HAL response, which omits an empty one."""
     content = answer.content
     if not isinstance(content, dict):
         raise RegisterFault("the response is not an object")

@@ -141,14 +141,14 @@ def employees_of(document: BrregDocument) -> Employees | None:
 
 
 def phones_of(document: BrregDocument) -> tuple[str, ...]:
-    """The landline before the mobile."""
+    """Returns the landline before the mobile."""
     given = (document.telefon, document.mobil)
     numbers = (registered_phone(text, Country.NO) for text in given if text)
     return tuple(dict.fromkeys(number for number in numbers if number))
 
 
 def from_row(row: Raw) -> Raw:
-    """The document of a CSV row; raises RecordRejected."""
+    """Returns the document of a CSV row; raises RecordRejected."""
     document: dict[str, Any] = {}
     for column, cell in row.items():
         *path, name = column.split(".")

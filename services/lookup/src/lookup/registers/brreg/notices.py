@@ -39,11 +39,11 @@ class Feed(Protocol):
     """A feed of changes. Raises RegisterUnavailable and RegisterFault."""
 
     async def page(self, after: Position) -> FeedPage:
-        """The entries after a position, the oldest first."""
+        """Returns the entries after a position, the oldest first."""
 
 
 def split_notices(notices: Iterable[ChangeNotice]) -> tuple[list[str], list[ChangeNotice]]:
-    """The numbers to remove, and the last notice of each number to fetch."""
+    """Returns the numbers to remove, and the last notice of each number to fetch."""
     removed: dict[str, None] = {}
     changed: dict[str, ChangeNotice] = {}
     for notice in notices:
@@ -55,7 +55,7 @@ def split_notices(notices: Iterable[ChangeNotice]) -> tuple[list[str], list[Chan
 
 
 def after_page(cursor: Cursor, page: FeedPage, requested_at: datetime) -> Cursor:
-    """The cursor after a page, requested at `requested_at`, was stored."""
+    """Returns the cursor after a page, requested at `requested_at`, was stored."""
     reached_end = page.is_last and not page.unreadable_tail
     until = requested_at if reached_end else max(cursor.until, min(page.position.at, requested_at))
     return replace(cursor, position=page.position, until=until)

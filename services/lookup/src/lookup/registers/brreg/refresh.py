@@ -118,7 +118,7 @@ class RefreshEntities:
         return CompanyKey(Country.NO, number)
 
     async def known(self, numbers: Sequence[str]) -> Known:
-        """The stored state of the numbers."""
+        """Returns the stored state of the numbers."""
         if self.source.part is Part.UNIT:
             return await self.stores.writer.known(units=[UnitKey(Country.NO, n) for n in numbers])
         return await self.stores.writer.known(

@@ -119,13 +119,13 @@ Value = TypeVar("Value", bound=Dated)
 
 
 def current(values: Sequence[Value]) -> list[Value]:
-    """The values without an end, the newest first."""
+    """Returns the values without an end, the newest first."""
     lasting = [value for value in values if value.until is None]
     return sorted(lasting, key=lambda value: value.since or "", reverse=True)
 
 
 def latest(values: Sequence[Value]) -> Value | None:
-    """The current value, or else the last one."""
+    """Returns the current value, or else the last one."""
     return max(
         values,
         key=lambda value: (value.until is None, value.until or "", value.since or ""),
@@ -228,7 +228,7 @@ class CvrDocument(Document):
         return None if self.sidst_opdateret is None else SourceVersion(self.sidst_opdateret)
 
     def current_or_last(self, values: Sequence[Value]) -> list[Value]:
-        """The current values, newest first; after its end, the last ones."""
+        """Returns the current values, newest first; after its end, the last ones."""
         held = current(values)
         if held or not self.dead:
             return held
@@ -260,7 +260,7 @@ def industry_of(given: Industry | None) -> CodedText | None:
 
 
 def unwrapped(raw: Raw, document: str, number: str) -> Raw:
-    """The document inside a search hit, or under its own name (`Vrvirksomhed`).
+    """Returns the document inside a search hit, or under its own name (`Vrvirksomhed`).
 
     Raises RecordRejected if there is no such document.
     """

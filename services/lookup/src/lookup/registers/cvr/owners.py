@@ -101,7 +101,7 @@ def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
 
 
 def roles_of(relations: Sequence[Relation]) -> tuple[Role, ...]:
-    """The current directors, board members and auditors."""
+    """Returns the current directors, board members and auditors."""
     roles = (_role(*one) for one in _memberships(relations))
     return in_order(role for role in roles if role is not None)
 

@@ -115,7 +115,7 @@ def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
 
 
 def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
-    """The company or unit of an identifier on a business card; None if it is unreadable.
+    """Returns the company or unit of an identifier on a business card; None if it is unreadable.
 
     Cards are written by hand: the scheme may be a code or a name such as `DK:CVR`, and the value
     may repeat the scheme or the country's letters.
@@ -141,7 +141,7 @@ def _document_types(card: BusinessCard) -> tuple[str, ...]:
 
 
 def from_row(row: Raw) -> Raw:
-    """The card of a CSV row with one entity; the values of a cell are on separate lines."""
+    """Returns the card of a CSV row with one entity; the values of a cell are on separate lines."""
     identifiers = zip(
         _lines(row, "Identifier schemes"), _lines(row, "Identifier values"), strict=False
     )

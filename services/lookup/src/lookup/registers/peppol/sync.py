@@ -66,7 +66,7 @@ class SyncPeppol:
 
 
 def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, max_per_day: int) -> bool:
-    """True if the interval is over and the directory allows another download."""
+    """Returns True if the interval is over and the directory allows another download."""
     made = recent(cursor.downloads, now)
     if len(made) >= max_per_day:
         return False
@@ -75,7 +75,7 @@ def download_is_due(cursor: Cursor, now: datetime, *, every: timedelta, max_per_
 
 
 def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
-    """The downloads of the last 24 hours."""
+    """Returns the downloads of the last 24 hours."""
     return tuple(made for made in downloads if now - made < _DAY)
 
 

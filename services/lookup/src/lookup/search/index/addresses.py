@@ -66,7 +66,7 @@ class _Search:
     query: ParsedAddress
 
     def best(self) -> list[Candidate]:
-        """The candidates with the best score, and every company at one of their houses."""
+        """Returns the candidates with the best score, and every company at one of their houses."""
         candidates: list[Candidate] = []
         for found in self._steps():
             candidates += self._scored(found)

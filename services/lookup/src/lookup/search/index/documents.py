@@ -57,12 +57,12 @@ def written(company: IndexedCompany, home: Country) -> list[str]:
 
 
 def written_cores(cores: Sequence[bytes], home: Country) -> list[str]:
-    """The documents of many companies from their stored JSON."""
+    """Returns the documents of many companies from their stored JSON."""
     return [document for core in cores for document in written(indexed_core(core), home)]
 
 
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
-    """The documents of a company; none if it has no searchable name or address."""
+    """Returns the documents of a company; none if it has no searchable name or address."""
     rank = rank_order(company.rank)
     places = place_words(company.addresses)
     addresses = _address_records(company.addresses, home)
@@ -94,7 +94,7 @@ def _names(names: tuple[tuple[str, NameKind], ...]) -> list[_Named]:
 
 
 def place_words(addresses: Sequence[IndexedAddress]) -> str:
-    """The folded words of a company's places."""
+    """Returns the folded words of a company's places."""
     if len(addresses) == 1:
         return " ".join(_place_words(*_AREA(addresses[0])))
     words = {word for address in addresses for word in _place_words(*_AREA(address))}

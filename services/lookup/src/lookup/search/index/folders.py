@@ -28,7 +28,7 @@ def lock(root: Path) -> IO[str]:
 
 
 def current(root: Path) -> Path | None:
-    """The current index; None if there is none of this format."""
+    """Returns the current index; None if there is none of this format."""
     try:
         written, name = (root / _POINTER).read_text().split()
     except (FileNotFoundError, ValueError):
@@ -38,7 +38,7 @@ def current(root: Path) -> Path | None:
 
 
 def unused(root: Path) -> Path:
-    """A folder for a new index, numbered by creation."""
+    """Returns a folder for a new index, numbered by creation."""
     taken = [int(folder.name) for folder in root.iterdir() if folder.name.isdecimal()]
     return root / str(max(taken, default=0) + 1)
 

@@ -49,7 +49,7 @@ class Generation:
         self._index.reload()
 
     def view(self, budget: Budget | None = None) -> View:
-        """The committed state; its searches are bounded by `budget`."""
+        """Returns the committed state; its searches are bounded by `budget`."""
         return View(self._index.searcher(), self._schema, budget or Budget(), self._country)
 
     def replace(self, company: IndexedCompany) -> None:
@@ -81,7 +81,7 @@ class Generation:
         self._index.reload()
 
     def save_point(self) -> bytes | None:
-        """The save point of the last commit; None before the first."""
+        """Returns the save point of the last commit; None before the first."""
         view = self.view()
         query = view.term(fields.KIND, fields.THE_STATE)
         hits = view.searcher.search(query, limit=1, count=False).hits

@@ -86,7 +86,7 @@ def many_share(view: View, term: str) -> bool:
 
 
 def each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The companies by the best of their names, best first."""
+    """Returns the companies by the best of their names, best first."""
     best: dict[CompanyKey, Candidate] = {}
     for one in sorted(candidates, key=lambda one: one.match, reverse=True):
         best.setdefault(one.document.company, one)
@@ -118,7 +118,7 @@ class NameSearch:
         return sorted(found, key=lambda one: one.match, reverse=True)
 
     def near(self, limit: int) -> list[Candidate]:
-        """The best names that are not equal, and their namesakes."""
+        """Returns the best names that are not equal, and their namesakes."""
         candidates: list[Candidate] = []
         for enough, found in self._steps():
             candidates += self.scored(found())
@@ -183,7 +183,7 @@ class NameSearch:
         return self.view.best_ranked(self.view.within(fields.NAME, key, edits), _RANKED)
 
     def words(self) -> list[str]:
-        """The queried words to look up, as indexed, rarest first."""
+        """Returns the queried words to look up, as indexed, rarest first."""
         tokens = self.query.name.tokens
         queried = [word for word in tokens if word not in self.query.context] or tokens
         words = dict.fromkeys(collapsed(word) for word in queried)
@@ -270,7 +270,7 @@ class NameSearch:
         return found
 
     def scored(self, found: Iterable[IndexedDocument]) -> list[Candidate]:
-        """The candidates, each scored once."""
+        """Returns the candidates, each scored once."""
         candidates = []
         for one in found:
             key = one.company, one.name

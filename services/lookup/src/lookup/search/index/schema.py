@@ -71,7 +71,7 @@ def _lean(schema: tantivy.Schema) -> tantivy.Schema:
 
 
 def open_index(path: str) -> tantivy.Index:
-    """The index in a folder, empty if the folder is; commits are visible after `reload`."""
+    """Returns the index in a folder, empty if the folder is; commits are visible after `reload`."""
     index = tantivy.Index(make_schema(), path)
     for name, tokenizer in (
         (_WORDS, tantivy.Tokenizer.whitespace()),
@@ -84,12 +84,12 @@ def open_index(path: str) -> tantivy.Index:
 
 
 def padded(words: str) -> list[str]:
-    """The text of grams: each word with its ends marked, so that order does not matter."""
+    """Returns the text of grams: each word with its ends marked, so that order does not matter."""
     return [f" {word} " for word in words.split(" ")]
 
 
 def grams_of(words: str) -> set[str]:
-    """The grams of a document with these words."""
+    """Returns the grams of a document with these words."""
     return {
         text[place : place + _GRAM]
         for text in padded(words)

@@ -48,7 +48,7 @@ class SearchIndex:
 
     @classmethod
     def open(cls, path: Path, country: Country) -> Self:
-        """The saved index of a country in a folder; empty if this release has saved none.
+        """Returns the saved index of a country in a folder; empty if this release has saved none.
 
         Only one process may open it: a second one raises BlockingIOError.
         """
@@ -63,7 +63,7 @@ class SearchIndex:
         return search_names(self._generation.view(budget), cut(term), limit)
 
     def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
-        """The company with the best matching name, if any is accepted."""
+        """Returns the company with the best matching name, if any is accepted."""
         return next(iter(self.search_names(term, 1, budget)), None)
 
     def many_share(self, term: str, budget: Budget | None = None) -> bool:
@@ -77,7 +77,7 @@ class SearchIndex:
         return search_addresses(self._generation.view(budget), cut(term), limit)
 
     def search_address(self, term: str, budget: Budget | None = None) -> SearchHit | None:
-        """The best company at the address, if any."""
+        """Returns the best company at the address, if any."""
         return next(iter(self.search_addresses(term, 1, budget)), None)
 
     def suggest(

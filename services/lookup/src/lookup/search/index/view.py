@@ -42,17 +42,17 @@ class View:
     documents: dict[tuple[int, int], IndexedDocument] = field(default_factory=dict)
 
     def frequency(self, word: str) -> int:
-        """The number of names with a word; recently removed names may still count."""
+        """Returns the number of names with a word; recently removed names may still count."""
         if (known := self.frequencies.get(word)) is None:
             known = self.frequencies[word] = self.searcher.doc_freq(fields.WORD, word)
         return known
 
     def has(self, field: str, value: str) -> bool:
-        """True if a document has this value; it may have been removed recently."""
+        """Returns True if a document has this value; it may have been removed recently."""
         return self.searcher.doc_freq(field, value) > 0
 
     def weigh(self, word: str) -> float:
-        """The weight of a word of a name or a query."""
+        """Returns the weight of a word of a name or a query."""
         if (known := self.weights.get(word)) is None:
             folded = collapsed(word)
             known = weight(folded, self.frequency(folded), self.searcher.num_docs)
@@ -60,7 +60,7 @@ class View:
         return known
 
     def rarest(self, words: Iterable[str], documents: int) -> list[str]:
-        """The rarest of these words, up to a total number of documents; at least one."""
+        """Returns the rarest of these words, up to a total number of documents; at least one."""
         return _rarest(((self.frequency(word), word) for word in words), documents, least=1)
 
     def term(self, field: str, value: str) -> tantivy.Query:
@@ -84,7 +84,7 @@ class View:
         )
 
     def rare_grams(self, field: str, words: str, documents: int) -> list[str]:
-        """The rarest grams of a text, up to a total number of documents; at least three.
+        """Returns the rarest grams of a text, up to a total number of documents; at least three.
 
         The cost of a search is the number of documents of its grams, and rare ones distinguish
         best.
@@ -108,7 +108,7 @@ class View:
         return [self._document(address, order) for order, address in self._ranked(query, limit)]
 
     def best_orders(self, query: tantivy.Query, limit: int) -> list[int]:
-        """The orders of `best_ranked`, without their documents."""
+        """Returns the orders of `best_ranked`, without their documents."""
         return [order for order, _ in self._ranked(query, limit)]
 
     def _ranked(self, query: tantivy.Query, limit: int) -> list[tuple[int, tantivy.DocAddress]]:
@@ -128,7 +128,7 @@ class View:
         )
 
     def best_scored(self, query: tantivy.Query, limit: int) -> list[IndexedDocument]:
-        """The documents with the best scores of a query."""
+        """Returns the documents with the best scores of a query."""
         self.budget.check()
         hits = self.searcher.search(query, limit=limit, count=False).hits
         addresses = [address for _, address in hits]
