@@ -52,7 +52,7 @@ class Settings(ServiceSettings, StoreSettings):
     )
     index_dir: Path = Field(description="folder of the saved search index; one per process")
     search_threads: int = Field(
-        default=2,
+        default=1,
         ge=1,
         le=64,
         description="concurrent searches of one client by name or address, and as many "
