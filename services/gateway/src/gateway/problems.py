@@ -26,56 +26,78 @@ class Problem(Exception):
 
 
 class MissingParameter(Problem):
+    """A lookup or suggestion lacks a required parameter; answered with 400."""
+
     code = "missing_parameter"
     status = HTTPStatus.BAD_REQUEST
 
 
 class InvalidParameter(Problem):
+    """A parameter is unknown or invalid, or the URL or a header is invalid; answered with 400."""
+
     code = "invalid_parameter"
     status = HTTPStatus.BAD_REQUEST
 
 
 class MultipleSearchParameters(Problem):
+    """A lookup names more than one search; answered with 400."""
+
     code = "multiple_search_parameters"
     status = HTTPStatus.BAD_REQUEST
 
 
 class InvalidBody(Problem):
+    """The body or the request itself is malformed, late or invalid; answered with 400."""
+
     code = "invalid_body"
     status = HTTPStatus.BAD_REQUEST
 
 
 class Unauthorized(Problem):
+    """A key is required, or the given one is unknown, revoked or expired; answered with 401."""
+
     code = "unauthorized"
     status = HTTPStatus.UNAUTHORIZED
 
 
 class Forbidden(Problem):
+    """The key is valid but lacks the scope of the route; answered with 403."""
+
     code = "forbidden"
     status = HTTPStatus.FORBIDDEN
 
 
 class CompanyNotFound(Problem):
+    """No company matches, or too many have the words of the name; answered with 404."""
+
     code = "company_not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class WebhookNotFound(Problem):
+    """The webhook does not exist or belongs to another owner; answered with 404."""
+
     code = "webhook_not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class DeliveryNotFound(Problem):
+    """The webhook has no delivery with this id; answered with 404."""
+
     code = "delivery_not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class EventNotFound(Problem):
+    """No published event that the owner may see has this id; answered with 404."""
+
     code = "event_not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class CursorExpired(Problem):
+    """Events after the cursor have expired, so reading on would skip some; answered with 410."""
+
     code = "cursor_expired"
     status = HTTPStatus.GONE
 
@@ -86,11 +108,15 @@ class CursorExpired(Problem):
 
 
 class NotFound(Problem):
+    """No resource has this path; answered with 404."""
+
     code = "not_found"
     status = HTTPStatus.NOT_FOUND
 
 
 class MethodNotAllowed(Problem):
+    """The path exists but not for this method; answered with 405 and `Allow`."""
+
     code = "method_not_allowed"
     status = HTTPStatus.METHOD_NOT_ALLOWED
 
@@ -100,21 +126,32 @@ class MethodNotAllowed(Problem):
 
 
 class WebhookDisabled(Problem):
+    """The webhook is disabled and the operation needs an enabled one; answered with 409.
+
+    Also when the owner enables a webhook that the operator has disabled.
+    """
+
     code = "webhook_disabled"
     status = HTTPStatus.CONFLICT
 
 
 class WebhookLimitReached(Problem):
+    """The owner has the maximum number of webhooks, so none is created; answered with 409."""
+
     code = "webhook_limit_reached"
     status = HTTPStatus.CONFLICT
 
 
 class DeliveryPending(Problem):
+    """A retry comes while an attempt of the delivery is being made; answered with 409."""
+
     code = "delivery_pending"
     status = HTTPStatus.CONFLICT
 
 
 class RotationPending(Problem):
+    """The replaced secret still signs, so its successor cannot be replaced; answered with 409."""
+
     code = "rotation_pending"
     status = HTTPStatus.CONFLICT
 
@@ -125,11 +162,15 @@ class RotationPending(Problem):
 
 
 class IdempotencyConflict(Problem):
+    """The `Idempotency-Key` was used with another body; answered with 409."""
+
     code = "idempotency_conflict"
     status = HTTPStatus.CONFLICT
 
 
 class BodyTooLarge(Problem):
+    """The body exceeds 64 KiB; answered with 413."""
+
     code = "body_too_large"
     status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
@@ -143,6 +184,8 @@ class BatchTooLarge(Problem):
 
 
 class UnsupportedMediaType(Problem):
+    """The body is not JSON, or has a `Content-Encoding`; answered with 415."""
+
     code = "unsupported_media_type"
     status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
 
@@ -153,6 +196,11 @@ class UnsupportedMediaType(Problem):
 
 
 class RateLimited(Problem):
+    """The client's quota is used up; answered with 429 and `Retry-After`.
+
+    Also when too many of its searches, suggestions or event readers wait at once.
+    """
+
     code = "rate_limited"
     status = HTTPStatus.TOO_MANY_REQUESTS
 
@@ -163,18 +211,24 @@ class RateLimited(Problem):
 
 
 class InternalError(Problem):
+    """The request failed unexpectedly, and the log has the cause; answered with 500."""
+
     code = "internal_error"
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     text = "an internal error"
 
 
 class ServiceUnavailable(Problem):
+    """A dependency is unavailable or a limit of capacity reached; answered with 503."""
+
     code = "service_unavailable"
     status = HTTPStatus.SERVICE_UNAVAILABLE
     text = "a part of the service is unavailable; retry after the seconds in Retry-After"
 
 
 class LookupTimeout(Problem):
+    """The lookup service did not reply in time; answered with 504."""
+
     code = "lookup_timeout"
     status = HTTPStatus.GATEWAY_TIMEOUT
     text = "the lookup took too long; retry"

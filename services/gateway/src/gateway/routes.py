@@ -61,6 +61,7 @@ LOOKUP_PATHS: dict[str, SearchType | None] = {
 
 
 def utc_now() -> datetime:
+    """Returns the current time, aware and in UTC; keys expire by it."""
     return datetime.now(UTC)
 
 

@@ -75,6 +75,10 @@ class RpcServices:
     client: RpcClient
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        """Returns the lookup service's reply; a lookup that takes long waits for its client's turn.
+
+        A company too large for its shared message is requested again in a smaller one.
+        """
         country = request.country
         if not takes_long(request):
             # With others' large companies in its message, it is asked in a small one.
@@ -83,18 +87,23 @@ class RpcServices:
         return await self._in_turn(_SEARCHES[country], request, LookupReply, request_id)
 
     async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
+        """Returns a page of units; raises RateLimited if too many of the client's calls wait."""
         return await self._in_turn(_UNITS[request.country], request, UnitsReply, request_id)
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+        """Returns suggestions; raises RateLimited if too many of the client's calls wait."""
         return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
 
     async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        """Returns a page of the feed from the lookup service, which stores the events."""
         return await self._call(_PAGES, request, FeedPage, request_id)
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        """Returns an event from the lookup service, which checks that the owner may see it."""
         return await self._call(_EVENTS, request, EventReply, request_id)
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+        """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""
         # Without a reply the operation may have been carried out: no timeout of a lookup.
         return await self._call(
             _WEBHOOKS, request, WebhookReply, request_id, deadline=ServiceUnavailable

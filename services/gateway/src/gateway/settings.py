@@ -30,6 +30,8 @@ class KeySettings(DatabaseSettings):
 
 
 class Settings(ServiceSettings, KeySettings):
+    """Settings of `serve`: the public port, the rates of clients and the limits of the process."""
+
     admin_port: Port = Field(default=9101, description="operational port")
     http_host: str = Field(default="127.0.0.1", description="address of the public port")
     http_port: Port = Field(default=8080, description="public port")

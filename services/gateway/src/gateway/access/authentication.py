@@ -46,6 +46,8 @@ class Access:
 
 
 class AuthResult(NamedTuple):
+    """The outcome of a request's authentication; it is admitted if there is no `refusal`."""
+
     quota: Quota
     #: The request's key, once it is verified.
     key: ApiKey | None = None
@@ -79,6 +81,11 @@ class Authenticator:
         self._trusted_proxies = tuple(trusted_proxies)
 
     async def admit(self, request: web.BaseRequest, access: Access) -> AuthResult:
+        """Returns whether the request may use the route, and the quota that is left.
+
+        Counts the request and reads its key, unless the route is not counted. A refusal is part of
+        the result, not raised, because its response has the headers of the quota, too.
+        """
         if not access.counted:
             return AuthResult(self._anonymous.look(self._client(request)))
         text = presented_text(request)

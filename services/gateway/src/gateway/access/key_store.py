@@ -38,6 +38,10 @@ class MongoKeys:
         await self._keys.create_index([("created_at", -1)])
 
     async def find(self, key_id: str) -> ApiKey | None:
+        """Returns the stored key; None only when the primary has no such key either.
+
+        Raises ServiceUnavailable when MongoDB is unavailable or takes over 1.5 s.
+        """
         try:
             async with asyncio.timeout(FIND_TIMEOUT):
                 with translated_errors():
@@ -49,6 +53,7 @@ class MongoKeys:
         return None if document is None else _read(document)
 
     async def add(self, key: ApiKey) -> None:
+        """Stores a new key with the hash of its secret; raises Unavailable without MongoDB."""
         with translated_errors():
             await self._keys.insert_one(_written(key))
 
@@ -118,6 +123,10 @@ class CachedApiKeys:
         self._reads: dict[str, asyncio.Future[ApiKey | None]] = {}
 
     async def find(self, key_id: str) -> ApiKey | None:
+        """Returns the key as it was up to `lifetime` seconds ago; None if there was none.
+
+        Raises ServiceUnavailable as the other does; failures are not cached.
+        """
         known = self._known.get(key_id)
         if known is not None or self._unknown.get(key_id):
             return known

@@ -21,6 +21,8 @@ _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
 
 @dataclass(frozen=True, slots=True)
 class Rate:
+    """A number of requests that a client may make in each window."""
+
     count: int
     #: Length of the window in seconds.
     window: int
@@ -38,6 +40,8 @@ def parse_rate(text: str) -> Rate:
 
 
 class Scope(StrEnum):
+    """A permission of a key; a route requires one scope at most."""
+
     LOOKUP = "lookup"
     WEBHOOKS = "webhooks"
     EVENTS = "events"
@@ -81,6 +85,8 @@ class ApiKey:
 
 
 class ApiKeys(Protocol):
+    """The issued keys, by id."""
+
     async def find(self, key_id: str) -> ApiKey | None:
         """The key with that id, even if revoked; None when there is none.
 
@@ -95,8 +101,10 @@ def parse_key(text: str) -> PresentedKey | None:
 
 
 def write_key(key: PresentedKey) -> str:
+    """Returns the key as a client sends it, secret included; `parse_key` reads it."""
     return f"{key.id}.{key.secret}"
 
 
 def hash_of(secret: str) -> bytes:
+    """Returns the SHA-256 of a secret, which is stored in its place."""
     return sha256(secret.encode()).digest()

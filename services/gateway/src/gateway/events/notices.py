@@ -90,9 +90,11 @@ class Subscription:
         return not self.closed
 
     def wake(self) -> None:
+        """Resumes the wait in progress, or ends the next one at once."""
         self._signal.set()
 
     def close(self) -> None:
+        """Ends the wait in progress and every later one, for the shutdown of the service."""
         self.closed = True
         self._signal.set()
 

@@ -29,12 +29,15 @@ _CURSOR = re.compile(r"[0-9a-f]{12}")
 
 
 class EventsQuery(NamedTuple):
+    """A valid request for a page of events, and how long to wait for the first event."""
+
     request: FeedRequest
     #: Seconds to wait for an event.
     wait: int
 
 
 def write_cursor(position: int) -> str:
+    """Returns the cursor of a position: 12 hexadecimal digits, so that cursors sort as text."""
     return f"{position:012x}"
 
 

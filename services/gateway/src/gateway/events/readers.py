@@ -47,6 +47,8 @@ class Events(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
+    """Reads the feed for requests and streams, and limits how many of one key wait at once."""
+
     events: Events
     signals: FeedNotices
     keys: ApiKeys

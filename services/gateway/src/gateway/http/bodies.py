@@ -30,6 +30,7 @@ _LARGE: Final = (15 + 16, 8)
 
 
 def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response:
+    """Returns a response of status 200 with serialised JSON, which by default is not cached."""
     headers: dict[str, str] = {hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: cache_control}
     return web.Response(body=body, headers=headers)
 

@@ -13,6 +13,8 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 class Format(StrEnum):
+    """The formats of lookups and of their problems, by the value of the parameter `format`."""
+
     JSON = "json"
     XML = "xml"
 

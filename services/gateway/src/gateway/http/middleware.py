@@ -57,6 +57,7 @@ class HttpMetrics:
         self.in_flight = 0
 
     def done(self, route: str, status: int, search_type: str, seconds: float) -> None:
+        """Counts a finished request, and observes its duration in seconds."""
         labels = (route, status, search_type)
         requests = self._of_request.get(labels)
         if requests is None:
@@ -68,6 +69,7 @@ class HttpMetrics:
         latency.observe(seconds)
 
     def limited(self, policy: str) -> None:
+        """Counts a request that is answered with 429, under the policy of its client."""
         self._limited.labels(policy).inc()
 
 
@@ -112,6 +114,7 @@ class RequestMiddleware:
 
     @web.middleware
     async def handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Returns the handler's response, or a problem's if the request is refused or fails."""
         request_id = self._request_id(request)
         tracing.REQUEST_ID.set(request_id)
         if tracing.tracer is None:

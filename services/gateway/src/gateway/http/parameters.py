@@ -64,6 +64,8 @@ _PROBLEM: dict[Rank, type[Problem]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
+    """An error in one parameter; `message` states the expected value."""
+
     rank: Rank
     parameter: str
     message: str
@@ -77,6 +79,7 @@ class Reading:
         self.faults: list[Fault] = []
 
     def country(self) -> Country | None:
+        """Returns the required country; None when it is absent or invalid, with the error noted."""
         if COUNTRY not in self.parameters:
             self.fault(Rank.MISSING_COUNTRY, COUNTRY, "required; give dk or no")
             return None
@@ -122,9 +125,11 @@ class Reading:
         return default
 
     def invalid(self, parameter: str, message: str) -> None:
+        """Notes that a parameter has an invalid value; reading goes on."""
         self.fault(Rank.INVALID_VALUE, parameter, message)
 
     def fault(self, rank: Rank, parameter: str, message: str) -> None:
+        """Notes an error, whose rank decides which error gives the problem its code."""
         self.faults.append(Fault(rank, parameter, message))
 
     def problem(self) -> Problem:

@@ -24,6 +24,7 @@ OUTAGE_RETRY_AFTER = 5
 
 
 def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
+    """Returns the RFC 9457 document, with extensions such as `code` and `request_id`."""
     document: dict[str, Any] = {
         "type": "urn:problem:" + problem.code.replace("_", "-"),
         "title": problem.code.replace("_", " ").capitalize(),
@@ -44,6 +45,7 @@ def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
 
 
 def problem_response(problem: Problem, request_id: str, format_: Format) -> web.Response:
+    """Returns the response with a problem's document, status and headers; it is never cached."""
     document = problem_document(problem, request_id)
     body = orjson.dumps(document) if format_ is Format.JSON else xml_document("problem", document)
     return web.Response(

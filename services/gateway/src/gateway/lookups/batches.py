@@ -34,6 +34,8 @@ MAX_SIZE = 12 * 1024 * 1024
 
 
 class Lookups(Protocol):
+    """Finds one company by any search type, such as a number, a name or an address."""
+
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         """The one company that answers the request.
 
@@ -44,6 +46,8 @@ class Lookups(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LookUpAll:
+    """Answers the lookups of a batch concurrently, within the time of a single one."""
+
     lookups: Lookups
     #: Seconds for the whole batch, the same as for a single lookup.
     timeout: float = 1.8

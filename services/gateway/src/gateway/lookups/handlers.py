@@ -30,11 +30,15 @@ MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; cha
 
 
 class Units(Protocol):
+    """Reads a company's production units page by page."""
+
     async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
         """A page of a company's production units; raises as `Lookups.find`."""
 
 
 class Suggestions(Protocol):
+    """Completes partly typed company names."""
+
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
         """Companies whose names complete the text, best first; may be empty.
 

@@ -44,6 +44,8 @@ FIELDS = (*_TEXTS, INCLUDE)
 
 
 class LookupQuery(NamedTuple):
+    """A valid lookup, and the format of its response."""
+
     request: LookupRequest
     format: Format
     #: The requested search: a type, or `search` when the type was inferred.

@@ -21,6 +21,8 @@ IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 
 
 class Webhooks(Protocol):
+    """Carries out operations on webhooks; the registry checks the body and the owner."""
+
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
         """The answer to one operation.
 
