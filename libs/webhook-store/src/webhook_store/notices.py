@@ -66,14 +66,14 @@ class Notices:
         ]
 
     async def remove(self, notice: OwnerNotice) -> None:
-        """Removes notices; one that was added since stays, with the others, and is due again."""
+        """Removes notices; if one was added meanwhile, all of them stay due."""
         unchanged = {"_id": notice.webhook_id, NOTICES: dict(notice.stored)}
         with translated_errors():
             await self._webhooks.update_one(unchanged, {"$unset": {NOTICES: "", NOTICE_DUE: ""}})
 
 
 def events_of(document: Document) -> list[RegistryEvent]:
-    """The events of a webhook's stored notices; repeated calls give the same ids."""
+    """Returns the events of a webhook's stored notices, with the same ids on each call."""
     notices: Document = document[NOTICES]
     webhook = EventWebhook(
         id=document["_id"], url=document["url"], description=document["description"]

@@ -32,7 +32,7 @@ class Batcher(Generic[Q, A]):
         self._some = asyncio.Event()
 
     def __call__(self, question: Q) -> "asyncio.Future[A]":
-        """The answer to come; or the question's own error, or the batch's `Unavailable`."""
+        """Returns a future: the answer, the question's own error or the batch's `Unavailable`."""
         answer: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answer))
         self._some.set()

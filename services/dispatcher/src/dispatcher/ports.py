@@ -115,6 +115,8 @@ class Notices(Protocol):
 
 
 class OwnerEvents(Protocol):
+    """Outbox of the lookup service, from which events for owners are published."""
+
     async def store(self, owner: str, event: RegistryEvent) -> None:
         """Returns when the event is stored, once for each id; raises `Unavailable`."""
 

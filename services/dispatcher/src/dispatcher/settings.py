@@ -29,6 +29,8 @@ Delays = Annotated[
 
 
 class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
+    """Environment settings of the dispatcher; a lease that does not fit its timeouts is refused."""
+
     admin_port: Port = Field(default=9104, description="operational port")
 
     webhook_retry_delays: Delays = Field(

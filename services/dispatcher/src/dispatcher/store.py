@@ -95,9 +95,11 @@ class StoredEvents:
         self.batchers = (self._new, self.is_removed, self._bodies)
 
     async def store(self, event: StoredEvent) -> None:
+        """Stores an event with the current trace, in one write with those of concurrent calls."""
         await self._new(replace(event, trace=tracing.CURRENT.get()))
 
     async def body(self, event_id: str) -> EventBody | None:
+        """Returns the body to post; None when purged. Retries during a database outage."""
         return await self._dependencies.retry_while_unavailable(
             lambda: self._bodies(event_id), what="body"
         )
@@ -151,22 +153,29 @@ class StoredRows:
         self.batchers = (self.insert, self.claim, self._renewals, self._results)
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
+        """Returns a webhook's due, unclaimed attempts; retries during a database outage."""
         return await self._dependencies.retry_while_unavailable(
             lambda: self._stored.due(webhook_id, limit=limit, at=self._dependencies.now()),
             what="due",
         )
 
     async def renew(self, claimed: Claimed) -> Claimed | None:
+        """Returns the delivery under a new claim and lease; None when its claim was lost.
+
+        Retries during a database outage.
+        """
         return await self._dependencies.retry_while_unavailable(
             lambda: self._renewals(claimed), what="renew"
         )
 
     async def record(self, result: Result) -> Written:
+        """Writes a result and returns its effect; retries during a database outage."""
         return await self._dependencies.retry_while_unavailable(
             lambda: self._results(result), what="record"
         )
 
     async def purge(self, event_ids: Collection[str]) -> None:
+        """Cancels the waiting deliveries of purged events; raises `Unavailable`."""
         await self._stored.purge(event_ids, at=self._dependencies.now())
 
     async def _insert(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[None]:

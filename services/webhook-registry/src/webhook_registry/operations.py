@@ -131,6 +131,7 @@ class Operations:
     async def __call__(
         self, requests: Sequence[WebhookRequest]
     ) -> Sequence[WebhookReply | Failure]:
+        """Returns one result per request, in order; refusals are returned and not raised."""
         return [await self._result(request) for request in requests]
 
     async def _result(self, request: WebhookRequest) -> WebhookReply | Failure:
@@ -161,7 +162,7 @@ def report(
 
 
 def _webhook_of(request: WebhookRequest, result: Result) -> str | None:
-    """Id of the requested or created webhook."""
+    """Returns the id of the requested or created webhook."""
     if isinstance(result, WebhookReply) and result.location is not None:
         return result.location.rpartition("/")[2]
     return request.webhook_id or None

@@ -37,10 +37,12 @@ def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Rejected:
 
 
 def invalid_body(detail: str, *errors: FieldError) -> Rejected:
+    """Returns the refusal of a request body; `errors` name its invalid fields."""
     return _refused(FailureCode.INVALID_BODY, detail, *errors)
 
 
 def invalid_parameter(name: str, message: str) -> Rejected:
+    """Returns the refusal of a parameter or header; `message` hints at a valid value."""
     return _refused(
         FailureCode.INVALID_PARAMETER,
         f"{name} is not valid",
@@ -49,15 +51,18 @@ def invalid_parameter(name: str, message: str) -> Rejected:
 
 
 def webhook_not_found() -> Rejected:
+    """Returns the refusal of a webhook id that the owner does not have."""
     # The same for another owner's webhook, so that ids cannot be probed.
     return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
 
 
 def delivery_not_found() -> Rejected:
+    """Returns the refusal of a delivery id that the webhook does not have, or no longer has."""
     return _refused(FailureCode.DELIVERY_NOT_FOUND, "this webhook has no delivery with this id")
 
 
 def delivery_pending() -> Rejected:
+    """Returns the refusal to retry a delivery while an attempt is in flight."""
     return _refused(
         FailureCode.DELIVERY_PENDING,
         "an attempt of this delivery is being made",
@@ -65,6 +70,7 @@ def delivery_pending() -> Rejected:
 
 
 def webhook_disabled() -> Rejected:
+    """Returns the refusal of an operation that requires an enabled webhook."""
     return _refused(
         FailureCode.WEBHOOK_DISABLED,
         'the webhook is disabled; PATCH it with {"status": "enabled"} first',
@@ -72,6 +78,7 @@ def webhook_disabled() -> Rejected:
 
 
 def disabled_by_operator() -> Rejected:
+    """Returns the refusal to enable a webhook that an operator disabled."""
     return _refused(
         FailureCode.WEBHOOK_DISABLED,
         "the operator of this service disabled the webhook; only they can enable it again",
@@ -79,6 +86,7 @@ def disabled_by_operator() -> Rejected:
 
 
 def webhook_limit_reached(limit: int) -> Rejected:
+    """Returns the refusal to create a webhook for an owner who has `limit` of them."""
     return _refused(
         FailureCode.WEBHOOK_LIMIT_REACHED,
         f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first",
@@ -86,6 +94,7 @@ def webhook_limit_reached(limit: int) -> Rejected:
 
 
 def rotation_pending(until: datetime) -> Rejected:
+    """Returns the refusal to rotate a secret before the last rotation's overlap has ended."""
     # Rounded up: shown in whole seconds, it must not be too early.
     until = (until + timedelta(microseconds=999_999)).replace(microsecond=0)
     return Rejected(
@@ -101,6 +110,7 @@ def rotation_pending(until: datetime) -> Rejected:
 
 
 def idempotency_conflict() -> Rejected:
+    """Returns the refusal of a used `Idempotency-Key` with another request body."""
     return _refused(
         FailureCode.IDEMPOTENCY_CONFLICT,
         "this Idempotency-Key was used for a request with another body; use a new key",
@@ -111,17 +121,19 @@ OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
 
 
 def with_secret(registered: Registered) -> WebhookWithSecret:
-    """Representation with the secret, which is shown once."""
+    """Returns the representation with the secret, which is shown once."""
     return WebhookWithSecret(
         **dict(registered.webhook), secret=registered.secret.get_secret_value()
     )
 
 
 def location(webhook: Webhook) -> str:
+    """Returns the path of a webhook, for the `Location` header."""
     return f"/api/webhooks/{webhook.id}"
 
 
 def reply(status: int, document: Contract, *, location: str | None = None) -> WebhookReply:
+    """Returns an answer with the document as its JSON body."""
     return WebhookReply(status=status, body=rendered(document), location=location)
 
 

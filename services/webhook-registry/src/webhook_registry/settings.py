@@ -7,6 +7,8 @@ from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 
 class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
+    """Environment settings of the webhook registry, with those of its store and URL checks."""
+
     admin_port: Port = Field(default=9103, description="operational port")
     max_webhooks_per_owner: int = Field(
         default=50, ge=1, le=10_000, description="maximum of webhooks per owner"

@@ -36,7 +36,7 @@ _CLAIMED = TypeAdapter(Claimed)
 def new_document(
     new: NewDelivery, *, at: datetime, grace: timedelta, retention: timedelta
 ) -> Document:
-    """Row of a new delivery, waiting or cancelled from the start."""
+    """Returns the row of a new delivery, waiting or cancelled from the start."""
     document = {
         "_id": new.id,
         "webhook_id": new.webhook_id,
@@ -51,7 +51,7 @@ def new_document(
 
 
 def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Document:
-    """Fields of a row at the start of its schedule."""
+    """Returns the fields of a row at the start of its schedule."""
     return {
         "state": WAITING,
         "generation": generation,
@@ -64,10 +64,12 @@ def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Documen
 
 
 def claimed_of(document: Document) -> Claimed:
+    """Returns the claimed delivery of a row, with the token and lease of its claim."""
     return _CLAIMED.validate_python({**document, "id": document["_id"]})
 
 
 def due_of(document: Document) -> Due:
+    """Returns the task of a row's next attempt, and whether that is a retry of its schedule."""
     return Due(
         task=DeliveryTask(
             delivery_id=document["_id"],
@@ -79,7 +81,7 @@ def due_of(document: Document) -> Due:
 
 
 def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
-    """Fields that a row gets when it is released with a result; equal ones share a write."""
+    """Returns the fields that releasing a row with a result sets; equal ones share a write."""
     settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
     match result:
         case Cancelled(_, reason):
@@ -102,7 +104,7 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
 
 
 def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
-    """Attempt document; its id makes repeated writes idempotent."""
+    """Returns the document of an attempt; its id makes repeated writes idempotent."""
     delivery = attempted.delivery
     succeeded = attempted.state is DeliveryState.SUCCEEDED
     return {

@@ -112,7 +112,7 @@ class Receipts:
         await insert_new(self._receipts, documents)
 
     async def of(self, event_ids: Collection[str]) -> set[str]:
-        """The ids that have a receipt."""
+        """Returns the ids that have a receipt."""
         with translated_errors():
             found = self._receipts.find({"_id": {"$in": list(event_ids)}}, {"_id": 1})
             return {document["_id"] async for document in found}

@@ -34,7 +34,7 @@ class Health:
     async def of(
         self, webhooks: Sequence[WebhookId], *, at: datetime, max_age: timedelta = timedelta()
     ) -> Mapping[WebhookId, WebhookHealth]:
-        """Their health at `at`, or up to `max_age` earlier."""
+        """Returns the health of webhooks at `at`, or as read up to `max_age` earlier."""
         with translated_errors():
             found = await asyncio.gather(
                 *(self._in_turn(webhook, at, max_age) for webhook in webhooks)
@@ -45,7 +45,7 @@ class Health:
         self, webhook_id: WebhookId, at: datetime, max_age: timedelta
     ) -> WebhookHealth:
         async with self._turns:
-            # Only now: of lists that are read at once, the first reads for all.
+            # Checked here, within the turn: concurrent lists reuse what the first of them has read.
             kept = self._kept.get(webhook_id)
             if max_age and kept is not None and at - kept[0] < max_age:
                 return kept[1]
@@ -77,7 +77,7 @@ class Health:
         )
 
     async def _edge(self, query: Document, order: int) -> datetime | None:
-        """The time of the first or last attempt."""
+        """Returns the time of the first or last attempt."""
         found = await self._attempts.find_one(
             query, {"_id": 0, "attempted_at": 1}, sort=[("attempted_at", order)]
         )

@@ -18,6 +18,8 @@ GRACE = timedelta(seconds=30)
 
 
 class DeliveryState(StrEnum):
+    """State of a delivery's row; only a waiting row is claimed and attempted."""
+
     #: For an attempt: due, scheduled or claimed.
     WAITING = "waiting"
     SUCCEEDED = "succeeded"
@@ -27,6 +29,8 @@ class DeliveryState(StrEnum):
 
 
 class CancelReason(StrEnum):
+    """Reason why a delivery was cancelled, stored in its row and shown to the owner."""
+
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_DELETED = "webhook_deleted"
     COMPANY_REMOVED = "company_removed"
@@ -112,11 +116,12 @@ class Attempted:
 
     @property
     def number(self) -> int:
-        """Number of the attempt, from 1."""
+        """Returns the number of the attempt, from 1."""
         return self.delivery.attempts + 1
 
     @property
     def state(self) -> DeliveryState:
+        """Returns the delivery's state after this attempt: waiting if a retry follows."""
         if self.error is None:
             return DeliveryState.SUCCEEDED
         return DeliveryState.FAILED if self.next_attempt_at is None else DeliveryState.WAITING

@@ -78,7 +78,7 @@ class OwnedDeliveries:
     def _parts(
         self, webhook: Webhook, query: DeliveryQuery
     ) -> list[tuple[AsyncCollection[Document], Document]]:
-        """The collections that a list is read from, with what it selects of each."""
+        """Returns the collections that a list is read from, each with its filter."""
         if query.status is None:
             return [(self._attempts, {})]
         if query.status is not AttemptStatus.CANCELLED:
@@ -89,7 +89,7 @@ class OwnedDeliveries:
         return [(self._rows, by_time | state) for state in (ended, earlier(webhook.generation))]
 
     async def find(self, webhook: Webhook, delivery_id: str) -> Delivery | None:
-        """Returns a delivery with its request and its attempts, the first first."""
+        """Returns a delivery with its request and its attempts, oldest first."""
         with translated_errors():
             row = await self._rows.find_one({"_id": delivery_id, "webhook_id": webhook.id})
             if row is None:
@@ -113,7 +113,7 @@ class OwnedDeliveries:
         row = {"_id": delivery_id, "webhook_id": webhook.id, "purged": {"$ne": True}}
         fresh = {**row, "retried_by": {"$ne": str(call_id)}}
         generation = webhook.generation
-        finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **in_no_hands(at)}]
+        finished = [{"state": {"$ne": WAITING}}, {**earlier(generation), **not_in_flight(at)}]
         once_more = {
             **first_attempt(generation, at=at, grace=GRACE),
             "by_hand": True,
@@ -124,7 +124,7 @@ class OwnedDeliveries:
                 {**fresh, "$or": finished}, {"$set": once_more, "$unset": ENDED_FIELDS}
             )
             if updated is None:
-                waiting = {"state": WAITING, "generation": generation, **in_no_hands(at)}
+                waiting = {"state": WAITING, "generation": generation, **not_in_flight(at)}
                 now = {"due_at": at, "wake_at": at + GRACE, "retried_by": str(call_id)}
                 updated = await self._rows.find_one_and_update({**fresh, **waiting}, {"$set": now})
             found = updated or await self._rows.find_one(row)
@@ -135,18 +135,18 @@ class OwnedDeliveries:
 
 
 def earlier(generation: int) -> Document:
-    """Filter for rows that waited when their webhook was disabled."""
+    """Returns the filter for rows that waited when their webhook was disabled."""
     return {"state": WAITING, "generation": {"$lt": generation}}
 
 
-def in_no_hands(at: datetime) -> Document:
-    """Filter for rows that are not in flight."""
+def not_in_flight(at: datetime) -> Document:
+    """Returns the filter for rows that are not in flight."""
     # A row in flight cannot be rescheduled before its attempt ends.
     return {"lease_until": {"$lte": at}}
 
 
 def _selection(query: DeliveryQuery, time: str, after: ListPosition | None) -> Document:
-    """Filter for the entries of a query after a position; `time` is the field that sorts them."""
+    """Returns the filter for a query's entries after a position; `time` is their sort field."""
     bounds = {
         name: bound
         for name, bound in (("$gte", query.since), ("$lte", query.until))
@@ -165,8 +165,8 @@ def _selection(query: DeliveryQuery, time: str, after: ListPosition | None) -> D
 
 def _attempt(document: Document, webhook: Webhook) -> Attempt:
     # A retry scheduled under an earlier generation is never made.
-    comes = document["generation"] == webhook.generation
-    return Attempt.model_validate(document if comes else {**document, "next_attempt_at": None})
+    is_current = document["generation"] == webhook.generation
+    return Attempt.model_validate(document if is_current else {**document, "next_attempt_at": None})
 
 
 def _cancelled(row: Document) -> Attempt:

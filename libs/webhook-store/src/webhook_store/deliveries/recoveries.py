@@ -25,7 +25,7 @@ from webhook_store.deliveries.documents import (
     first_attempt,
 )
 from webhook_store.deliveries.models import GRACE, DeliveryState, Recovery
-from webhook_store.deliveries.owned import ENDED_FIELDS, earlier, in_no_hands
+from webhook_store.deliveries.owned import ENDED_FIELDS, earlier, not_in_flight
 
 #: Rows rescheduled per write, well within the operation timeout.
 BATCH = 1000
@@ -73,6 +73,7 @@ class Recoveries:
         return count
 
     async def unfinished(self) -> list[Recovery]:
+        """Returns the recoveries that may still have rows to reschedule, of all webhooks."""
         with translated_errors():
             found = self._recoveries.find({"expires_at": None})
             return [
@@ -89,7 +90,7 @@ class Recoveries:
         for state in _states(recovery):
             rest = {**_rows_of(recovery), **state}
             while True:
-                batch = await self._next_batch({**rest, **in_no_hands(now())}, recovery, now())
+                batch = await self._next_batch({**rest, **not_in_flight(now())}, recovery, now())
                 if not batch:
                     break
                 yield [due_of(row).task for row in batch]

@@ -141,7 +141,7 @@ class Deliveries:
             return await self._rows.count_documents(wanted, limit=limit)
 
     async def oldest_due(self, *, at: datetime, retries: int) -> datetime | None:
-        """Due time of the longest waiting delivery whose message is overdue."""
+        """Returns when the longest waiting due delivery with these retries became due."""
         wanted = {"state": WAITING, "retries": retries, "due_at": {"$lte": at}}
         with translated_errors():
             row = await self._rows.find_one(wanted, {"due_at": 1}, sort=[("wake_at", ASCENDING)])

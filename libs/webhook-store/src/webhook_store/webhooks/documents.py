@@ -29,7 +29,7 @@ WITHOUT_SECRETS = {"secrets": 0, "match_keys": 0, "sealed_headers": 0, "notices"
 
 
 def webhook_fields(webhook: Webhook) -> Document:
-    """Mutable fields of a webhook, without its secrets."""
+    """Returns the mutable fields of a webhook, without its secrets."""
     return {
         "url": webhook.url,
         "host": webhook.host,
@@ -47,16 +47,17 @@ def webhook_fields(webhook: Webhook) -> Document:
 
 
 def webhook_of(document: Document) -> Webhook:
+    """Returns the webhook of a stored document, without secrets or header values."""
     return Webhook.model_validate({**document, "id": document["_id"]})
 
 
 def headers_id(webhook_id: WebhookId) -> WebhookId:
-    """The associated data of a webhook's sealed headers, another than that of its secrets."""
+    """Returns the associated data of a webhook's headers, distinct from that of its secrets."""
     return WebhookId(f"{webhook_id}/headers")
 
 
 def sealed_headers(headers: Mapping[str, str], keys: SecretKeys, webhook_id: WebhookId) -> Document:
-    """Fields of a webhook's own headers with their values."""
+    """Returns the stored fields of a webhook's custom headers, encrypted under the newest key."""
     sealed = keys.seal(SecretStr(orjson.dumps(headers).decode()), headers_id(webhook_id))
     return asdict(sealed)
 
@@ -64,7 +65,7 @@ def sealed_headers(headers: Mapping[str, str], keys: SecretKeys, webhook_id: Web
 def opened_headers(
     document: Document | None, keys: SecretKeys, webhook_id: WebhookId
 ) -> Mapping[str, SecretStr]:
-    """A webhook's own headers; raises CannotUnseal."""
+    """Returns a webhook's decrypted custom headers; raises CannotUnseal."""
     if document is None:
         return {}
     opened = keys.unseal(sealed_of(document), headers_id(webhook_id))
@@ -73,19 +74,20 @@ def opened_headers(
 
 
 def sealed_document(sealed: SealedSecret, *, call_id: UUID) -> Document:
-    """Fields of a secret; `call_id` makes a redelivered call idempotent."""
+    """Returns the stored fields of a secret; `call_id` makes a redelivered call idempotent."""
     return {**asdict(sealed), "call": str(call_id)}
 
 
 def sealed_of(document: Document) -> SealedSecret:
+    """Returns the encrypted value in the stored fields of a secret or of headers."""
     return SealedSecret(document["key_id"], document["nonce"], document["ciphertext"])
 
 
 def still_signs(previous: Document | None, at: datetime) -> bool:
-    """True if a replaced secret is still within its overlap."""
+    """Returns True if a replaced secret is still within its overlap."""
     return previous is not None and previous["until"] > at
 
 
 def disabled_notice(reason: DisabledReason, at: datetime) -> Document:
-    """Fields to set when a webhook is disabled."""
+    """Returns the fields to set when a webhook is disabled."""
     return {f"{NOTICES}.disabled": {"at": at, "reason": reason.value}, NOTICE_DUE: True}

@@ -13,7 +13,7 @@ USER_AGENT: Final = "company-registry-webhooks/1"
 #: A signature in its displayed form.
 MASKED: Final = "********"
 
-#: Maximum number of an owner's own headers.
+#: Maximum number of custom headers of a webhook.
 MAX_HEADERS: Final = 10
 
 #: Names that an owner cannot give, in lower case: ours, those that HTTP gives a meaning for the
@@ -53,25 +53,25 @@ _RESERVED: Final = frozenset(
         "x-timestamp",
     }
 )
-#: And beginnings of such names.
+#: Prefixes of such names.
 _RESERVED_PREFIXES: Final = ("proxy-", "webhook-", "x-forwarded-")
 
 _NO_LETTER_OR_DIGIT = re.compile("[^a-z0-9]")
 
 
 def comparable(name: str) -> str:
-    """The name as a receiver may read it: CGI makes `HTTP_X_A` of `X-A` and of `x_a`."""
+    """Returns the name as receivers may read it: CGI maps `X-A` and `x_a` to `HTTP_X_A`."""
     return _NO_LETTER_OR_DIGIT.sub("-", name.lower())
 
 
 def is_reserved(name: str) -> bool:
-    """True if an owner cannot give the header, in any spelling that receivers may take for it."""
+    """Returns True if owners cannot set the header, in any spelling that receivers equate."""
     same = comparable(name)
     return same in _RESERVED or same.startswith(_RESERVED_PREFIXES)
 
 
 def constant_headers(event_type: EventType) -> dict[str, str]:
-    """Headers that are the same for every attempt and webhook."""
+    """Returns the headers that are the same for every attempt and webhook."""
     return {
         "Content-Type": "application/json",
         "User-Agent": USER_AGENT,
@@ -82,7 +82,7 @@ def constant_headers(event_type: EventType) -> dict[str, str]:
 def shown_headers(
     event_type: EventType, delivery_id: str, at: datetime, *, own: Iterable[str]
 ) -> dict[str, str]:
-    """The headers of an attempt as its owner sees them; `own` are the names of the owner's."""
+    """Returns the headers of an attempt as its owner sees them; `own` names the custom ones."""
     timestamp = str(int(at.timestamp()))
     return {
         **dict.fromkeys(own, MASKED),

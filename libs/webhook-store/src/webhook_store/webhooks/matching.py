@@ -35,6 +35,7 @@ class Subject:
 
     @classmethod
     def of(cls, event: RegistryEvent, country: Country, vat: str) -> Self:
+        """Returns the properties of an event about the company with this country and number."""
         data = event.data
         company = None if data is None else data.company
         return cls(
@@ -56,7 +57,7 @@ def _facts(company: Company) -> dict[str, Any]:
 
 
 def digits(code: str) -> str:
-    """An industry code without its dots, which Norway writes and Denmark does not."""
+    """Returns an industry code without its dots, which Norway writes and Denmark does not."""
     return code.replace(".", "")
 
 
@@ -81,7 +82,7 @@ def match_keys(webhook: Webhook) -> list[str]:
 
 
 def _names(limits: WebhookFilter) -> Iterable[list[str]]:
-    """The names of each part of a filter, the most selective first."""
+    """Yields the names of each part of a filter, the most selective first."""
     industries = [f"industry:{digits(prefix)}" for prefix in limits.industries]
     municipalities = [f"municipality:{name.casefold()}" for name in limits.municipalities]
     if len(industries) * len(municipalities) <= _MAX_PAIRS:
@@ -122,12 +123,12 @@ def _prefixes(codes: Iterable[str]) -> dict[str, None]:
 
 
 def _touches(changed: str, field: str) -> bool:
-    """True if a change touches a field: itself, a part of it, or an object that has it."""
+    """Returns True if a change touches a field, a part of it, or an object that has it."""
     return f"{changed}.".startswith(f"{field}.") or f"{field}.".startswith(f"{changed}.")
 
 
 def is_selected(limits: Mapping[str, Any], subject: Subject) -> bool:
-    """True if an event passes the stored parts of a filter; countries and companies are keys."""
+    """Returns True if an event passes a stored filter, whose countries and companies are keys."""
     forms, fields = limits.get("forms"), limits.get("fields")
     industries, municipalities = limits.get("industries"), limits.get("municipalities")
     return (

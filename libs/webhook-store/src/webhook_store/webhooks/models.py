@@ -25,6 +25,8 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class SigningSecrets:
+    """Secrets that sign a delivery: two of them during the overlap after a rotation."""
+
     newest: SecretStr
     #: The previous secret, while it still signs as well.
     previous: SecretStr | None = None
@@ -97,6 +99,7 @@ class KeyScope:
 
     @property
     def id(self) -> str:
+        """Returns the id of the stored use: a SHA-256 of owner, path and key."""
         return sha256("\0".join((self.owner, self.path, self.key)).encode()).hexdigest()
 
 

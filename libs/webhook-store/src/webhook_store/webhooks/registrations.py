@@ -41,7 +41,7 @@ from webhook_store.webhooks.secrets import CannotUnseal, SecretKeys
 #: Maximum consecutive write conflicts before the store counts as unavailable.
 _TRIES = 10
 
-#: Projection of what a change may need: the headers that keep their values are sealed again.
+#: Projection of the fields that a change may need: unchanged headers are sealed again.
 _CHANGED = {name: 0 for name in WITHOUT_SECRETS if name != "sealed_headers"}
 
 #: Retention of a deletion's call id, in case the broker redelivers it.
@@ -167,7 +167,7 @@ class Registrations:
     def _rotated(self, document: Document, new: NewSecret) -> Document:
         webhook_id, replaced = document["_id"], document["secrets"]["newest"]
         sealed = self._keys.seal(new.secret, webhook_id)
-        # Where its key is lost the replaced secret signs nothing, and deliveries would wait for it.
+        # A replaced secret whose key is lost cannot sign, and deliveries would wait for it.
         overlap = {**replaced, "until": new.previous_until}
         return {
             "secrets.newest": sealed_document(sealed, call_id=new.call_id),
@@ -209,14 +209,14 @@ class Registrations:
         }
 
     def _fields(self, webhook: Webhook, before: Document) -> Document:
-        """Mutable fields, with the headers sealed if some have new values."""
+        """Returns the mutable fields, with the headers sealed if some have new values."""
         fields = webhook_fields(webhook)
         if webhook.new_headers is not None:
             fields["sealed_headers"] = self._sealed_headers(webhook, before) or None
         return fields
 
     def _sealed_headers(self, webhook: Webhook, before: Document) -> Document:
-        """The headers of a webhook, those without a new value as they were; may be empty."""
+        """Returns a webhook's sealed headers, unchanged ones included; empty if it has none."""
         values = dict(webhook.new_headers or {})
         if not values.keys() >= set(webhook.headers):
             opened = opened_headers(before.get("sealed_headers"), self._keys, webhook.id)

@@ -20,6 +20,8 @@ from webhook_store.webhooks.secrets import CannotUnseal, SecretKeys
 
 @dataclass(frozen=True, slots=True)
 class Resealed:
+    """Webhooks that a run of `reseal` re-encrypted, and those that it could not."""
+
     #: Webhooks whose secrets were re-encrypted.
     webhooks: int
     #: Webhooks that no given key opens; left unchanged.

@@ -34,6 +34,8 @@ class CannotUnseal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SealedSecret:
+    """Secret encrypted under the key `key_id`, with the nonce of that encryption."""
+
     key_id: str
     nonce: bytes
     ciphertext: bytes
@@ -62,6 +64,7 @@ class SecretKeys:
         return cls(keys, random_bytes)
 
     def seal(self, secret: SecretStr, webhook_id: WebhookId) -> SealedSecret:
+        """Returns the secret encrypted with the newest key; only this webhook's id opens it."""
         nonce = self._random_bytes(_NONCE_BYTES)
         plaintext = secret.get_secret_value().encode()
         ciphertext = self._keys[self.newest_id].encrypt(nonce, plaintext, webhook_id.encode())
@@ -82,7 +85,7 @@ class SecretKeys:
 
 
 def new_secret(random_bytes: RandomBytes) -> SecretStr:
-    """New secret in Standard Webhooks form: `whsec_` and base64 of 32 random bytes."""
+    """Returns a new secret in Standard Webhooks form: `whsec_` and base64 of 32 random bytes."""
     return SecretStr("whsec_" + base64.b64encode(random_bytes(_SECRET_BYTES)).decode())
 
 

@@ -53,15 +53,15 @@ class Webhooks:
 
         One indexed read for all subjects.
         """
-        asked = _Asked.of(subjects)
+        query = _SubjectQuery.of(subjects)
         matches: list[list[Match]] = [[] for _ in subjects]
         with translated_errors():
             # The server's first batch has 101 documents by default.
-            cursor = self._webhooks.find(asked.query, asked.fields, batch_size=_BATCH)
+            cursor = self._webhooks.find(query.filter, query.fields, batch_size=_BATCH)
             async for found in cursor:
                 match = _match_of(found)
                 limits = found.get("filter")
-                for number in asked.numbers(found):
+                for number in query.numbers(found):
                     if not limits or is_selected(limits, subjects[number]):
                         matches[number].append(match)
         return matches
@@ -171,7 +171,7 @@ class Webhooks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SubjectQuery:
     """Query for several subjects."""
 
     subjects: Sequence[Subject]
@@ -189,8 +189,11 @@ class _Asked:
         return cls(subjects, by_key, [frozenset(patterns_of(one.kind)) for one in subjects])
 
     @property
-    def query(self) -> Document:
-        """Selects a superset of the matching webhooks; with one subject only filters remain."""
+    def filter(self) -> Document:
+        """Returns a filter that selects a superset of the matching webhooks.
+
+        With one subject, only `is_selected` remains to be checked.
+        """
         # No form is an absent part, as earlier versions stored it, or an empty list.
         forms: list[object] = [None, []]
         forms += {one.form for one in self.subjects if one.form is not None}
@@ -202,11 +205,11 @@ class _Asked:
 
     @property
     def fields(self) -> Document:
-        """With several subjects, also the keys and events that attribute a webhook to them."""
+        """Returns the projection; several subjects also need the keys and events of a webhook."""
         fields: Document = {**_MATCH, **_COMPARED}
         if len(self.subjects) == 1:
             return fields
-        # Of a thousand companies only the requested ones; the intersection costs by its length.
+        # Of up to a thousand companies only the requested ones are returned.
         companies = list({CompanyKey(one.country, one.vat) for one in self.subjects})
         requested = {"$setIntersection": ["$match_keys", {"$literal": companies}]}
         follows = {"$ne": [{"$ifNull": ["$filter.companies", []]}, []]}

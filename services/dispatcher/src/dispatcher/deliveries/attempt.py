@@ -35,12 +35,17 @@ class Posted:
 
     @property
     def timed_out(self) -> bool:
-        """True if the post timed out."""
+        """Returns True if the post timed out, while connecting or altogether."""
         return cause_of(self.outcome) is Cause.TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
+    """Posts claimed deliveries and records the results, in two steps.
+
+    Between `post` and `record` the caller releases the slot, so that no write holds one.
+    """
+
     webhooks: Webhooks
     events: Events
     rows: Rows
@@ -82,8 +87,8 @@ class Attempt:
     async def _post_later(self, delivery: Claimed) -> Posted | None:
         """Posts a delivery whose lease ran while its event was read, as during an outage.
 
-        The response might otherwise come when another process has claimed the row. Its webhook may
-        have changed since it was claimed.
+        Otherwise the response might arrive after another process has claimed the row. The webhook
+        is read again, since it may have changed since the claim.
         """
         webhook = await self.retry(
             lambda: self.webhooks.sendable(delivery.webhook_id), what="sendable"

@@ -87,13 +87,13 @@ class ThrottledWebhooks:
 
     @property
     def count(self) -> int:
-        """Number of webhooks with due deliveries that wait for a slot."""
+        """Returns the number of webhooks with due deliveries that wait for a slot."""
         return len(self._backlogs)
 
     async def deliver(self, task: DeliveryTask, *, more: bool) -> None:
         """Claims and starts a due delivery, or adds it to a backlog if no slot is free.
 
-        `more` says that its webhook has others without a message. May raise `Unavailable`.
+        `more` marks that its webhook has others due without a message. May raise `Unavailable`.
         """
         webhook = await self._webhooks.sendable(task.webhook_id)
         if webhook is None:
@@ -226,7 +226,7 @@ class ThrottledWebhooks:
             await self._attempt_in_slot(limit_key, webhook, delivery)
 
     async def _after_outage(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
-        """The answer of the database, which is asked again until it is available."""
+        """Returns the database's answer after any outage; raises _Stopping at a shutdown."""
 
         async def unless_stopping() -> A:
             if self._group is None:

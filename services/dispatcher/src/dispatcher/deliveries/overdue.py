@@ -50,7 +50,7 @@ class Requeued:
 
     @property
     def may_be_more(self) -> bool:
-        """True if another pass may find more."""
+        """Returns True if another pass may find more."""
         return self.lost + self.throttled >= BATCH_SIZE
 
 
@@ -144,7 +144,7 @@ class RequeueJob:
         except Unavailable:
             return False
         except Exception:
-            # It is probed again: no failure of this may end the dispatcher.
+            # A failed probe is repeated; it must not end the dispatcher.
             log.exception("requeue.probe_failed")
             return False
 

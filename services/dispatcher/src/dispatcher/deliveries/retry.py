@@ -12,7 +12,7 @@ from webhook_store.webhooks.models import Sendable
 
 
 def may_be_attempted(webhook: Sendable, delivery: Claimed) -> bool:
-    """True unless the webhook is disabled, or was since the event.
+    """Returns True unless the webhook is disabled, or was disabled since the event.
 
     Deliveries that waited when it was disabled belong to an earlier generation: enabling does not
     resume them, but they can be recovered.

@@ -103,11 +103,14 @@ class DeferReason(StrEnum):
 class Telemetry(Protocol):
     """Logs and metrics of the use cases."""
 
-    def attempted(self, report: AttemptReport) -> None: ...
+    def attempted(self, report: AttemptReport) -> None:
+        """Reports an attempt whose result was written, also if its claim was lost."""
 
-    def cancelled(self, cancelled: Cancelled) -> None: ...
+    def cancelled(self, cancelled: Cancelled) -> None:
+        """Reports a claimed delivery that was cancelled instead of attempted."""
 
-    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None: ...
+    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
+        """Reports a due delivery that was not attempted now; `detail` explains an outage."""
 
     def not_published(self, task: DeliveryTask) -> None:
         """Reports a retry whose message was not published; the requeue job requeues it."""
@@ -142,6 +145,7 @@ class LoggingTelemetry:
                 metric.labels(value)
 
     def attempted(self, report: AttemptReport) -> None:
+        """Counts an attempt by its outcome and cause, and logs it in one line."""
         attempted, written = report.attempted, report.written
         delivery = attempted.delivery
         succeeded = _count(attempted)
@@ -169,6 +173,7 @@ class LoggingTelemetry:
         )
 
     def cancelled(self, cancelled: Cancelled) -> None:
+        """Counts a cancelled delivery by its reason and logs it."""
         CANCELLED.labels(cancelled.reason).inc()
         log.info(
             "delivery.cancelled",
@@ -179,22 +184,27 @@ class LoggingTelemetry:
         )
 
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
+        """Counts a deferred delivery by its reason; logs at debug level unless it is an outage."""
         DEFERRED.labels(reason).inc()
         log_event = log.warning if reason is DeferReason.OUTAGE else log.debug
         log_event("delivery.deferred", delivery_id=delivery_id, reason=reason, detail=detail)
 
     def not_published(self, task: DeliveryTask) -> None:
+        """Counts a retry that is left to the requeue job and logs a warning."""
         LATE_RETRIES.inc()
         log.warning("retry.not_published", delivery_id=task.delivery_id, attempt=task.attempt)
 
     def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
+        """Logs a warning with the reason; no metric counts it."""
         log.warning("notice.not_stored", webhook_id=webhook_id, reason=detail)
 
     def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
+        """Counts a crashed attempt and logs the current exception with its traceback."""
         FAILED.inc()
         log.exception("delivery.crashed", delivery_id=delivery_id, webhook_id=webhook_id)
 
     def backlog_failed(self, webhook_id: WebhookId) -> None:
+        """Counts a crashed backlog like an attempt and logs the current exception."""
         FAILED.inc()
         log.exception("backlog.crashed", webhook_id=webhook_id)
 
@@ -211,12 +221,14 @@ class RecentReceivers:
         self._hosts: OrderedDict[str, tuple[float, bool]] = OrderedDict()
 
     def note(self, host: str, succeeded: bool) -> None:  # noqa: FBT001 (the outcome)
+        """Stores a host's last outcome; above 10,000 hosts the oldest is dropped."""
         self._hosts[host] = (self._steady(), succeeded)
         self._hosts.move_to_end(host)
         if len(self._hosts) > self._MAX_HOSTS:
             self._hosts.popitem(last=False)
 
     def count(self, succeeded: bool) -> int:  # noqa: FBT001 (the outcome)
+        """Returns how many hosts of the last 15 minutes have this last outcome."""
         since = self._steady() - self._WINDOW
         while self._hosts and next(iter(self._hosts.values()))[0] < since:
             self._hosts.popitem(last=False)

@@ -58,6 +58,7 @@ class RpcOwnerEvents:
     new_id: Callable[[], str]
 
     async def store(self, owner: str, event: RegistryEvent) -> None:
+        """Stores the event by an RPC to the lookup service; raises `Unavailable` if that fails."""
         try:
             await self.client.call(
                 _ROUTE,

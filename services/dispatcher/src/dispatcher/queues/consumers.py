@@ -16,14 +16,14 @@ from dispatcher.deliveries.backlogs import ThrottledWebhooks
 
 #: Prefetch counts. A delivery message is acked once its deliveries are claimed, however slow
 #: their receivers are.
-EVENTS_IN_HAND = 200
-DELIVERIES_IN_HAND = 400
-RETRIES_IN_HAND = 200
+EVENTS_PREFETCH = 200
+DELIVERIES_PREFETCH = 400
+RETRIES_PREFETCH = 200
 
 
 @asynccontextmanager
-async def consumers(  # noqa: PLR0913 (the handlers and their surroundings)
-    link: SupervisedConnection,
+async def consumers(  # noqa: PLR0913 (the handlers and their dependencies)
+    connection: SupervisedConnection,
     *,
     fan_out: Handler,
     deliver: Handler,
@@ -37,16 +37,16 @@ async def consumers(  # noqa: PLR0913 (the handlers and their surroundings)
     `drain` does so for posts, within a timeout in seconds.
     """
     queues = (
-        (EVENTS_QUEUE, fan_out, EVENTS_IN_HAND),
-        (DELIVERIES_QUEUE, deliver, DELIVERIES_IN_HAND),
-        (RETRIES_QUEUE, deliver, RETRIES_IN_HAND),
+        (EVENTS_QUEUE, fan_out, EVENTS_PREFETCH),
+        (DELIVERIES_QUEUE, deliver, DELIVERIES_PREFETCH),
+        (RETRIES_QUEUE, deliver, RETRIES_PREFETCH),
     )
     running = [
-        Consumer(link, queue, handler, topology=topology, prefetch=in_hand, random=random)
-        for queue, handler, in_hand in queues
+        Consumer(connection, queue, handler, topology=topology, prefetch=prefetch, random=random)
+        for queue, handler, prefetch in queues
     ]
     for consumer in running:
-        await link.add(consumer)
+        await connection.add(consumer)
     try:
         yield
     finally:
@@ -57,7 +57,7 @@ async def consumers(  # noqa: PLR0913 (the handlers and their surroundings)
         # Afterwards: a message in flight may still start posts.
         await drain(max(0.0, stop_at - clock()))
         for consumer in running:
-            link.remove(consumer)
+            connection.remove(consumer)
 
 
 @dataclass(frozen=True, slots=True)

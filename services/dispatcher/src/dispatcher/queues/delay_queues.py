@@ -27,7 +27,7 @@ _MAX_BATCH_SIZE = 64
 
 
 def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
-    """The queues from event to dead letter, and a delay queue for each of `delays`."""
+    """Returns the queues from event to dead letter, and a delay queue for each of `delays`."""
     return Topology(
         topic_exchanges=(EVENTS_EXCHANGE,),
         queues=(
@@ -62,12 +62,15 @@ class DelayQueues:
         self.batchers = (self._first, self._retries, *self._later.values())
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+        """Publishes deliveries to a work queue; concurrent calls share messages."""
         await (self._retries if retries else self._first)(tasks)
 
     async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
+        """Publishes a delivery to the delay queue of `after`, one of the configured delays."""
         await self._later[after]([task])
 
     async def waiting(self) -> int:
+        """Returns the ready messages of both work queues; those in delay queues do not count."""
         depths = [await self._depths.ready(queue) for queue in (DELIVERIES_QUEUE, RETRIES_QUEUE)]
         return sum(depths)
 

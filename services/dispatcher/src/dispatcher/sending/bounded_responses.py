@@ -39,6 +39,7 @@ class BoundedResponseHandler(ResponseHandler):
         super().set_response_params(**params)
 
     def data_received(self, data: bytes) -> None:
+        """Parses data in slices; aborts the connection when the response exceeds its bound."""
         start = 0
         while self._exception is None:
             piece = data[start:] if self._final else data[start : start + _SLICE]
@@ -54,7 +55,7 @@ class BoundedResponseHandler(ResponseHandler):
             self.transport.abort()
 
     def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
-        """Queues a final response; no request of ours waits for an interim one."""
+        """Queues a final response; interim ones are dropped, since no request waits for them."""
         message, _ = data
         if message.code < HTTPStatus.OK and message.code != HTTPStatus.SWITCHING_PROTOCOLS:
             self._interim += 1

@@ -64,6 +64,7 @@ class GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
+        """Returns the permitted addresses of a name; raises BlockedAddress if all are blocked."""
         # Not loop.getaddrinfo: uvloop gives it four threads, which four slow names would occupy.
         found = await asyncio.get_running_loop().run_in_executor(
             self._threads, self._lookup, host, port, family

@@ -44,6 +44,8 @@ _CAUSES: tuple[tuple[tuple[type[Exception], ...], Cause], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SenderLimits:
+    """Timeouts of a post: in total, and of its parts."""
+
     total: timedelta = timedelta(seconds=10)
     connect: timedelta = timedelta(seconds=5)
     #: For the body. Only the status counts; a slow body is not waited for.
@@ -67,6 +69,7 @@ class HttpSender:
         self._limits = limits
 
     async def send(self, post: Post) -> Outcome:
+        """Posts within a trace span and returns the outcome; raises as `Sender.send` does."""
         attributes = {"http.request.method": "POST", "delivery.id": post.headers["X-Delivery-Id"]}
         with tracing.span("POST", tracing.Kind.CLIENT, post.trace, attributes) as recorded:
             outcome = await self._outcome(post)
@@ -101,7 +104,7 @@ class HttpSender:
 
     async def _send(self, post: Post, course: _Course) -> Outcome:
         trace = tracing.CURRENT.get()
-        # Not `tracestate`, which is about the systems of others.
+        # Without `tracestate`, which holds data of other systems.
         own = {} if trace is None else {TRACEPARENT: trace.parent}
         async with self._session.post(
             post.url,

@@ -62,6 +62,8 @@ class Post:
 
 
 class Sender(Protocol):
+    """Sends posts to the URLs of owners, which are untrusted."""
+
     async def send(self, post: Post) -> Outcome:
         """Posts and returns the outcome, within the post timeout.
 

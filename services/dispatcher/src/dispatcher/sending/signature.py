@@ -21,7 +21,7 @@ _STANDARD_PREFIX = "whsec_"
 def signature_headers(
     secrets: SigningSecrets, *, delivery_id: str, body: bytes, at: datetime
 ) -> Mapping[str, str]:
-    """Headers with which a receiver verifies a delivery's origin and time."""
+    """Returns the headers with which a receiver verifies a delivery's origin and time."""
     timestamp = _timestamp(at)
     if len(delivery_id) != DELIVERY_ID_WIDTH:
         raise ValueError(f"a delivery id has {DELIVERY_ID_WIDTH} characters")
@@ -47,13 +47,13 @@ def signature_headers(
 
 
 def sign(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
-    """Hex HMAC-SHA256 of timestamp, delivery id and body; the key is the whole secret string."""
+    """Returns the hex HMAC-SHA256 of timestamp, id and body under the whole secret string."""
     message = timestamp.encode() + delivery_id.encode() + body
     return hmac.digest(secret.encode(), message, "sha256").hex()
 
 
 def sign_standard(secret: str, *, timestamp: str, delivery_id: str, body: bytes) -> str:
-    """One entry of `webhook-signature`; the key is the base64-decoded secret."""
+    """Returns one entry of `webhook-signature`; the key is the base64-decoded secret."""
     key = base64.b64decode(secret.removeprefix(_STANDARD_PREFIX))
     message = f"{delivery_id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.digest(key, message, "sha256")).decode()

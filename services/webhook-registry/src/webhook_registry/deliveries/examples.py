@@ -47,6 +47,7 @@ class BrokerEvents:
     publisher: Publisher
 
     async def publish_for(self, webhook_id: WebhookId, event: RegistryEvent) -> None:
+        """Publishes an event for one webhook; raises Unavailable if no queue receives it."""
         try:
             await self.publisher.publish(
                 encode_for(webhook_id, event),
@@ -59,7 +60,7 @@ class BrokerEvents:
 
 
 def example_events() -> Mapping[EventType, RegistryEvent]:
-    """Reads the invented events."""
+    """Returns an invented event of each type, read from the package's files."""
     folder = files("webhook_registry") / "examples"
     documents = {
         kind: orjson.loads((folder / f"{kind.value}.json").read_bytes()) for kind in EventType
@@ -73,6 +74,8 @@ def example_events() -> Mapping[EventType, RegistryEvent]:
 
 @dataclass(frozen=True, slots=True)
 class SendTest:
+    """Operation that sends a test event to one enabled webhook, once per `Idempotency-Key`."""
+
     registrations: Registrations
     events: Events
     #: An invented event of each type.
@@ -95,7 +98,7 @@ class SendTest:
             update={
                 "id": str(once.call_id),
                 "occurred_at": rfc3339_milliseconds(self.now()),
-                # The type of `webhook.test` says so by itself.
+                # Events of type `webhook.test` need no mark.
                 "test": kind is not EventType.WEBHOOK_TEST,
             }
         )

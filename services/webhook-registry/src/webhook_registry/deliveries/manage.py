@@ -34,6 +34,8 @@ from webhook_store.webhooks.registrations import Registrations
 
 @dataclass(frozen=True, slots=True)
 class ListDeliveries:
+    """Operation that lists a webhook's attempts, or its cancelled deliveries, in pages."""
+
     registrations: Registrations
     deliveries: OwnedDeliveries
 
@@ -49,6 +51,8 @@ class ListDeliveries:
 
 @dataclass(frozen=True, slots=True)
 class ShowDelivery:
+    """Operation that shows one delivery of a webhook: its state, request and attempts."""
+
     registrations: Registrations
     deliveries: OwnedDeliveries
 
@@ -63,6 +67,8 @@ class ShowDelivery:
 
 @dataclass(frozen=True, slots=True)
 class RetryDelivery:
+    """Operation that attempts one delivery of an enabled webhook now."""
+
     registrations: Registrations
     deliveries: OwnedDeliveries
     delivery_queue: DeliveryQueue
@@ -86,6 +92,8 @@ class RetryDelivery:
 
 @dataclass(frozen=True, slots=True)
 class RecoverDeliveries:
+    """Operation that resends the failed and cancelled deliveries of a time window."""
+
     registrations: Registrations
     recoveries: Recovering
     now: Clock
@@ -107,12 +115,13 @@ _POSITION = re.compile(r"(?P<at>[0-9]{1,14}) (?P<id>[0-9a-f:-]{36,60})")
 
 
 def write_cursor(position: ListPosition) -> str:
+    """Returns the cursor of a position, which clients pass back as `after`."""
     milliseconds = (position.at - _EPOCH) // timedelta(milliseconds=1)
     return urlsafe_b64encode(f"{milliseconds} {position.id}".encode()).decode().rstrip("=")
 
 
 def read_cursor(text: str) -> ListPosition:
-    """The position that a cursor encodes; raises Rejected."""
+    """Returns the position that a cursor encodes; raises Rejected for an invalid one."""
     try:
         decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
     except (Error, ValueError):

@@ -44,6 +44,7 @@ class BrokerDeliveryQueue:
     publisher: Publisher
 
     async def enqueue(self, tasks: Sequence[DeliveryTask], *, more: bool = False) -> None:
+        """Publishes deliveries; a failure is logged as a warning and not raised."""
         try:
             for message in encode_tasks(tasks, more=more):
                 await self.publisher.publish(message, routing_key=DELIVERIES_QUEUE)

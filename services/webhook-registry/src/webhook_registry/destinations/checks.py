@@ -17,12 +17,16 @@ from webhook_store.webhooks.addresses import Address, Network
 
 
 class Resolver(Protocol):
+    """Resolves the host names of webhook URLs when they are checked."""
+
     async def addresses(self, host: str, port: int) -> Sequence[Address]:
-        """Resolves a name; empty when it does not resolve in time."""
+        """Returns the addresses of a name; none when it does not resolve in time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
+    """Refuses webhook URLs whose host is local or private."""
+
     resolver: Resolver
     #: Private networks that may be called.
     allowed: Sequence[Network]

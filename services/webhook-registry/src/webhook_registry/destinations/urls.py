@@ -60,7 +60,7 @@ class Destination:
 
     @property
     def is_local_name(self) -> bool:
-        """True if the name belongs to a local host."""
+        """Returns True if the name belongs to a local host."""
         return self.address is None and (
             "." not in self.host
             or any(self.host == end or self.host.endswith(f".{end}") for end in _LOCAL_ENDS)

@@ -27,9 +27,9 @@ RECOVERABLE = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """A webhook to create, or changes of one: fields that are not `given` stay unchanged.
+    """A webhook to create, or changes of one; fields that are not `given` stay unchanged.
 
-    So do the parts of a filter that are not set in it.
+    Parts that are not set in `filter` stay unchanged as well.
     """
 
     given: Collection[str]
@@ -37,13 +37,13 @@ class Changes:
     events: tuple[str, ...]
     filter: WebhookFilter | None
     description: str | None
-    #: With None for a header to remove, or None for all.
+    #: A value of None removes one header; None removes all.
     headers: Mapping[str, str | None] | None = field(repr=False)
     status: WebhookStatus | None
 
     @property
     def fields(self) -> dict[str, Any]:
-        """The given fields of a `Webhook`, except its status and those that are merged."""
+        """Returns the given fields of a `Webhook`, except its status and those that are merged."""
         fields: dict[str, Any] = {
             name: getattr(self, name) for name in ("events", "description") if name in self.given
         }

@@ -30,7 +30,7 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
 
 
 def merged(before: Webhook | None, changes: Changes) -> dict[str, Any]:
-    """The filter and the headers after a merge patch (RFC 7396), as fields of a `Webhook`.
+    """Returns the filter and headers after a merge patch (RFC 7396), as fields of a `Webhook`.
 
     Raises Rejected for a filter that can never match, and for too many headers.
     """

@@ -9,7 +9,7 @@ from webhook_store.webhooks.headers import MAX_HEADERS, comparable, is_reserved
 
 #: RFC 9110, 5.1: a token.
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-#: Visible ASCII with spaces inside: nothing that an intermediary reads in several ways.
+#: Visible ASCII with inner spaces, which all intermediaries parse alike.
 _VALUE = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
 
 
@@ -21,14 +21,14 @@ def read_headers(value: object) -> Mapping[str, str]:
 
 
 def read_header_changes(value: object) -> Mapping[str, str | None] | None:
-    """Reads a merge patch, in which null removes one header or all; raises Wrong as above."""
+    """Reads a merge patch, in which null removes one header or all; raises Wrong."""
     return _checked(value, lambda content: content is None or _is_value(content))
 
 
 def merged_headers(
     before: Sequence[str], given: Mapping[str, str | None] | None
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The names after a merge patch, and the headers among them with new values.
+    """Returns the names after a merge patch, and the headers among them with new values.
 
     Raises Wrong for more headers than a webhook may have.
     """

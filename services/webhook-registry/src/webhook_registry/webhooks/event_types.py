@@ -50,7 +50,7 @@ _NULL: Final[Schema] = {"type": "null"}
 
 
 def event_types() -> EventTypeList:
-    """All event types, in the specification's order."""
+    """Returns all event types, in the specification's order."""
     return EventTypeList(
         event_types=tuple(
             PublicEventType(name=kind, description=DESCRIPTIONS[kind], body_schema=_body(kind))
@@ -104,7 +104,7 @@ def _data_of_company(kind: EventType) -> Schema:
 
 
 def _used(schema: Schema, definitions: Schema) -> Schema:
-    """The definitions that a schema refers to, directly or through others."""
+    """Returns the definitions that a schema refers to, directly or through others."""
     used: Schema = {}
     texts = [str(schema)]
     while texts:
@@ -118,7 +118,7 @@ def _used(schema: Schema, definitions: Schema) -> Schema:
 
 @cache
 def _definitions() -> Schema:
-    """Schemas of the body parts, in which every field is required."""
+    """Returns the schemas of the body parts, in which every field is required."""
     _, schemas = models_json_schema(
         [
             (model, "serialization")

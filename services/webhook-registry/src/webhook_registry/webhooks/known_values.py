@@ -1,6 +1,6 @@
-"""Values that companies have, by which filters that can never match are recognised.
+"""Values that companies may have, to refuse filters that can never match.
 
-The lists lie in `values` with their sources. A value that is in none of them is refused, so a
+The folder `values` has the lists and their sources. A value that is in none is refused, so a
 register's new municipality or legal form is added there when it is announced.
 """
 
@@ -18,7 +18,7 @@ MAX_NEAREST: Final = 3
 
 
 def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country)) -> bool:
-    """True if a company of one of these countries may have the value of a filter's part."""
+    """Returns True if companies of these countries may have the value of a filter's part."""
     match part:
         case "industries":
             return _is_industry(digits(value))
@@ -31,12 +31,12 @@ def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country
 
 
 def nearest_values(part: str, value: str) -> list[str]:
-    """The known values that an unknown one is nearest to, the best first."""
+    """Returns the known values that are nearest to an unknown one, best first."""
     return _NEAREST[part](value)
 
 
 def _nearest_industries(value: str) -> list[str]:
-    """The first codes that share the longest beginning with the value."""
+    """Returns the first codes that share the longest prefix with the value."""
     code = digits(value)
     while code not in _beginnings("classes") and code:
         code = code[:-1]
@@ -49,7 +49,7 @@ def _nearest_municipalities(value: str) -> list[str]:
 
 
 def _nearest_forms(value: str) -> list[str]:
-    """Codes by their nearest code or short name: `ApS` is `80`."""
+    """Returns the codes with the nearest code or short name: `ApS` is `80`."""
     codes: dict[str, str] = {}
     for forms in _forms().values():
         codes |= forms
@@ -64,9 +64,9 @@ _NEAREST: Final[Mapping[str, Callable[[str], list[str]]]] = {
 
 
 def _is_industry(code: str) -> bool:
-    """True if a code is the beginning of one, or of a class with the digits of a country.
+    """Returns True if a code is a prefix of a class, or a class with further digits.
 
-    A code of the old groups may have any digits after them.
+    Any digits may also follow a code of the old groups.
     """
     return (
         code[:4] in _beginnings("classes")
@@ -83,14 +83,14 @@ def _beginnings(section: str) -> frozenset[str]:
 
 @cache
 def _industries(section: str) -> tuple[str, ...]:
-    """The codes of a section: each line is a division and what follows it."""
+    """Returns the codes of a section: each line is a division and what follows it."""
     lines = [line.split() for line in _sections("industries")[section]]
     return tuple(division + rest for division, *rests in lines for rest in rests or [""])
 
 
 @cache
 def _municipalities() -> Mapping[Country, Mapping[str, str]]:
-    """Names by their folded form, by country."""
+    """Returns names by their folded form, by country."""
     return {
         country: {name.casefold(): name for name in _values("municipalities", country)}
         for country in Country
@@ -99,7 +99,7 @@ def _municipalities() -> Mapping[Country, Mapping[str, str]]:
 
 @cache
 def _forms() -> Mapping[Country, Mapping[str, str]]:
-    """Codes by themselves and by their short names, by country."""
+    """Returns codes by themselves and by their short names, by country."""
     return {
         country: {
             name: value.split()[0] for value in _values("forms", country) for name in value.split()
@@ -115,7 +115,7 @@ def _values(name: str, section: str) -> list[str]:
 
 @cache
 def _sections(name: str) -> Mapping[str, list[str]]:
-    """The lines of each `[section]` of a file, without comments."""
+    """Returns the lines of each `[section]` of a file, without comments."""
     sections: dict[str, list[str]] = {}
     for line in (files("webhook_registry") / "values" / f"{name}.txt").read_text().splitlines():
         if line.startswith("["):

@@ -40,6 +40,8 @@ PATH = "/api/webhooks"
 
 @dataclass(frozen=True, slots=True)
 class CreateWebhook:
+    """Operation that creates a webhook, up to `limit` per owner and once per `Idempotency-Key`."""
+
     registrations: Registrations
     destinations: Destinations
     idempotency: Idempotency
@@ -105,21 +107,26 @@ class WithHealth:
     async def __call__(
         self, webhooks: Sequence[Webhook], *, max_age: timedelta = timedelta()
     ) -> list[Webhook]:
+        """Returns the webhooks with their health, which may be up to `max_age` old."""
         ids = [webhook.id for webhook in webhooks]
         health = await self.health.of(ids, at=self.now(), max_age=max_age)
         return [webhook.model_copy(update={"health": health[webhook.id]}) for webhook in webhooks]
 
     async def one(self, webhook: Webhook) -> Webhook:
+        """Returns one webhook with its present health."""
         [shown] = await self([webhook])
         return shown
 
 
 @dataclass(frozen=True, slots=True)
 class ListWebhooks:
+    """Operation that lists an owner's webhooks, newest first."""
+
     registrations: Registrations
     with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with all webhooks of the owner; there are no pages."""
         webhooks = await self.registrations.of_owner(request.owner)
         shown = await self.with_health(webhooks, max_age=MAX_LISTED_AGE)
         return reply(OK, WebhookList(webhooks=tuple(shown)))
@@ -127,16 +134,21 @@ class ListWebhooks:
 
 @dataclass(frozen=True, slots=True)
 class ShowWebhook:
+    """Operation that shows one webhook of an owner."""
+
     registrations: Registrations
     with_health: WithHealth
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the webhook and its present health."""
         webhook = await owned(self.registrations, request)
         return reply(OK, await self.with_health.one(webhook))
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeWebhook:
+    """Operation that applies a merge patch to a webhook, which may enable or disable it."""
+
     registrations: Registrations
     destinations: Destinations
     with_health: WithHealth
@@ -160,10 +172,13 @@ class ChangeWebhook:
 
 @dataclass(frozen=True, slots=True)
 class DeleteWebhook:
+    """Operation that deletes a webhook; its waiting deliveries are cancelled when due."""
+
     registrations: Registrations
     now: Clock
 
     async def __call__(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 204, also for a redelivered call; raises Rejected if the webhook is absent."""
         deleted = await self.registrations.delete(
             request.owner, request.webhook_id, call_id=request.call_id, at=self.now()
         )
@@ -174,6 +189,8 @@ class DeleteWebhook:
 
 @dataclass(frozen=True, slots=True)
 class RotateSecret:
+    """Operation that replaces a webhook's secret; the replaced one also signs for `overlap`."""
+
     registrations: Registrations
     new_secret: Callable[[], SecretStr]
     now: Clock

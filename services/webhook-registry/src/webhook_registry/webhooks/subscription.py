@@ -52,7 +52,7 @@ def read_events(value: object) -> tuple[str, ...]:
 
 
 def read_filter(value: object) -> WebhookFilter | None:
-    """Reads the given parts of a filter, which it remembers; None for null. Raises Wrong."""
+    """Returns a filter with only the given parts set; None for null. Raises Wrong."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -80,7 +80,7 @@ def read_new_filter(value: object) -> WebhookFilter | None:
 def merged_filter(
     before: WebhookFilter | None, given: WebhookFilter | None
 ) -> WebhookFilter | None:
-    """The filter after a merge patch (RFC 7396): parts that are not given stay.
+    """Returns the filter after a merge patch (RFC 7396): parts that are not given stay.
 
     Raises Wrong for a filter whose parts exclude one another.
     """
@@ -106,7 +106,7 @@ def _check_countries(limits: WebhookFilter) -> None:
                 raise Wrong(message, at=f".{part}[{number}]")
 
 
-#: The other parts of a filter: what each text looks like, and how to say it.
+#: The other parts of a filter: the pattern of each text, and the hint for an invalid one.
 _TEXTS: Final = {
     "forms": (
         re.compile(r"\S{1,10}"),
