@@ -64,7 +64,7 @@ class AnswerLookups:
         """Returns one result per request, in order; may raise `Unavailable`."""
         candidates = await self._find_all(requests)
         extras = await self._extras(requests, candidates)
-        shared = await asyncio.gather(*map(self._is_shared, requests, candidates))
+        shared = await self._shared(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
         for request, ranked, extra, is_shared in zip(
@@ -102,6 +102,14 @@ class AnswerLookups:
                         better = candidate.hit.score > before.hit.score
                         found[number][hit.key] = candidate if better else before
         return [_best_first(candidates.values()) for candidates in found]
+
+    async def _shared(
+        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
+    ) -> Sequence[bool]:
+        """Whether each found nothing because too many companies have the words of a name."""
+        if all(candidates):
+            return [False] * len(requests)  # without a task for each lookup by number
+        return await asyncio.gather(*map(self._is_shared, requests, candidates))
 
     async def _is_shared(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bool:
         """True if nothing was found because too many companies have the words of a name."""
