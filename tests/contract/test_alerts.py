@@ -3,6 +3,7 @@
 The alerts and the autoscalers use metrics and queues that exist.
 """
 
+import re
 import shutil
 import subprocess
 from functools import cache
@@ -13,6 +14,7 @@ import pytest
 import yaml
 
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
+from gateway.http.documentation import openapi_document
 from local_stack.packages import install
 from tests.contract.manifests.alert_cases import CASES, Case, Series
 from tests.contract.manifests.metrics import (
@@ -138,6 +140,19 @@ def test_a_rule_uses_metrics_and_labels_that_exist(rule: dict[str, Any]) -> None
     recorded = {other["record"]: frozenset[str]() for other in rules() if "record" in other}
 
     assert unknown_in(rule["expr"], exposed_metrics() | recorded) == []
+
+
+def test_the_objective_of_lookups_counts_the_routes_of_lookups() -> None:
+    tags = {
+        path: {tag for operation in operations.values() for tag in operation["tags"]}
+        for path, operations in openapi_document()["paths"].items()
+    }
+    expressions = [rule["expr"] for rule in rules() if "lookups_bad" in rule.get("record", "")]
+    [counted] = {each for text in expressions for each in re.findall(r'route=~"([^"]*)"', text)}
+
+    assert {path for path in tags if re.fullmatch(counted, path)} == {
+        path for path in tags if tags[path] == {"Lookups"}
+    }
 
 
 def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -> None:

@@ -677,15 +677,21 @@ class TestObservation:
         )
         assert seconds == 2
 
-    async def test_limited_requests_are_counted(self) -> None:
-        async with a_gateway(anonymous_rate=Rate(1, 60)) as gateway:
-            for _ in range(3):
-                await gateway.get(LOOKUP)
+    async def test_limited_requests_are_counted_by_the_policy_that_refused_them(self) -> None:
+        async with a_gateway(anonymous_rate=Rate(1, 60), key_rate=Rate(1, 60)) as gateway:
+            key = gateway.issue()
+            await gateway.get(LOOKUP)
+            for headers in ({}, {}, key, key, *map(made_up_key, range(4))):
+                await gateway.get(LOOKUP, headers=headers)
 
-            sample = gateway.registry.get_sample_value(
-                "http_requests_rate_limited_total", {"policy": "anonymous"}
-            )
-            assert sample == 2
+            limited = {
+                policy: gateway.registry.get_sample_value(
+                    "http_requests_rate_limited_total", {"policy": policy}
+                )
+                for policy in ("anonymous", "key", "unproven-key")
+            }
+            # The first made-up key was read, and then refused as a request without a key.
+            assert limited == {"anonymous": 3, "key": 1, "unproven-key": 3}
 
     async def test_requests_under_way_are_shown(self, gateway: Gateway) -> None:
         gateway.lookups.gate.clear()

@@ -27,6 +27,8 @@ class Quota(NamedTuple):
     """The remaining quota of one client."""
 
     allowed: bool
+    #: The policy's name.
+    name: str
     #: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10).
     policy: str
     state: str
@@ -165,7 +167,7 @@ class RateLimiter:
         reset = ceil(window.ends - self._clock())
         remaining = max(0, window.left + window.unleased)
         state = f'"{self._name}";r={remaining};t={reset}'
-        return Quota(allowed, self._policy, state, reset, remaining, self._rate)
+        return Quota(allowed, self._name, self._policy, state, reset, remaining, self._rate)
 
     def _begun(self, client: str, seconds: float) -> _Window:
         self._windows.pop(client, None)

@@ -177,7 +177,7 @@ class RequestMiddleware:
     ) -> None:
         self.metrics.done(path, status, context.search_type, seconds)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
-            self.metrics.limited("anonymous" if context.key is None else "key")
+            self.metrics.limited(context.quota.name)
         log.info(
             "request.done",
             request_id=context.request_id,
