@@ -22,10 +22,9 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import Change, EventType
+from lookup.changes import differences
 from lookup.changes.differences import (
     PlacedUnit,
-    company_events,
-    diff,
     einvoicing_events,
     owners_events,
     removal,
@@ -89,11 +88,24 @@ UNIT_FIELDS: dict[str, st.SearchStrategy[Any]] = {
 }
 companies = st.builds(a_company, **COMPANY_FIELDS)
 units = st.builds(a_unit, **UNIT_FIELDS)
-placed_units = st.builds(PlacedUnit, unit=units, company=st.just(HOME))
+placed_units = units.map(lambda unit: placed(unit, HOME))
 
 
-def tree(version: Company | ProductionUnit) -> dict[str, Any]:
-    return version.model_dump(mode="json")
+def tree(version: Company | ProductionUnit | bytes) -> dict[str, Any]:
+    stored: dict[str, Any] = orjson.loads(version if isinstance(version, bytes) else dump(version))
+    return stored
+
+
+def diff(old: Company | bytes, new: Company) -> tuple[Change, ...]:
+    return differences.diff(tree(old), tree(new))
+
+
+def company_events(old: Company, new: Company) -> tuple[PendingEvent, ...]:
+    return differences.company_events(diff(old, new))
+
+
+def placed(unit: ProductionUnit, company: CompanyKey | None = HOME) -> PlacedUnit:
+    return PlacedUnit(tree(unit), company)
 
 
 def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any]:
@@ -131,14 +143,14 @@ def test_following_all_events_of_a_company_gives_its_last_version(versions: list
 
 @given(st.lists(placed_units, min_size=1))
 def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[PlacedUnit]) -> None:
-    seen = tree(versions[0].unit)
+    seen = dict(versions[0].unit)
 
     for old, new in pairwise(versions):
         for company, pending_event in unit_events(old, new):
             assert (company, pending_event.unit) == (HOME, new.unit)
             seen = applied(pending_event.changes, seen)
 
-    assert seen == tree(versions[-1].unit)
+    assert seen == versions[-1].unit
 
 
 @given(companies, companies)
@@ -149,11 +161,6 @@ def test_events_contain_each_change_once_and_nothing_else(old: Company, new: Com
     assert sorted(change.field for change in told) == sorted(c.field for c in diff(old, new))
     assert all(change.old != change.new for change in told)
     assert all(pending_event.changes for pending_event in pending_events)
-
-
-@given(companies, companies)
-def test_stored_json_and_models_compare_equal(old: Company, new: Company) -> None:
-    assert diff(dump(old), dump(new)) == diff(old, new)
 
 
 def test_a_field_inside_an_object_has_a_dotted_path() -> None:
@@ -232,10 +239,6 @@ def test_a_company_of_an_earlier_release_is_outdated_until_it_is_completed() -> 
     assert completed(dump(read_now())) == dump(read_now())
 
 
-def test_a_new_company_is_created() -> None:
-    assert company_events(None, a_company()) == (PendingEvent(EventType.COMPANY_CREATED),)
-
-
 def test_an_unchanged_company_has_no_event() -> None:
     assert company_events(a_company(), a_company()) == ()
 
@@ -303,7 +306,9 @@ def test_unchanged_owners_have_no_event_and_unknown_ones_count_as_none() -> None
 def test_changed_roles_are_published_as_a_list_with_the_companys_update() -> None:
     old, new = dump_all([a_held_role()]), dump_all([a_held_role(name="Bo Prøvesen")])
 
-    (update,) = company_events(a_company(), a_company(phone="12345678"), roles_changes(old, new))
+    (update,) = differences.company_events(
+        (*diff(a_company(), a_company(phone="12345678")), *roles_changes(old, new))
+    )
 
     assert update.type is EventType.COMPANY_UPDATED
     assert [change.field for change in update.changes] == ["phone", "roles"]
@@ -312,14 +317,12 @@ def test_changed_roles_are_published_as_a_list_with_the_companys_update() -> Non
 
 
 def test_changed_einvoicing_is_published_as_a_list() -> None:
-    entry = EinvoicingEntry(identifier="0184:12345674", scheme="0184")
+    entry = orjson.loads(dump(EinvoicingEntry(identifier="0184:12345674", scheme="0184")))
 
     (pending_event,) = einvoicing_events([], [entry])
 
     assert pending_event.type is EventType.EINVOICING_CHANGED
-    assert pending_event.changes == (
-        Change(field="einvoicing", old=[], new=[entry.model_dump(mode="json")]),
-    )
+    assert pending_event.changes == (Change(field="einvoicing", old=[], new=[entry]),)
 
 
 def test_a_removal_contains_no_company_data() -> None:
@@ -328,16 +331,16 @@ def test_a_removal_contains_no_company_data() -> None:
 
 def test_a_new_unit_is_created_at_its_company() -> None:
     unit = a_unit()
-    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
+    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=tree(unit))
 
-    assert unit_events(None, PlacedUnit(unit, HOME)) == ((HOME, created),)
-    assert unit_events(PlacedUnit(unit, None), PlacedUnit(unit, HOME)) == ((HOME, created),)
-    assert unit_events(None, PlacedUnit(unit, None)) == ()
+    assert unit_events(None, placed(unit, HOME)) == ((HOME, created),)
+    assert unit_events(placed(unit, None), placed(unit, HOME)) == ((HOME, created),)
+    assert unit_events(None, placed(unit, None)) == ()
 
 
 def test_an_ending_unit_is_ended_and_updated_for_other_changes_only() -> None:
-    old = PlacedUnit(a_unit(), HOME)
-    new = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01", phone="12345678"), HOME)
+    old = placed(a_unit(), HOME)
+    new = placed(a_unit(status=Status.ENDED, ended="2026-03-01", phone="12345678"), HOME)
 
     told = [pending_event for _, pending_event in unit_events(old, new)]
 
@@ -347,9 +350,9 @@ def test_an_ending_unit_is_ended_and_updated_for_other_changes_only() -> None:
 
 
 def test_a_reopened_unit_is_updated() -> None:
-    old = PlacedUnit(a_unit(status=Status.ENDED, ended="2026-03-01"), HOME)
+    old = placed(a_unit(status=Status.ENDED, ended="2026-03-01"), HOME)
 
-    ((_, pending_event),) = unit_events(old, PlacedUnit(a_unit(), HOME))
+    ((_, pending_event),) = unit_events(old, placed(a_unit(), HOME))
 
     assert pending_event.type is EventType.PRODUCTION_UNIT_UPDATED
 
@@ -357,14 +360,14 @@ def test_a_reopened_unit_is_updated() -> None:
 def test_a_unit_that_moves_leaves_one_company_and_is_created_at_the_other() -> None:
     unit = a_unit()
 
-    left, arrived = unit_events(PlacedUnit(unit, HOME), PlacedUnit(unit, ELSEWHERE))
+    left, arrived = unit_events(placed(unit, HOME), placed(unit, ELSEWHERE))
 
     move = Change(field="company", old=HOME, new=ELSEWHERE)
-    assert left == (HOME, PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move,), unit))
-    assert arrived == (ELSEWHERE, PendingEvent(EventType.PRODUCTION_UNIT_CREATED, (), unit))
+    assert left == (HOME, PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move,), tree(unit)))
+    assert arrived == (ELSEWHERE, PendingEvent(EventType.PRODUCTION_UNIT_CREATED, (), tree(unit)))
 
 
 def test_a_unit_without_a_new_company_only_leaves_the_old() -> None:
-    pending_events = unit_events(PlacedUnit(a_unit(), HOME), PlacedUnit(a_unit(), None))
+    pending_events = unit_events(placed(a_unit(), HOME), placed(a_unit(), None))
 
     assert [company for company, _ in pending_events] == [HOME]

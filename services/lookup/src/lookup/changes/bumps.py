@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from common.contracts.company import CompanyKey, EinvoicingEntry
-from lookup.changes.differences import einvoicing_events
+import orjson
+
+from common.contracts.company import CompanyKey
+from lookup.changes.differences import Version, einvoicing_events
 from lookup.changes.states import ApplyContext, Bump, Known
 from lookup.events.event import OutboxEvent, PendingEvent, events_of_change
 
@@ -37,14 +39,11 @@ def einvoicing_changes(
     return einvoicing_events(_entries(company, before), _entries(company, after))
 
 
-def _entries(company: CompanyKey, known: Known) -> list[EinvoicingEntry]:
+def _entries(company: CompanyKey, known: Known) -> list[Version]:
     """A company's own identifiers and those of its units, in the order of lookups."""
     own = sorted(
         (state.holder != company, identifier)
         for identifier, state in known.participants.items()
         if known.company_of(state.holder) == company
     )
-    return [
-        EinvoicingEntry.model_validate_json(known.participants[identifier].entry)
-        for _, identifier in own
-    ]
+    return [orjson.loads(known.participants[identifier].entry) for _, identifier in own]

@@ -1,12 +1,12 @@
 """Plans for companies, and for owners that come in a file of their own."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import orjson
 
-from common.contracts.events import Change
-from lookup.changes.differences import company_events, owners_events, roles_changes
+from common.contracts.events import Change, EventType
+from lookup.changes.differences import company_events, diff, owners_events, roles_changes
 from lookup.changes.states import (
     WRITTEN,
     ApplyContext,
@@ -79,6 +79,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
     if verdict not in WRITTEN:
         return verdict, None
     base = stored or CompanyState(revision=0)
+    names, pending_events = _since(base, record)
     state = replace(
         base,
         revision=max(base.revision, known.skipped_revisions) + 1,
@@ -90,9 +91,8 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         version=version,
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
-        held_names=held_names(base, core),
+        held_names=names,
     )
-    pending_events = tuple(_occurrences(base, record))
     return verdict, CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
@@ -103,24 +103,21 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
     )
 
 
-def held_names(before: CompanyState, core: bytes) -> tuple[str, ...]:
-    """Returns the earlier names that the company had in this service, newest first.
+def _since(
+    before: CompanyState, record: CompanyRecord
+) -> tuple[tuple[str, ...], tuple[PendingEvent, ...]]:
+    """The names that the company had in this service, newest first, and the events of its record.
 
     Norway's register lists no former names, and people go on searching for them.
     """
-    if before.core is None or before.core == core:
-        return before.held_names
-    company = orjson.loads(core)
-    if company["former_names"]:
-        return ()
-    names = dict.fromkeys((orjson.loads(before.core)["name"], *before.held_names))
-    return tuple(name for name in names if name != company["name"])
-
-
-def _occurrences(before: CompanyState, record: CompanyRecord) -> Iterable[PendingEvent]:
-    yield from company_events(before.core, record.core, _roles_changes(before, record.role_list))
-    if before.is_known and record.owner_list is not None:
-        yield from owners_events(before.owners, record.owner_list)
+    if before.core is None:
+        return before.held_names, (PendingEvent(EventType.COMPANY_CREATED),)
+    old, new = orjson.loads(before.core), orjson.loads(record.core)
+    names = () if new["former_names"] else dict.fromkeys((old["name"], *before.held_names))
+    events = company_events((*diff(old, new), *_roles_changes(before, record.role_list)))
+    if record.owner_list is not None:
+        events += owners_events(before.owners, record.owner_list)
+    return tuple(name for name in names if name != new["name"]), events
 
 
 def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:
@@ -166,9 +163,8 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decisi
     )
     pending_events: tuple[PendingEvent, ...] = ()
     if base.core is not None:
-        changes = _roles_changes(base, roles)
         pending_events = (
-            *company_events(base.core, base.core, changes),
+            *company_events(_roles_changes(base, roles)),
             *owners_events(base.owners, owners),
         )
     expected = None if stored is None else stored.revision

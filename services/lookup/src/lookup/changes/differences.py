@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import orjson
 
-from common.contracts.company import Company, CompanyKey, EinvoicingEntry, ProductionUnit, Status
+from common.contracts.company import CompanyKey, ProductionUnit, Status
 from common.contracts.events import Change, EventType
 from lookup.events.event import PendingEvent
 
-#: A version: a model, or the stored JSON of one.
-Version = Company | ProductionUnit | bytes
+#: A version of a company or a unit: its stored JSON, parsed.
+Version = Mapping[str, Any]
 
 #: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
@@ -24,7 +24,7 @@ _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
 class PlacedUnit:
     """A production unit and its company, if any."""
 
-    unit: ProductionUnit
+    unit: Version
     company: CompanyKey | None
 
 
@@ -34,36 +34,25 @@ def diff(old: Version, new: Version) -> tuple[Change, ...]:
     Objects are compared field by field under dotted paths. A list, or an object that appears or
     disappears, is given whole. A field that the old version lacks is no change (ADR 0020).
     """
-    return tuple(_differences(_tree(old), _tree(new), ""))
+    return tuple(_differences(old, new, ""))
 
 
-def _tree(version: Version) -> dict[str, Any]:
-    if not isinstance(version, bytes):
-        return version.model_dump(mode="json")
-    tree: dict[str, Any] = orjson.loads(version)
-    return tree
-
-
-def _differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[Change]:
+def _differences(old: Version, new: Version, path: str) -> Iterator[Change]:
     for name, value in new.items():
         before = old.get(name, value)
+        if before == value:
+            continue
         if isinstance(before, dict) and isinstance(value, dict):
             yield from _differences(before, value, f"{path}{name}.")
-        elif before != value:
+        else:
             yield Change(field=f"{path}{name}", old=before, new=value)
 
 
-def company_events(
-    old: Version | None, new: Version, roles: Sequence[Change] = ()
-) -> tuple[PendingEvent, ...]:
-    """Returns the events of a changed company; none if nothing changed.
+def company_events(changes: Sequence[Change]) -> tuple[PendingEvent, ...]:
+    """Returns the events of changes to a stored company and to its roles; none without changes.
 
-    A changed status is a separate event; `company.updated` has the other fields and, if it
-    changed, the list of roles (`roles_changes`).
+    A changed status is a separate event; `company.updated` has the other changes.
     """
-    if old is None:
-        return (PendingEvent(EventType.COMPANY_CREATED),)
-    changes = (*diff(old, new), *roles)
     turned = any(change.field == "status" for change in changes)
     turn = EventType.COMPANY_STATUS_CHANGED if turned else None
     return tuple(
@@ -88,7 +77,7 @@ def unit_events(
         move = Change(field="company", old=old.company, new=new.company)
         left = PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
         return ((old.company, left), *arrival)
-    ended = new.unit.status is Status.ENDED and old.unit.status is not Status.ENDED
+    ended = new.unit["status"] == Status.ENDED != old.unit["status"]
     turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
     return tuple(
         (new.company, PendingEvent(event_type, fields, new.unit))
@@ -108,20 +97,16 @@ def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
     return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
 
 
-def einvoicing_events(
-    old: Sequence[EinvoicingEntry], new: Sequence[EinvoicingEntry]
-) -> tuple[PendingEvent, ...]:
+def einvoicing_events(old: list[Version], new: list[Version]) -> tuple[PendingEvent, ...]:
     """Returns the event of changed e-invoicing entries; none if the lists are equal."""
-    before = [one.model_dump(mode="json") for one in old]
-    after = [one.model_dump(mode="json") for one in new]
-    changes = _list_changes("einvoicing", before, after)
+    changes = _list_changes("einvoicing", old, new)
     return (PendingEvent(EventType.EINVOICING_CHANGED, changes),) if changes else ()
 
 
 def unit_removal(number: str) -> PendingEvent:
     """Returns the event of a unit that the register orders removed: only its number and its end."""
     left = ProductionUnit(number=number, status=Status.ENDED)
-    return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left)
+    return PendingEvent(EventType.PRODUCTION_UNIT_ENDED, unit=left.model_dump(mode="json"))
 
 
 def removal() -> PendingEvent:

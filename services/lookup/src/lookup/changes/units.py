@@ -1,10 +1,12 @@
-"""None"""
+"""Plans for production units, and for the removal of one."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from common.contracts.company import CompanyKey, ProductionUnit, UnitKey
+import orjson
+
+from common.contracts.company import CompanyKey, UnitKey
 from lookup.changes.bumps import einvoicing_changes, events_of_bumps
 from lookup.changes.differences import PlacedUnit, unit_events, unit_removal
 from lookup.changes.states import (
@@ -73,7 +75,7 @@ def _unit(
 
 
 def _placed(state: UnitState) -> PlacedUnit:
-    return PlacedUnit(ProductionUnit.model_validate_json(state.core), state.company)
+    return PlacedUnit(orjson.loads(state.core), state.company)
 
 
 def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:

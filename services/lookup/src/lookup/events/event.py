@@ -1,24 +1,17 @@
 """Public events of stored changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import orjson
 
-from common.contracts.company import CompanyKey, ProductionUnit
-from common.contracts.events import (
-    Change,
-    EventCompany,
-    EventData,
-    EventType,
-    RegistryEvent,
-    encode_event,
-    event_id,
-    rfc3339,
-)
+from common.contracts.company import CompanyKey
+from common.contracts.events import Change, EventType, event_id, rfc3339
 from common.contracts.traces import TraceContext
 from lookup.store.documents import Document
+from lookup.store.upgrading import completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +20,8 @@ class PendingEvent:
 
     type: EventType
     changes: tuple[Change, ...] = ()
-    unit: ProductionUnit | None = None
+    #: The production unit that changed: its stored JSON, parsed.
+    unit: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,26 +50,29 @@ def events_of_change(
     pending_events: Iterable[PendingEvent],
     at: datetime,
 ) -> Iterator[OutboxEvent]:
-    """The events of one stored change; `core` is the company after it, None if it was removed."""
-    company = None if core is None else _company(core, revision)
-    for pending_event in pending_events:
-        unit = None if pending_event.unit is None else pending_event.unit.number
-        event = RegistryEvent(
-            id=event_id(key.country, key.vat, revision, pending_event.type, unit),
-            type=pending_event.type,
-            occurred_at=rfc3339(at),
-            country=key.country,
-            vat=key.vat,
-            revision=revision,
-            data=EventData(
-                company=company, changes=pending_event.changes, production_unit=pending_event.unit
-            ),
-        )
-        yield OutboxEvent(event.id, key, revision, event.type, unit, at, encode_event(event))
+    """The events of one stored change; `core` is the company after it, None if it was removed.
 
-
-def _company(core: bytes, revision: int) -> EventCompany:
-    return EventCompany.model_validate({**orjson.loads(core), "revision": revision})
+    Its stored JSON is spliced into the events; `RegistryEvent` describes the whole.
+    """
+    company = b"null" if core is None else b'%b,"revision":%d}' % (completed(core)[:-1], revision)
+    for pending in pending_events:
+        unit = None if pending.unit is None else pending.unit["number"]
+        data = {
+            "company": orjson.Fragment(company),
+            "changes": [dict(change) for change in pending.changes],
+            **({} if pending.unit is None else {"production_unit": pending.unit}),
+        }
+        identity = event_id(key.country, key.vat, revision, pending.type, unit)
+        event = {
+            "id": identity,
+            "type": pending.type,
+            "occurred_at": rfc3339(at),
+            "country": key.country,
+            "vat": key.vat,
+            "revision": revision,
+            "data": data,
+        }
+        yield OutboxEvent(identity, key, revision, pending.type, unit, at, orjson.dumps(event))
 
 
 def outbox_document(event: OutboxEvent, trace: TraceContext | None) -> Document:
