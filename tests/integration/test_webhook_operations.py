@@ -1,5 +1,6 @@
 """Operations of the registry over MongoDB, with fakes of its broker and resolver."""
 
+import asyncio
 from datetime import timedelta
 from ipaddress import ip_address, ip_network
 from typing import Any
@@ -10,21 +11,10 @@ import pytest
 
 from common.contracts.events import EventType, encode_event
 from common.contracts.failures import FailureCode, Unavailable
-from common.contracts.webhooks import (
-    DeliveryQuery,
-    Operation,
-    WebhookReply,
-)
+from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply
 from common.mongo import Database
 from tests.builders.deliveries import a_delivery_id
-from tests.builders.webhooks import (
-    NOON,
-    OTHER_OWNER,
-    URL,
-    a_call,
-    a_draft,
-    a_request,
-)
+from tests.builders.webhooks import NOON, OTHER_OWNER, URL, a_call, a_draft, a_request
 from tests.fakes.webhook_registry import World
 from webhook_registry.webhooks.event_types import event_types
 from webhook_registry.webhooks.manage import MAX_LISTED_AGE
@@ -33,7 +23,7 @@ from webhook_store.webhooks.models import delivery_id
 
 pytestmark = pytest.mark.integration
 
-DELIVERY = "0e9d6c8f-8a0e-4f4c-9d57-5a3c8f2b1d10"
+DELIVERY = a_delivery_id()
 
 AN_ATTEMPT = {
     "delivery_id": DELIVERY,
@@ -49,6 +39,13 @@ AN_ATTEMPT = {
 }
 #: Of the row of a delivery that was cancelled.
 CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
+SINCE_ELEVEN = b'{"since": "2026-03-02T11:00:00Z"}'
+#: Operations that send deliveries, with what they need.
+SENDING: list[tuple[Operation, dict[str, Any]]] = [
+    (Operation.TEST, {}),
+    (Operation.RETRY, {"delivery_id": DELIVERY}),
+    (Operation.RECOVER, {"body": SINCE_ELEVEN}),
+]
 
 
 def read(reply: WebhookReply) -> dict[str, Any]:
@@ -60,6 +57,16 @@ async def create(world: World, **fields: Any) -> dict[str, Any]:
     return read(await world.do(Operation.CREATE, body=a_draft(**fields)))
 
 
+async def create_under_key(world: World, key: str | None = "k", **fields: Any) -> WebhookReply:
+    given = {"body": a_draft(), "idempotency_key": key, **fields}
+    return await world.do(Operation.CREATE, **given)
+
+
+async def set_status(world: World, webhook_id: str, status: str) -> dict[str, Any]:
+    body = orjson.dumps({"status": status})
+    return read(await world.do(Operation.CHANGE, webhook_id=webhook_id, body=body))
+
+
 @pytest.fixture
 def world(empty_webhooks_db: Database) -> World:
     return World(empty_webhooks_db)
@@ -69,10 +76,6 @@ def world(empty_webhooks_db: Database) -> World:
 async def webhook_id(world: World) -> str:
     """The id of a new webhook."""
     return str((await create(world))["id"])
-
-
-async def disable(world: World, webhook_id: str) -> None:
-    await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "disabled"}')
 
 
 async def test_creation_returns_the_secret_and_the_location(world: World) -> None:
@@ -118,19 +121,19 @@ async def test_creation_returns_the_secret_and_the_location(world: World) -> Non
 
 
 async def test_no_other_answer_shows_the_secret(world: World, webhook_id: str) -> None:
-    bodies = [
-        (await world.do(Operation.LIST)).body,
-        (await world.do(Operation.GET, webhook_id=webhook_id)).body,
-        (await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b"{}")).body,
-    ]
+    asked = [(Operation.LIST, {}), (Operation.GET, {}), (Operation.CHANGE, {"body": b"{}"})]
 
-    assert not any(b"whsec" in body or b"secret" in body for body in bodies)
+    for operation, fields in asked:
+        reply = await world.do(operation, webhook_id=webhook_id, **fields)
+        assert b"whsec" not in reply.body
+        assert b"secret" not in reply.body
 
 
-async def test_webhooks_are_listed_newest_first(world: World) -> None:
+async def test_the_owners_webhooks_are_listed_newest_first(world: World) -> None:
     older = await create(world)
     world.now += timedelta(seconds=1)
     newer = await create(world)
+    await world.do(Operation.CREATE, owner=OTHER_OWNER, body=a_draft())
 
     listed = read(await world.do(Operation.LIST))["webhooks"]
 
@@ -178,18 +181,22 @@ async def test_a_url_whose_name_resolves_to_a_private_address_is_refused(
     assert [error.parameter for error in failure.errors] == ["url"]
 
 
-async def test_the_port_of_a_url_is_resolved_with_its_name(world: World) -> None:
-    await create(world, url="https://hooks.example.com:8443/")
-
-    assert world.resolver.asked == [("hooks.example.com", 8443)]
-
-
-async def test_an_address_is_not_resolved(empty_webhooks_db: Database) -> None:
+@pytest.mark.parametrize(
+    "url, resolved",
+    [
+        ("https://hooks.example.com:8443/", [("hooks.example.com", 8443)]),
+        ("https://127.0.0.1:8443/", []),
+    ],
+    ids=["name", "address"],
+)
+async def test_the_name_of_a_url_is_resolved_with_its_port_and_an_address_is_not(
+    empty_webhooks_db: Database, url: str, resolved: list[tuple[str, int]]
+) -> None:
     world = World(empty_webhooks_db, allowed_networks=[ip_network("127.0.0.0/8")])
 
-    await create(world, url="https://127.0.0.1:8443/")
+    await create(world, url=url)
 
-    assert world.resolver.asked == []
+    assert world.resolver.asked == resolved
 
 
 @pytest.mark.parametrize(
@@ -200,11 +207,9 @@ async def test_an_address_is_not_resolved(empty_webhooks_db: Database) -> None:
         (Operation.CHANGE, {"body": b"not even JSON"}),
         (Operation.DELETE, {}),
         (Operation.ROTATE_SECRET, {}),
-        (Operation.TEST, {}),
         (Operation.TEST, {"idempotency_key": "k"}),
         (Operation.DELIVERIES, {}),
-        (Operation.RETRY, {"delivery_id": DELIVERY}),
-        (Operation.RECOVER, {"body": b'{"since": "2026-03-02T11:00:00Z"}'}),
+        *SENDING,
         (Operation.RECOVER, {"body": b"not even JSON"}),
     ],
 )
@@ -223,18 +228,13 @@ async def test_another_owners_webhook_is_not_found(
     assert (world.events.published, world.delivery_queue.enqueued) == ([], [])
 
 
-async def test_another_owners_webhooks_are_not_listed(world: World) -> None:
-    await create(world)
-
-    assert read(await world.do(Operation.LIST, owner=OTHER_OWNER)) == {"webhooks": []}
-
-
 async def test_a_deleted_webhook_is_gone(world: World, webhook_id: str) -> None:
     reply = await world.do(Operation.DELETE, webhook_id=webhook_id)
 
     assert (reply.status, reply.body) == (204, b"")
-    failure = await world.refused(Operation.GET, webhook_id=webhook_id)
-    assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
+    for operation in (Operation.GET, Operation.DELETE):
+        failure = await world.refused(operation, webhook_id=webhook_id)
+        assert failure.code is FailureCode.WEBHOOK_NOT_FOUND
 
 
 async def test_a_webhook_deleted_during_a_change_is_not_found(world: World) -> None:
@@ -255,14 +255,6 @@ async def test_a_rotated_secret_is_shown_once(world: World) -> None:
     assert rotated["secret"] != created["secret"]
     assert rotated["updated_at"] == "2026-03-02T13:00:00.000Z"
     assert "secret" not in read(await world.do(Operation.GET, webhook_id=created["id"]))
-
-
-async def test_a_rotation_that_the_broker_delivers_twice_makes_one_secret(
-    world: World, webhook_id: str
-) -> None:
-    request = a_request(Operation.ROTATE_SECRET, webhook_id=webhook_id)
-
-    assert await world.ask(request) == await world.ask(request)
 
 
 async def test_a_second_rotation_is_refused_until_the_replaced_secret_no_longer_signs(
@@ -295,22 +287,62 @@ async def test_a_secret_that_could_not_be_shown_is_not_rotated(
     assert await world.stored() == before
 
 
-async def test_a_creation_that_the_broker_delivers_twice_makes_one_webhook(world: World) -> None:
-    request = a_request(Operation.CREATE, body=a_draft(), idempotency_key="k")
+@pytest.mark.parametrize(
+    "operation, fields",
+    [
+        (Operation.CREATE, {"body": a_draft()}),
+        (Operation.CREATE, {"body": a_draft(), "idempotency_key": "k"}),
+        (Operation.ROTATE_SECRET, {}),
+        (Operation.DELETE, {}),
+        *SENDING,
+    ],
+)
+async def test_a_request_that_the_broker_delivers_again_takes_effect_once(
+    world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
+) -> None:
+    await world.keep_delivery(webhook_id, DELIVERY, **CANCELLED)
+    request = a_request(operation, call_id=a_call(7), webhook_id=webhook_id, **fields)
 
-    first, second = await world.ask(request), await world.ask(request)
+    first, second = await asyncio.gather(world.ask(request), world.ask(request))
+    after = await world.everything()
+    third = await world.ask(request)
 
-    assert first == second
-    assert b"whsec_" in second.body  # type: ignore[union-attr]
+    assert isinstance(first, WebhookReply)
+    # The secret of a creation and a rotation, too: the first answer may be lost.
+    assert first == second == third
+    assert await world.everything() == after
+    assert len(after[WEBHOOKS]) == {Operation.CREATE: 2, Operation.DELETE: 0}.get(operation, 1)
+    sent = [event.id for _, event in world.events.published]
+    sent += [task.delivery_id for task in world.delivery_queue.enqueued]
+    assert len(set(sent)) == (operation in (Operation.TEST, Operation.RETRY))
+
+
+async def test_concurrent_creations_under_one_key_make_one_webhook_and_show_its_secret_once(
+    world: World,
+) -> None:
+    replies = await asyncio.gather(*(create_under_key(world) for _ in range(20)))
+
+    assert len({read(reply)["id"] for reply in replies}) == 1
+    assert ["secret" in read(reply) for reply in replies].count(True) == 1
+    assert [reply.replayed for reply in replies].count(True) == 19
     assert len(await world.stored()) == 1
+
+
+async def test_concurrent_tests_under_one_key_are_one_event(world: World, webhook_id: str) -> None:
+    fields = {"webhook_id": webhook_id, "idempotency_key": "k"}
+
+    replies = await asyncio.gather(*(world.do(Operation.TEST, **fields) for _ in range(10)))
+
+    assert len({reply.body for reply in replies}) == 1
+    assert len({event.id for _, event in world.events.published}) == 1
 
 
 async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
     world: World,
 ) -> None:
-    first = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    first = await create_under_key(world)
 
-    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    repeat = await create_under_key(world)
 
     expected = read(first)
     del expected["secret"]
@@ -320,34 +352,30 @@ async def test_a_repeat_of_a_creation_gets_the_stored_answer_without_the_secret(
 
 
 async def test_the_stored_answer_outlives_the_webhook(world: World) -> None:
-    created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    created = await create_under_key(world)
     await world.do(Operation.DELETE, webhook_id=read(created)["id"])
 
-    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    repeat = await create_under_key(world)
 
     assert repeat.replayed
     assert await world.stored() == []
 
 
-@pytest.mark.parametrize(
-    "fields", [{"owner": OTHER_OWNER}, {"idempotency_key": "other"}, {"idempotency_key": None}]
-)
+@pytest.mark.parametrize("fields", [{"owner": OTHER_OWNER}, {"key": "other"}, {"key": None}])
 async def test_a_key_is_scoped_to_its_owner(world: World, fields: dict[str, Any]) -> None:
-    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    await create_under_key(world)
 
-    reply = await world.do(
-        Operation.CREATE, **{"body": a_draft(), "idempotency_key": "k", **fields}
-    )
+    reply = await create_under_key(world, **fields)
 
     assert not reply.replayed
     assert len(await world.stored()) == 2
 
 
 async def test_a_key_is_valid_for_a_day(world: World) -> None:
-    await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    await create_under_key(world)
     world.now += timedelta(hours=24)
 
-    reply = await world.do(Operation.CREATE, body=a_draft(description="other"), idempotency_key="k")
+    reply = await create_under_key(world, body=a_draft(description="other"))
 
     assert not reply.replayed
 
@@ -355,7 +383,7 @@ async def test_a_key_is_valid_for_a_day(world: World) -> None:
 async def test_a_refused_body_leaves_its_key_unused(world: World) -> None:
     await world.refused(Operation.CREATE, body=a_draft(url="http://a.example"), idempotency_key="k")
 
-    reply = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    reply = await create_under_key(world)
 
     assert not reply.replayed
 
@@ -366,17 +394,17 @@ async def test_a_repeat_completes_a_failed_creation(empty_webhooks_db: Database)
     await world.refused(Operation.CREATE, body=a_draft(), idempotency_key="k")
     await world.do(Operation.DELETE, webhook_id=blocking["id"])
 
-    reply = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    reply = await create_under_key(world)
 
     assert not reply.replayed
     assert "secret" in read(reply)
 
 
 async def test_a_repeat_of_an_unanswered_creation_does_not_show_the_secret(world: World) -> None:
-    created = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    created = await create_under_key(world)
     await world.database[IDEMPOTENCY].update_many({}, {"$set": {"answer": None}})
 
-    repeat = await world.do(Operation.CREATE, body=a_draft(), idempotency_key="k")
+    repeat = await create_under_key(world)
 
     assert repeat.replayed
     assert read(repeat)["id"] == read(created)["id"]
@@ -409,21 +437,17 @@ async def test_a_malformed_key_is_refused(world: World, key: str) -> None:
     assert [error.parameter for error in failure.errors] == ["Idempotency-Key"]
 
 
-async def test_a_test_is_an_event_for_its_webhook_only(world: World, webhook_id: str) -> None:
-    reply = await world.do(Operation.TEST, webhook_id=webhook_id)
+async def test_each_test_is_an_event_of_its_own_for_its_webhook_only(
+    world: World, webhook_id: str
+) -> None:
+    replies = [await world.do(Operation.TEST, webhook_id=webhook_id) for _ in range(2)]
 
-    [(addressee, event)] = world.events.published
+    (addressee, event), (_, other) = world.events.published
     assert addressee == webhook_id
     assert (event.type, event.data, event.country) == ("webhook.test", None, None)
-    assert reply.status == 202
-    assert read(reply) == {"delivery_id": delivery_id(event.id, addressee)}
-
-
-async def test_each_test_is_an_event_of_its_own(world: World, webhook_id: str) -> None:
-    first = await world.do(Operation.TEST, webhook_id=webhook_id)
-    second = await world.do(Operation.TEST, webhook_id=webhook_id)
-
-    assert read(first) != read(second)
+    assert event.id != other.id
+    assert [reply.status for reply in replies] == [202, 202]
+    assert read(replies[0]) == {"delivery_id": delivery_id(event.id, addressee)}
 
 
 async def test_a_repeat_of_a_test_sends_nothing_again(world: World, webhook_id: str) -> None:
@@ -457,19 +481,12 @@ async def test_a_key_is_scoped_to_its_webhook(world: World) -> None:
     assert [addressee for addressee, _ in world.events.published] == ids
 
 
-@pytest.mark.parametrize(
-    "operation, fields",
-    [
-        (Operation.TEST, {}),
-        (Operation.RETRY, {"delivery_id": DELIVERY}),
-        (Operation.RECOVER, {"body": b'{"since": "2026-03-02T11:00:00Z"}'}),
-    ],
-)
+@pytest.mark.parametrize("operation, fields", SENDING)
 async def test_nothing_is_sent_to_a_disabled_webhook(
     world: World, webhook_id: str, operation: Operation, fields: dict[str, Any]
 ) -> None:
     await world.keep_delivery(webhook_id, DELIVERY, **CANCELLED)
-    await disable(world, webhook_id)
+    await set_status(world, webhook_id, "disabled")
     before = await world.everything()
 
     failure = await world.refused(operation, webhook_id=webhook_id, **fields)
@@ -482,11 +499,9 @@ async def test_nothing_is_sent_to_a_disabled_webhook(
 async def test_a_webhook_is_disabled_and_enabled_again_by_its_owner(
     world: World, webhook_id: str
 ) -> None:
-    await disable(world, webhook_id)
+    await set_status(world, webhook_id, "disabled")
     shown = read(await world.do(Operation.GET, webhook_id=webhook_id))
-    enabled = read(
-        await world.do(Operation.CHANGE, webhook_id=webhook_id, body=b'{"status": "enabled"}')
-    )
+    enabled = await set_status(world, webhook_id, "enabled")
 
     assert (shown["status"], shown["disabled_reason"]) == ("disabled", "owner")
     assert shown["disabled_at"] == "2026-03-02T12:00:00.000Z"
@@ -563,9 +578,7 @@ async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook
     for number in range(7):
         await world.keep_delivery(webhook_id, a_delivery_id(number), **CANCELLED)
 
-    reply = await world.do(
-        Operation.RECOVER, webhook_id=webhook_id, body=b'{"since": "2026-03-02T11:00:00Z"}'
-    )
+    reply = await world.do(Operation.RECOVER, webhook_id=webhook_id, body=SINCE_ELEVEN)
 
     assert (reply.status, read(reply)) == (202, {"count": 7})
 

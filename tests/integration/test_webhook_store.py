@@ -1,6 +1,7 @@
-"""Webhooks in MongoDB, as dispatcher and operators access them."""
+"""Webhooks in MongoDB, as registry, dispatcher and operators access them."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import combinations, product
 from random import Random
@@ -13,29 +14,26 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import (
     DisabledReason,
+    Webhook,
     WebhookFilter,
     WebhookId,
     WebhookReply,
     WebhookStatus,
 )
 from common.mongo import Database
-from tests.builders.webhooks import (
-    NOON,
-    OWNER,
-    a_call,
-    a_registered,
-    a_secret,
-    is_for,
-    secret_keys,
-)
+from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, is_for, secret_keys
 from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.matching import Subject, event_keys
 from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
+    MadeBefore,
     Match,
     NewSecret,
+    OwnerIsFull,
     Registered,
+    RotationPending,
+    Sendable,
     SigningSecrets,
 )
 from webhook_store.webhooks.registrations import Registrations
@@ -45,80 +43,145 @@ from webhook_store.webhooks.sending import Webhooks
 pytestmark = pytest.mark.integration
 
 LATER = NOON + timedelta(hours=1)
+DANISH = CompanyKey.parse("dk:12345674")
+DISABLED: dict[str, Any] = {
+    "status": WebhookStatus.DISABLED,
+    "disabled_at": LATER,
+    "disabled_reason": DisabledReason.GONE,
+    "generation": 2,
+}
 
 
 @dataclass(frozen=True)
 class Store:
+    """The webhooks of a database; each method takes the ids of the keys that seal secrets."""
+
     database: Database
 
+    def registrations(self, *keys: str) -> Registrations:
+        return Registrations(self.database, secret_keys(*keys), Random(1))
+
     async def created(self, *keys: str, **fields: Any) -> Registered:
-        """A webhook whose secret is sealed with the first of `keys`."""
         new = a_registered(a_secret("whsec_in_the_clear"), **fields)
-        registrations = Registrations(self.database, secret_keys(*keys), Random(1))
-        await registrations.create(new, call_id=a_call(1), limit=1000)
+        await self.registrations(*keys).create(new, call_id=a_call(1), limit=1000)
         return new
 
     async def rotated(
         self, webhook_id: str, *keys: str, text: str = "whsec_new", call: int = 2
-    ) -> None:
-        registrations = Registrations(self.database, secret_keys(*keys), Random(1))
+    ) -> Registered | RotationPending | None:
         new = NewSecret(a_secret(text), a_call(call), at=NOON, previous_until=LATER)
-        await registrations.rotate(OWNER, webhook_id, new)
+        return await self.registrations(*keys).rotate(OWNER, webhook_id, new)
 
     def webhooks(self, *keys: str) -> Webhooks:
         return Webhooks(self.database, secret_keys(*keys))
 
-    async def secrets(self, webhook_id: WebhookId, *keys: str) -> SigningSecrets | None:
-        found = await self.webhooks(*keys).sendable([webhook_id], at=NOON)
-        return found[webhook_id].secrets
+    async def sendable(self, webhook_id: WebhookId, *keys: str, at: datetime = NOON) -> Sendable:
+        return (await self.webhooks(*keys).sendable([webhook_id], at=at))[webhook_id]
+
+    async def secrets(
+        self, webhook_id: WebhookId, *keys: str, at: datetime = NOON
+    ) -> SigningSecrets | None:
+        return (await self.sendable(webhook_id, *keys, at=at)).secrets
+
+    async def headers(self, webhook_id: WebhookId) -> dict[str, str]:
+        headers = (await self.sendable(webhook_id)).headers
+        return {name: value.get_secret_value() for name, value in headers.items()}
 
 
 @pytest.fixture(name="store")
-def _store(webhooks_db: Database) -> Store:
-    return Store(webhooks_db)
+def _store(empty_webhooks_db: Database) -> Store:
+    return Store(empty_webhooks_db)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {
+            "filter": WebhookFilter(countries=(Country.DK,), companies=(DANISH,)),
+            "description": "ours",
+            "events": ("company.*", "*"),
+        },
+        DISABLED,
+    ],
+    ids=["enabled", "disabled"],
+)
+async def test_a_webhook_comes_back_as_it_was_created(store: Store, fields: dict[str, Any]) -> None:
+    new = await store.created(**fields)
+
+    assert await store.registrations().find(OWNER, new.webhook.id) == new.webhook
+
+
+async def test_the_limit_holds_for_concurrent_creations_and_after_it_is_lowered(
+    store: Store,
+) -> None:
+    registrations = store.registrations()
+
+    made = await asyncio.gather(
+        *(registrations.create(a_registered(), call_id=a_call(n), limit=10) for n in range(30))
+    )
+
+    assert made.count(OwnerIsFull()) == 20
+    assert len(await registrations.of_owner(OWNER)) == 10
+    assert await registrations.create(a_registered(), call_id=a_call(1), limit=5) == OwnerIsFull()
+
+
+@pytest.mark.parametrize("limit", [1, 10])
+async def test_of_many_that_make_the_same_webhook_at_once_one_does(
+    store: Store, limit: int
+) -> None:
+    new = a_registered()
+    each = [replace(new, secret=a_secret(f"whsec_{number}")) for number in range(10)]
+
+    made = await asyncio.gather(
+        *(
+            store.registrations().create(one, call_id=a_call(number), limit=limit)
+            for number, one in enumerate(each)
+        )
+    )
+
+    [first] = (one for one in made if isinstance(one, Registered))
+    before = MadeBefore(first, a_call(each.index(first)))
+    assert made.count(before) == 9
+
+
+async def test_of_many_changes_at_once_none_is_lost(store: Store) -> None:
+    webhook_id = (await store.created(description="")).webhook.id
+
+    def longer(webhook: Webhook) -> Webhook:
+        return webhook.model_copy(update={"description": f"{webhook.description}x"})
+
+    registrations = store.registrations()
+    await asyncio.gather(*(registrations.change(OWNER, webhook_id, longer) for _ in range(5)))
+
+    found = await registrations.find(OWNER, webhook_id)
+    assert found is not None
+    assert found.description == "xxxxx"
 
 
 async def test_an_owners_headers_are_sealed_and_opened_for_the_post(store: Store) -> None:
     new = await store.created(headers=("X-Tenant",), new_headers={"X-Tenant": "hush"})
 
-    sendable = await store.webhooks().sendable([new.webhook.id], at=NOON)
-
     document = await store.database["webhooks"].find_one({"_id": new.webhook.id})
-    opened = sendable[new.webhook.id].headers
-    assert {name: value.get_secret_value() for name, value in opened.items()} == {
-        "X-Tenant": "hush"
-    }
+
+    assert await store.headers(new.webhook.id) == {"X-Tenant": "hush"}
     assert b"hush" not in bson.encode(document or {})
-    assert "hush" not in repr(sendable)
+    assert "hush" not in repr(await store.sendable(new.webhook.id))
 
 
 async def test_headers_without_a_new_value_keep_theirs_when_others_change(store: Store) -> None:
-    new = await store.created(
-        headers=("X-Tenant", "X-Stage", "X-Old"),
-        new_headers={"X-Tenant": "hush", "X-Stage": "test", "X-Old": "1"},
-    )
-    registrations = Registrations(store.database, secret_keys(), Random(1))
+    headers = {"X-Tenant": "hush", "X-Stage": "test", "X-Old": "1"}
+    webhook_id = (await store.created(headers=tuple(headers), new_headers=headers)).webhook.id
     changes = {"headers": ("X-Tenant", "X-Stage"), "new_headers": {"X-Stage": "live"}}
 
-    await registrations.change(
-        OWNER, new.webhook.id, lambda before: before.model_copy(update=changes)
+    await store.registrations().change(
+        OWNER, webhook_id, lambda before: before.model_copy(update=changes)
     )
 
-    found = await store.webhooks().sendable([new.webhook.id], at=NOON)
-    opened = found[new.webhook.id].headers
-    assert {name: value.get_secret_value() for name, value in opened.items()} == {
-        "X-Tenant": "hush",
-        "X-Stage": "live",
-    }
+    assert await store.headers(webhook_id) == {"X-Tenant": "hush", "X-Stage": "live"}
 
 
 async def test_a_disabled_webhook_matches_as_disabled(store: Store) -> None:
-    new = await store.created(
-        status=WebhookStatus.DISABLED,
-        disabled_at=NOON,
-        disabled_reason=DisabledReason.GONE,
-        generation=2,
-    )
+    new = await store.created(**DISABLED)
     subject = Subject(EventType.OWNERS_CHANGED, Country.NO, "123456785")
 
     [matches] = await store.webhooks().matching([subject])
@@ -127,7 +190,7 @@ async def test_a_disabled_webhook_matches_as_disabled(store: Store) -> None:
 
 
 async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: Store) -> None:
-    companies = (CompanyKey.parse("dk:12345674"), CompanyKey.parse("no:123456785"))
+    companies = (DANISH, CompanyKey.parse("no:123456785"))
     country = {"countries": (Country.NO,)}
     parts: dict[str, tuple[str, ...]] = {
         "forms": ("AS",),
@@ -203,13 +266,16 @@ async def test_a_sendable_webhook_has_its_decrypted_secret(store: Store) -> None
 async def test_a_replaced_secret_signs_until_the_end_of_its_overlap(store: Store) -> None:
     new = await store.created()
     await store.rotated(new.webhook.id)
-    webhooks, webhook_id = store.webhooks(), new.webhook.id
 
-    during = await webhooks.sendable([webhook_id], at=LATER - timedelta(milliseconds=1))
-    after = await webhooks.sendable([webhook_id], at=LATER)
+    during = await store.secrets(new.webhook.id, at=LATER - timedelta(milliseconds=1))
+    after = await store.secrets(new.webhook.id, at=LATER)
 
-    assert during[webhook_id].secrets == SigningSecrets(a_secret("whsec_new"), new.secret)
-    assert after[webhook_id].secrets == SigningSecrets(a_secret("whsec_new"))
+    assert during == SigningSecrets(a_secret("whsec_new"), new.secret)
+    assert after == SigningSecrets(a_secret("whsec_new"))
+
+
+async def test_a_webhook_that_was_deleted_meanwhile_is_not_rotated(store: Store) -> None:
+    assert await store.rotated("wh_unknown") is None
 
 
 async def test_a_webhook_with_an_unknown_key_has_no_secrets_and_does_not_affect_others(
@@ -233,32 +299,21 @@ async def test_a_rotation_after_the_key_was_lost_has_no_overlap(store: Store) ->
     assert await store.secrets(new.webhook.id, "k1") == SigningSecrets(a_secret("whsec_newest"))
 
 
-async def test_every_secret_is_resealed_with_the_newest_key(store: Store) -> None:
+async def test_every_secret_is_resealed_with_the_newest_key_once(store: Store) -> None:
     old, rotated = await store.created("k1"), await store.created("k1")
     await store.rotated(rotated.webhook.id, "k1")
     await store.created("k2")
 
-    done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
+    done, again = [await reseal(store.database, secret_keys("k2", "k1"), at=NOON) for _ in range(2)]
 
-    assert done == Resealed(webhooks=2, failed=())
+    assert (done, again) == (Resealed(webhooks=2, failed=()), Resealed(webhooks=0, failed=()))
     assert await store.secrets(old.webhook.id, "k2") == SigningSecrets(old.secret)
     assert await store.secrets(rotated.webhook.id, "k2") == SigningSecrets(
         a_secret("whsec_new"), rotated.secret
     )
 
 
-async def test_resealing_again_changes_nothing(store: Store) -> None:
-    await store.created("k1")
-    await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
-
-    again = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
-
-    assert again == Resealed(webhooks=0, failed=())
-
-
-async def test_resealing_drops_expired_replaced_secrets(
-    store: Store,
-) -> None:
+async def test_resealing_drops_expired_replaced_secrets(store: Store) -> None:
     new = await store.created("k1")
     await store.rotated(new.webhook.id, "k1")
 
