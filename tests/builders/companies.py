@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -25,6 +26,7 @@ from lookup.records.records import (
     CompanyRecord,
     OwnersRecord,
     ParticipantRecord,
+    Record,
     SourceVersion,
     UnitRecord,
 )
@@ -120,8 +122,20 @@ def owners_in(record: CompanyRecord | OwnersRecord) -> tuple[Owner, ...] | None:
     return TypeAdapter(tuple[Owner, ...] | None).validate_json(record.owner_list or b"null")
 
 
-def roles_in(record: OwnersRecord) -> tuple[Role, ...]:
-    return TypeAdapter(tuple[Role, ...]).validate_json(record.role_list)
+def roles_in(record: CompanyRecord | OwnersRecord) -> tuple[Role, ...] | None:
+    return TypeAdapter(tuple[Role, ...] | None).validate_json(record.role_list or b"null")
+
+
+def contents(record: Record) -> Any:
+    """The fields of a record, and beside them those of its JSON."""
+    said = SimpleNamespace(**{name: getattr(record, name) for name in record.__slots__})
+    if isinstance(record, CompanyRecord):
+        vars(said).update(company_in(record))
+    if isinstance(record, UnitRecord):
+        vars(said).update(unit_in(record))
+    if isinstance(record, CompanyRecord | OwnersRecord):
+        said.owners, said.roles = owners_in(record), roles_in(record)
+    return said
 
 
 def an_outbox_row(event_id: str, **fields: Any) -> dict[str, Any]:

@@ -72,6 +72,22 @@ def held(since: str | None, until: str | None = None, **value: Any) -> Raw:
     return {**value, "periode": period, "sidstOpdateret": "2015-02-10T00:00:00.000+01:00"}
 
 
+def named(name: str, since: str | None = None, until: str | None = None) -> Raw:
+    return held(since, until, navn=name)
+
+
+def industry(
+    code: str | int, text: str = "Prøver", since: str | None = None, until: str | None = None
+) -> Raw:
+    return held(since, until, branchekode=code, branchetekst=text)
+
+
+def employed(year: int, interval: str | None = None, **fields: Any) -> Raw:
+    """A count of employees; `interval` as in `5_9`."""
+    given = f"ANTAL_{interval}" if interval else None
+    return {"aar": year, "intervalKodeAntalAnsatte": given, **fields}
+
+
 def a_cvr_company(**fields: Any) -> Raw:
     """A `Vrvirksomhed`, as it lies inside an answer's hit."""
     return {

@@ -18,6 +18,7 @@ from tests.builders.indexed import an_indexed_address
 
 EXACT = 100.0
 CERTAIN = 88.0
+BUSINESS = AddressKind.BUSINESS
 
 
 def score(query: str, address: str, country: Country = Country.DK) -> float:
@@ -37,70 +38,64 @@ def parsed_address(address: IndexedAddress, home: Country) -> ParsedAddress:
     return parsed
 
 
+MARGRETHE, TOFTHOJ = "Margrethepladsen 4, 4., 8000 Aarhus C", "Tofthøjvej 20, 121, 4130 Viby Sj"
+OSTER, BOX = "Østergade 43, 2. tv, 5000 Odense C", "Torvet 4, Postboks 39, 3700 Rønne"
+
+
 @pytest.mark.parametrize(
-    "query,address",
+    "address,queries",
     [
-        ("Margrethepladsen 4, 4. 8000 Aarhus C", "Margrethepladsen 4, 4., 8000 Aarhus C"),
-        ("MARGRETHEPLADSEN 4 4 8000 AARHUS C", "Margrethepladsen 4, 4., 8000 Aarhus C"),
-        ("Tofthøjvej 20, 0121, 4130 Viby Sjælland", "Tofthøjvej 20, 121, 4130 Viby Sjælland"),
-        ("Tofthøjvej 20, -0121, 4130 Viby Sjælland", "Tofthøjvej 20, 121, 4130 Viby Sjælland"),
-        ("Østergade 43, 2tv, 5000 Odense C", "Østergade 43, 2. tv, 5000 Odense C"),
-        ("Østergade 43, 2. sal tv, 5000 Odense C", "Østergade 43, 2. tv, 5000 Odense C"),
-        ("Østergade 43, 2 sal tv, 5000 Odense C", "Østergade 43, 2. tv, 5000 Odense C"),
-        ("Rugårdsvej 24, kld., 5000 Odense C", "Rugårdsvej 24, kl., 5000 Odense C"),
-        ("Rugårdsvej 37, stuePlan, 5000 Odense C", "Rugårdsvej 37, st., 5000 Odense C"),
-        ("Girostrøget 1, 0800 Høje Taastrup", "Girostrøget 1, 0800 Høje Taastrup"),
-        ("Ridehusgade 49, 2. th, 5000 Odense C", "Ridehusgade 49, 2. th, 5000 Odense C"),
+        (
+            MARGRETHE,
+            ["Margrethepladsen 4, 4. 8000 Aarhus C", "MARGRETHEPLADSEN 4 4 8000 AARHUS C"],
+        ),
+        (TOFTHOJ, ["Tofthøjvej 20, 0121, 4130 Viby Sj", "Tofthøjvej 20, -0121, 4130 Viby Sj"]),
+        (OSTER, ["Østergade 43, 2tv, 5000 Odense C", "Østergade 43, 2. sal tv, 5000 Odense C"]),
+        (OSTER, ["Østergade 43, 2 sal tv, 5000 Odense C", OSTER]),
+        ("Rugårdsvej 24, kl., 5000 Odense C", ["Rugårdsvej 24, kld., 5000 Odense C"]),
+        ("Rugårdsvej 37, st., 5000 Odense C", ["Rugårdsvej 37, stuePlan, 5000 Odense C"]),
+        ("Girostrøget 1, 0800 Høje Taastrup", ["Girostrøget 1, 0800 Høje Taastrup"]),
+        (
+            "Gl. Kongevej 10, 1610 København V",
+            [
+                "Gammel Kongevej 10, 1610 København V",
+                "Gl. Kongevej 10, 1610 København V",
+                "Gl.Kongevej 10 1610 Kbh. V",
+                "gamle kongevej 10, DK-1610 København V",
+                "1610 København V, Gammel Kongevej 10",
+                "Gammel Kongevej nr. 10, 1610 København V, Danmark",
+            ],
+        ),
+        # A road is found with and without its post box.
+        (BOX, ["Torvet 4, 3700 Rønne", "Torvet 4, Postboks 39, 3700 Rønne"]),
+        ("Torvet 4, 3700 Rønne", [BOX]),
     ],
 )
-def test_addresses_of_grade_a_are_exact(query: str, address: str) -> None:
-    assert score(query, address) == EXACT
+def test_addresses_of_grade_a_are_exact(address: str, queries: list[str]) -> None:
+    assert [score(query, address) for query in queries] == [EXACT] * len(queries)
 
 
+@pytest.mark.parametrize("address", ["Postboks 39", "Torvet 4, Postboks 39"])
 @pytest.mark.parametrize(
     "query",
     [
-        "Postboks 39, 3700 Rønne",
-        "Postbox 39, 3700 Rønne",
-        "P.O. Box 39, 3700 Rønne",
-        "PO Box nr. 39, 3700 Rønne",
-        "P. O. Boks 39, 3700 Rønne",
-        "Pb. 39, 3700 Rønne",
-        "Torvet 4, Postboks 39, 3700 Rønne",
-        "Postboks 39, Torvet 4, 3700 Rønne",
+        "Postboks 39", "Postbox 39", "P.O. Box 39", "PO Box nr. 39", "P. O. Boks 39", "Pb. 39",
+        "Torvet 4, Postboks 39", "Postboks 39, Torvet 4",
     ],
-)
-@pytest.mark.parametrize(
-    "address", ["Postboks 39, 3700 Rønne", "Torvet 4, Postboks 39, 3700 Rønne"]
-)
+)  # fmt: skip
 def test_a_post_box_is_an_address_however_written(query: str, address: str) -> None:
-    assert score(query, address) == EXACT
+    assert score(f"{query}, 3700 Rønne", f"{address}, 3700 Rønne") == EXACT
 
 
-def test_a_road_is_found_with_and_without_its_post_box() -> None:
-    address = "Torvet 4, Postboks 39, 3700 Rønne"
-
-    assert score("Torvet 4, 3700 Rønne", address) == EXACT
-    assert score("Torvet 39, 3700 Rønne", address) < ACCEPTED_ADDRESS
-    assert score("Postboks 4, 3700 Rønne", address) < ACCEPTED_ADDRESS
-    assert score("Torvet 4, Postboks 39, 3700 Rønne", "Torvet 4, 3700 Rønne") == EXACT
-
-
+@pytest.mark.parametrize("address", ["Frederik 7. Gade 2", "Frederik VII's Gade 2"])
 @pytest.mark.parametrize(
     "query",
     [
-        "Frederik 7. gade 2",
-        "Frederik 7 Gade 2",
-        "Frederik VII's Gade 2",
-        "Frederik VIIs Gade 2",
-        "Frederik VII. Gade 2",
-        "Frederik den 7.s Gade 2",
-        "Frederik den 7des Gade 2",
-        "Frederik den Syvendes Gade 2",
-        "Fr. 7.s Gade 2",
+        "Frederik 7. gade 2", "Frederik 7 Gade 2", "Frederik VII's Gade 2", "Frederik VIIs Gade 2",
+        "Frederik VII. Gade 2", "Frederik den 7.s Gade 2", "Frederik den 7des Gade 2",
+        "Frederik den Syvendes Gade 2", "Fr. 7.s Gade 2",
     ],
-)
-@pytest.mark.parametrize("address", ["Frederik 7. Gade 2", "Frederik VII's Gade 2"])
+)  # fmt: skip
 def test_the_number_of_a_monarch_is_read_in_each_spelling(query: str, address: str) -> None:
     assert score(f"{query}, 5000 Odense C", f"{address}, 5000 Odense C") == EXACT
 
@@ -108,11 +103,14 @@ def test_the_number_of_a_monarch_is_read_in_each_spelling(query: str, address: s
 @pytest.mark.parametrize(
     "query,address",
     [
+        ("Torvet 39", "Torvet 4, Postboks 39"),
+        ("Postboks 4", "Torvet 4, Postboks 39"),
         ("Frederik 6. gade 2", "Frederik VII's Gade 2"),
         ("Christian 9. Gade 2", "Christian X's Gade 2"),
+        ("Mosede Engvej 6", "Mosede Kægvej 6"),
     ],
 )
-def test_streets_of_different_monarchs_differ(query: str, address: str) -> None:
+def test_another_street_box_or_monarch_is_another_address(query: str, address: str) -> None:
     assert score(f"{query}, 5000 Odense C", f"{address}, 5000 Odense C") < ACCEPTED_ADDRESS
 
 
@@ -139,9 +137,7 @@ def test_initials_match_first_names_written_out(short: str) -> None:
     ],
 )
 def test_other_initials_are_another_street(query: str, address: str) -> None:
-    first = score(f"{query}, 5000 Odense C", f"{address}, 5000 Odense C")
-
-    assert first < 97
+    assert score(f"{query}, 5000 Odense C", f"{address}, 5000 Odense C") < 97
 
 
 @pytest.mark.parametrize(
@@ -156,7 +152,7 @@ def test_other_initials_are_another_street(query: str, address: str) -> None:
     ],
 )
 def test_addresses_of_grade_b_are_certain(query: str) -> None:
-    assert score(query, "Margrethepladsen 4, 4., 8000 Aarhus C") >= CERTAIN
+    assert score(query, MARGRETHE) >= CERTAIN
 
 
 def test_the_official_short_name_of_a_street_is_certain() -> None:
@@ -166,82 +162,51 @@ def test_the_official_short_name_of_a_street_is_certain() -> None:
     assert score("Borgm Christiansensg 45, 2450 København SV", address) == EXACT
 
 
-def test_an_unknown_door_lowers_the_score_and_still_matches_the_house() -> None:
-    address = "Margrethepladsen 4, 4., 8000 Aarhus C"
+def test_an_unknown_door_or_one_different_letter_lowers_the_score_and_still_matches() -> None:
+    letter = score("Mosede Kægvej 6, 2670 Greve", "Mosede Kærvej 6, 2670 Greve")
 
-    assert ACCEPTED_ADDRESS <= score("Margrethepladsen 4, 4. th", address) < EXACT
-
-
-def test_one_different_letter_is_accepted_and_two_are_not() -> None:
-    query = "Mosede Kægvej 6, 2670 Greve"
-
-    assert ACCEPTED_ADDRESS < score(query, "Mosede Kærvej 6, 2670 Greve") < CERTAIN
-    assert score(query, "Mosede Engvej 6, 2670 Greve") < ACCEPTED_ADDRESS
+    assert ACCEPTED_ADDRESS <= score("Margrethepladsen 4, 4. th", MARGRETHE) < EXACT
+    assert ACCEPTED_ADDRESS < letter < CERTAIN
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        "Gammel Kongevej 10, 1610 København V",
-        "Gl. Kongevej 10, 1610 København V",
-        "Gl.Kongevej 10 1610 Kbh. V",
-        "gamle kongevej 10, DK-1610 København V",
-        "1610 København V, Gammel Kongevej 10",
-        "Gammel Kongevej nr. 10, 1610 København V, Danmark",
-    ],
-)
-def test_every_spelling_of_a_danish_street_is_exact(query: str) -> None:
-    assert score(query, "Gl. Kongevej 10, 1610 København V") == EXACT
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Storgata 5, 0155 Oslo",
-        "Storgt 5, 0155 Oslo",
-        "Storgt. 5 0155 Oslo",
-        "Storg. 5, N-0155 OSLO",
-        "Storgaten 5, 0155 Oslo, Norge",
-        "STOR GATE 5, 0155 OSLO",
+        "Storgata 5, 0155 Oslo", "Storgt 5, 0155 Oslo", "Storgt. 5 0155 Oslo",
+        "Storg. 5, N-0155 OSLO", "Storgaten 5, 0155 Oslo, Norge", "STOR GATE 5, 0155 OSLO",
         "c/o Nordlys AS, Storgata 5, 0155 Oslo",
     ],
-)
+)  # fmt: skip
 def test_every_spelling_of_a_norwegian_street_matches(query: str) -> None:
     assert score(query, "Storgata 5, 0155 OSLO", Country.NO) >= EXACT - 2
 
 
-@pytest.mark.parametrize("street", ["Solveien", "Solvegen", "Solvei", "Solveg", "Solvn", "Solv."])
-def test_bokmal_nynorsk_and_short_forms_of_a_road_are_equal(street: str) -> None:
-    assert fold_street(street).words == "sol vej"
-
-
 @pytest.mark.parametrize(
-    "one,other",
+    "words,spellings",
     [
-        ("Skt. Pauls Gade", "Sankt Pauls Gade"),
-        ("St. Kongensgade", "Store Kongensgade"),
-        ("Dr. Tværgade", "Doktor Tværgade"),
-        ("H.C. Andersens Boul.", "H C Andersens Boulevard"),
-        ("Thomas B.Thriges Gd.", "Thomas B. Thriges Gade"),
-        ("Ndr Engvej", "Nordre Engvej"),
-        ("Anne Marie Alle", "Anne Marie Allé"),
-        ("P.b.", "Postboks"),
+        ("sol vej", ["Solveien", "Solvegen", "Solvei", "Solveg", "Solvn", "Solv."]),
+        ("sydhavn", ["Sydhavn"]),
+        ("st pauls gade", ["Skt. Pauls Gade", "Sankt Pauls Gade"]),
+        ("st kongens gade", ["St. Kongensgade", "Store Kongensgade"]),
+        ("doktor tvar gade", ["Dr. Tværgade", "Doktor Tværgade"]),
+        ("h c andersens boulevard", ["H.C. Andersens Boul.", "H C Andersens Boulevard"]),
+        ("thomas b thriges gade", ["Thomas B.Thriges Gd.", "Thomas B. Thriges Gade"]),
+        ("nordre eng vej", ["Ndr Engvej", "Nordre Engvej"]),
+        ("anne marie alle", ["Anne Marie Alle", "Anne Marie Allé"]),
+        ("postboks", ["P.b.", "Postboks"]),
     ],
 )
-def test_short_forms_of_a_street_are_equal(one: str, other: str) -> None:
-    assert fold_street(one).words == fold_street(other).words
+def test_short_and_other_forms_of_a_street_are_equal(words: str, spellings: list[str]) -> None:
+    assert [fold_street(spelling).words for spelling in spellings] == [words] * len(spellings)
 
 
-def test_a_harbour_is_no_road() -> None:
-    assert fold_street("Sydhavn").words == "sydhavn"
+def test_another_house_number_or_town_scores_0() -> None:
+    others = ["Storgade 6, 5000 Odense C", "Storgade 50, 5000 Odense C"]
+    others += ["Storgade 5B, 5000 Odense C"]
+    elsewhere = ["Storgade 5, 9000 Aalborg", "Storgade 5, Aalborg", "Storgade 5, 9000"]
 
-
-@pytest.mark.parametrize(
-    "query",
-    ["Storgade 6, 5000 Odense C", "Storgade 50, 5000 Odense C", "Storgade 5B, 5000 Odense C"],
-)
-def test_another_house_number_scores_0(query: str) -> None:
-    assert score(query, "Storgade 5A, 5000 Odense C") == 0
+    assert [score(query, "Storgade 5A, 5000 Odense C") for query in others] == [0, 0, 0]
+    assert [score(query, "Storgade 5, 5000 Odense C") for query in elsewhere] == [0, 0, 0]
 
 
 def test_a_house_letter_on_one_side_lowers_the_score() -> None:
@@ -251,14 +216,12 @@ def test_a_house_letter_on_one_side_lowers_the_score() -> None:
     assert ACCEPTED_ADDRESS < with_letter < without < EXACT
 
 
-@pytest.mark.parametrize("house", ["2", "4", "6", "2-6", "2 - 4"])
-def test_a_house_number_within_a_range_matches(house: str) -> None:
-    assert score(f"Storgade {house}, 5000 Odense C", "Storgade 2-6, 5000 Odense C") >= CERTAIN
+def test_a_range_of_houses_includes_one_side_of_the_street() -> None:
+    def to_range(house: str) -> float:
+        return score(f"Storgade {house}, 5000 Odense C", "Storgade 2-6, 5000 Odense C")
 
-
-@pytest.mark.parametrize("house", ["3", "8", "1"])
-def test_a_range_excludes_the_other_side_of_the_street(house: str) -> None:
-    assert score(f"Storgade {house}, 5000 Odense C", "Storgade 2-6, 5000 Odense C") == 0
+    assert min(map(to_range, ("2", "4", "6", "2-6", "2 - 4"))) >= CERTAIN
+    assert max(map(to_range, ("3", "8", "1"))) == 0
 
 
 def test_floor_and_door_order_the_companies_of_a_house() -> None:
@@ -275,24 +238,11 @@ def test_floor_and_door_order_the_companies_of_a_house() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["Storgade 5, 9000 Aalborg", "Storgade 5, Aalborg", "Storgade 5, 9000"],
-)
-def test_the_same_street_in_another_town_scores_0(query: str) -> None:
-    assert score(query, "Storgade 5, 5000 Odense C") == 0
-
-
-@pytest.mark.parametrize(
-    "query",
     [
-        "Storgade 5",
-        "Storgade 5, Odense",
-        "Storgade 5, Odense V",
-        "Storgade 5 Odense C",
-        "Storgade 5, 5000",
-        "Storgade 5, 5000 Odnese C",
-        "Storgade 5, Odense Midtby, 5000 Odense C",
+        "Storgade 5", "Storgade 5, Odense", "Storgade 5, Odense V", "Storgade 5 Odense C",
+        "Storgade 5, 5000", "Storgade 5, 5000 Odnese C", "Storgade 5, Odense Midtby, 5000 Odense C",
     ],
-)
+)  # fmt: skip
 def test_postcode_or_town_may_be_missing_or_wrong(query: str) -> None:
     assert score(query, "Storgade 5, 5000 Odense C") > CERTAIN
 
@@ -309,9 +259,6 @@ def test_a_street_without_a_house_is_accepted_in_its_town_only() -> None:
 
     assert score("Rådhuspladsen, København V", address) >= ACCEPTED_ADDRESS
     assert score("Rådhuspladsen", address) < ACCEPTED_ADDRESS
-
-
-def test_a_place_without_numbers_is_an_address_too() -> None:
     assert score("Alnes, 6055 Godøya", "Alnes, 6055 GODØYA", Country.NO) == EXACT
 
 
@@ -331,6 +278,8 @@ def test_four_digits_are_read_as_house_and_as_postcode() -> None:
         ("Haakon VIIs gate 2", "hakon 7 gade", House(2, last=2)),
         ("Storgata 142/148", "stor gade", House(142, last=148)),
         ("Storgata 5 H0201", "stor gade", House(5, last=5)),
+        ("Storgata 5 B", "stor gade", House(5, letter="b", last=5)),
+        ("Strandvej nr. 5", "strand vej", House(5, last=5)),
         ("6. etasje, Karmsundgata 72", "karmsund gade", House(72, last=72)),
         ("REMA 1000 Symra, Cecilie Thoresens vei 12", "cecilie thoresens vej", House(12, last=12)),
         ("Port 3, Betongveien 12B", "betong vej", House(12, letter="b", last=12)),
@@ -343,33 +292,15 @@ def test_four_digits_are_read_as_house_and_as_postcode() -> None:
 def test_street_and_house_are_found_among_the_lines_of_a_register(
     line: str, street: str, house: House | None
 ) -> None:
-    parsed = parsed_address(IndexedAddress(AddressKind.BUSINESS, street=line), Country.NO)
+    parsed = parsed_address(IndexedAddress(BUSINESS, street=line), Country.NO)
 
     assert (parsed.street.words, parsed.house) == (street, house)
-
-
-@pytest.mark.parametrize(
-    "line,street,house,floor,door",
-    [
-        ("Storgata 5", "stor gade", House(5, last=5), "", ""),
-        ("Storgata 5 B", "stor gade", House(5, letter="b", last=5), "", ""),
-        ("Strandvej nr. 5", "strand vej", House(5, last=5), "", ""),
-        ("St. 2", "", None, "st", "2"),
-        ("Stuen 2", "", None, "st", "2"),
-    ],
-)
-def test_a_line_of_words_and_one_number_is_a_street_unless_it_begins_with_a_floor(
-    line: str, street: str, house: House | None, floor: str, door: str
-) -> None:
-    parsed = parsed_address(IndexedAddress(AddressKind.BUSINESS, street=line), Country.DK)
-
-    assert (parsed.street.words, parsed.house) == (street, house)
-    assert (parsed.floor, parsed.door) == (floor, door)
 
 
 @pytest.mark.parametrize(
     "line,floor,door",
     [
+        ("Storgade 5", "", ""),
         ("Storgade 5, 1. V.", "1", "tv"),
         ("Storgade 5, st. th", "st", "th"),
         ("Storgade 5 st.mf", "st", "mf"),
@@ -382,16 +313,23 @@ def test_a_line_of_words_and_one_number_is_a_street_unless_it_begins_with_a_floo
     ],
 )
 def test_floor_and_door_are_parsed_in_every_form(line: str, floor: str, door: str) -> None:
-    parsed = parsed_address(IndexedAddress(AddressKind.BUSINESS, street=line), Country.DK)
+    parsed = parsed_address(IndexedAddress(BUSINESS, street=line), Country.DK)
 
+    assert (parsed.street.words, parsed.house) == ("stor gade", House(5, last=5))
     assert (parsed.floor, parsed.door) == (floor, door)
 
 
+@pytest.mark.parametrize("line", ["St. 2", "Stuen 2"])
+def test_a_line_of_words_and_one_number_is_no_street_if_it_begins_with_a_floor(line: str) -> None:
+    parsed = parsed_address(IndexedAddress(BUSINESS, street=line), Country.DK)
+
+    assert (parsed.street.words, parsed.house) == ("", None)
+    assert (parsed.floor, parsed.door) == ("st", "2")
+
+
 def test_the_care_of_name_orders_the_companies_of_a_house() -> None:
-    here = IndexedAddress(
-        AddressKind.BUSINESS, street="Storgata 5", co="Nordlys AS", postal_code="0155", city="OSLO"
-    )
-    other = IndexedAddress(AddressKind.BUSINESS, "Storgata 5", None, "0155", "OSLO")
+    here = IndexedAddress(BUSINESS, "Storgata 5", "Nordlys AS", "0155", "OSLO")
+    other = IndexedAddress(BUSINESS, "Storgata 5", None, "0155", "OSLO")
     [query] = read_address("c/o Nordlys, Storgata 5, 0155 Oslo")
 
     scores = [address_score(query, parsed_address(one, Country.NO)) for one in (here, other)]
@@ -400,13 +338,13 @@ def test_the_care_of_name_orders_the_companies_of_a_house() -> None:
 
 
 def test_addresses_abroad_are_compared_as_text() -> None:
-    address = IndexedAddress(
-        AddressKind.BUSINESS, "Stormyrgatan 15", None, None, "SE-794 34 ORSA", None, "SE"
-    )
-    [query, *_] = read_address("Stormyrgatan 15, 794 34 Orsa, Sverige")
+    abroad = IndexedAddress(BUSINESS, "Stormyrgatan 15", None, None, "SE-794 34 ORSA", None, "SE")
+    parsed = parsed_address(abroad, Country.NO)
 
-    assert address_score(query, parsed_address(address, Country.NO)) > ACCEPTED_ADDRESS
-    assert address_score(read_address("Storgata 15")[0], parsed_address(address, Country.NO)) < 50
+    same, other = "Stormyrgatan 15, 794 34 Orsa, Sverige", "Storgata 15"
+
+    assert address_score(read_address(same)[0], parsed) > ACCEPTED_ADDRESS
+    assert address_score(read_address(other)[0], parsed) < 50
 
 
 def test_a_business_address_ranks_before_a_postal_one() -> None:
@@ -425,8 +363,6 @@ def test_a_query_without_a_street_scores_0(term: str) -> None:
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_queried_and_registered(text: str) -> None:
-    address = parsed_address(
-        IndexedAddress(AddressKind.BUSINESS, street=text, co=text, city=text), Country.DK
-    )
+    address = parsed_address(IndexedAddress(BUSINESS, street=text, co=text, city=text), Country.DK)
 
     assert all(0 <= address_score(query, address) <= EXACT for query in read_address(text))
