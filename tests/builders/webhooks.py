@@ -11,7 +11,8 @@ import orjson
 from pydantic import SecretStr
 
 from common.contracts.company import CompanyKey
-from common.contracts.webhooks import Operation, Webhook, WebhookFilter, WebhookId, WebhookRequest
+from common.contracts.webhook_api import Operation, WebhookRequest
+from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
 from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import Registered
 from webhook_store.webhooks.secrets import RandomBytes, SecretKeys

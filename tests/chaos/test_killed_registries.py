@@ -11,7 +11,8 @@ import orjson
 import pytest
 
 from common.contracts.events import RegistryEvent, encode_event
-from common.contracts.webhooks import Operation, Webhook, WebhookReply
+from common.contracts.webhook_api import Operation, WebhookReply
+from common.contracts.webhooks import Webhook
 from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import a_draft, secret_keys
 from tests.delivery.asking import Asking, asking, registry

@@ -12,7 +12,7 @@ import pytest
 from common.contracts.company import CompanyKey
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE
-from common.contracts.webhooks import Operation
+from common.contracts.webhook_api import Operation
 from common.messaging.rpc import RpcFailed
 from common.mongo import also_from_secondaries, connected
 from common.mongo import database as named_database

@@ -24,11 +24,10 @@ from common.contracts.lookup import (
     UnitsReply,
     UnitsRequest,
 )
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import (
     Attempt,
     WebhookId,
-    WebhookReply,
-    WebhookRequest,
     WebhookWithSecret,
     decode_addressed,
     encode_for,

@@ -10,13 +10,17 @@ from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
 from common.contracts.events import EventType
-from common.contracts.webhooks import AttemptStatus, DeliveryQuery, Operation, WebhookReply
+from common.contracts.webhook_api import DeliveryQuery, ListPosition, Operation, WebhookReply
+from common.contracts.webhooks import AttemptStatus
 from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.webhooks import NOON
 from tests.fakes.gateway import Gateway, code_of, problem_of
 
 BODY = b'{"url": "https://hooks.example.com/", "events": ["*"]}'
 JSON = {"Content-Type": "application/json"}
+
+POSITION = ListPosition(NOON, "01890a5d-ac96-774b-bcce-b302099a8057")
+CURSOR = POSITION.cursor
 
 WITH_BODY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_json]
 WITH_KEY = [endpoint for endpoint in ENDPOINTS if endpoint.takes_key]
@@ -27,7 +31,7 @@ def named(endpoint: Endpoint) -> str:
 
 
 def path_of(endpoint: Endpoint) -> str:
-    return endpoint.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
+    return endpoint.operation.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
 
 
 async def send(
@@ -38,7 +42,7 @@ async def send(
     if endpoint.takes_json:
         options.setdefault("data", BODY)
     return await gateway.client.request(
-        endpoint.method, path_of(endpoint), headers=given, **options
+        endpoint.operation.method, path_of(endpoint), headers=given, **options
     )
 
 
@@ -49,8 +53,8 @@ async def test_each_method_and_path_is_one_operation(gateway: Gateway, endpoint:
     [asked] = gateway.webhooks.asked
     assert asked.operation is endpoint.operation
     assert asked.owner == "acme"
-    assert asked.webhook_id == ("wh_1" if "{id}" in endpoint.path else "")
-    assert asked.delivery_id == ("d-1" if "{delivery_id}" in endpoint.path else "")
+    assert asked.webhook_id == ("wh_1" if "{id}" in endpoint.operation.path else "")
+    assert asked.delivery_id == ("d-1" if "{delivery_id}" in endpoint.operation.path else "")
     assert asked.body == (BODY if endpoint.takes_json else b"")
     assert gateway.webhooks.request_ids == ["mine"]
 
@@ -169,14 +173,14 @@ async def test_two_idempotency_keys_reach_the_registry_as_an_invalid_one(gateway
         ("?status=cancelled", DeliveryQuery(status=AttemptStatus.CANCELLED)),
         (
             "?status=failed&type=owners.changed&since=2026-03-02T13:00:00%2B01:00"
-            "&until=2026-03-02T12:30:00Z&limit=100&after=eA",
+            f"&until=2026-03-02T12:30:00Z&limit=100&after={CURSOR}",
             DeliveryQuery(
                 status=AttemptStatus.FAILED,
                 types=(EventType.OWNERS_CHANGED,),
                 since=NOON,
                 until=NOON + timedelta(minutes=30),
                 limit=100,
-                after="eA",
+                after=POSITION,
             ),
         ),
     ],
@@ -201,6 +205,7 @@ async def test_deliveries_are_selected(
         "until=2026-03-02T05:00:00",
         "limit=101",
         "after=%C3%A9",
+        *(f"after={cursor}" for cursor in ("x", "eA", "MTIz", f"{CURSOR}A", f"{CURSOR}!")),
     ],
 )
 async def test_an_invalid_selection_is_refused(gateway: Gateway, query: str) -> None:

@@ -12,9 +12,9 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 
+from common.contracts.webhook_api import Operation
 from common.mongo import Database
 from gateway.problems import PROBLEMS
-from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.openapi import DOCUMENT, assert_response, example
 from tests.builders.webhooks import NOON, OWNER
 from tests.fakes.gateway import Gateway
@@ -67,11 +67,6 @@ async def _service(empty_webhooks_db: Database) -> AsyncIterator[Service]:
     registrar = Registrar(World(empty_webhooks_db))
     async with a_gateway(registrar=registrar) as gateway:
         yield Service(gateway, registrar)
-
-
-def of_operation(name: str) -> Endpoint:
-    [endpoint] = (each for each in ENDPOINTS if each.operation == name)
-    return endpoint
 
 
 Story = Callable[[Service], Awaitable[ClientResponse]]
@@ -204,11 +199,11 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("event_types", 200, _ask("GET", "/api/event-types")),
     *(
         (
-            endpoint.operation,
+            operation,
             "invalid_parameter",
-            _ask(endpoint.method, endpoint.path.replace("{delivery_id}", "x") + "?limits=1"),
+            _ask(operation.method, operation.path.replace("{delivery_id}", "x") + "?limits=1"),
         )
-        for endpoint in ENDPOINTS
+        for operation in Operation
     ),
 ]
 #: Statuses with the same cause in every operation: see test_responses.py.
@@ -227,14 +222,14 @@ async def test_an_operation_responds_as_described(
 ) -> None:
     answer = await story(service)
 
-    await assert_response(answer, of_operation(name).path, status_of(outcome))
+    await assert_response(answer, Operation[name.upper()].path, status_of(outcome))
     assert isinstance(outcome, int) or (await answer.json(content_type=None))["code"] == outcome
 
 
 def test_every_described_status_has_a_story() -> None:
-    for endpoint in ENDPOINTS:
-        responses = DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]["responses"]
-        told = {status_of(outcome) for name, outcome, _ in STORIES if name == endpoint.operation}
+    for operation in Operation:
+        responses = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
+        told = {status_of(outcome) for name, outcome, _ in STORIES if name == operation}
         assert {int(status) for status in responses} - COMMON == told
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from common.contracts.failures import FailureCode
 from common.contracts.topology import WEBHOOKS_QUEUE
-from common.contracts.webhooks import Operation, WebhookReply
+from common.contracts.webhook_api import Operation, WebhookReply
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient

@@ -25,7 +25,7 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.contracts.traces import TraceContext
-from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
 from gateway.access import clients

@@ -12,21 +12,18 @@ from pydantic import SecretStr
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
-from common.contracts.webhooks import (
-    DeliveryId,
-    Operation,
-    WebhookHealth,
-    WebhookId,
-    WebhookReply,
-    WebhookRequest,
-)
+from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
+from common.contracts.webhooks import DeliveryId, WebhookHealth, WebhookId
 from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import NOON, a_request, secret_keys
 from webhook_registry.deliveries.examples import example_events
+from webhook_registry.deliveries.manage import ManageDeliveries
 from webhook_registry.deliveries.recovering import Recovering
-from webhook_registry.operations import Dependencies, Policy, operations
-from webhook_registry.replies import Rejected
+from webhook_registry.destinations.checks import Destinations
+from webhook_registry.idempotency import Idempotency
+from webhook_registry.operations import Operations
+from webhook_registry.webhooks.manage import ManageWebhooks
 from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, new_document
 from webhook_store.deliveries.health import Health
 from webhook_store.deliveries.owned import OwnedDeliveries
@@ -121,35 +118,34 @@ class World:
         self.keys = EarlyKeys(self.database)
         self.health = FaultyHealth(self.database)
         numbers = count(1)
-        dependencies = Dependencies(
-            registrations=self.registrations,
-            keys=self.keys,
-            deliveries=OwnedDeliveries(self.database),
-            delivery_queue=self.delivery_queue,
-            recoveries=Recovering(
-                Recoveries(self.database), self.delivery_queue, now=lambda: self.now
+        idempotency = Idempotency(self.keys, lambda: self.now, timedelta(hours=24))
+        self._operations = Operations(
+            ManageWebhooks(
+                self.registrations,
+                Destinations(self.resolver, self.allowed_networks),
+                self.health,
+                idempotency,
+                new_secret=lambda: SecretStr(f"whsec_invented{next(numbers)}"),
+                now=lambda: self.now,
+                limit=self.limit,
+                overlap=timedelta(hours=24),
             ),
-            health=self.health,
-            events=self.events,
-            examples=example_events(),
-            resolver=self.resolver,
-            new_secret=lambda: SecretStr(f"whsec_invented{next(numbers)}"),
-            now=lambda: self.now,
+            ManageDeliveries(
+                self.registrations,
+                OwnedDeliveries(self.database),
+                self.delivery_queue,
+                Recovering(Recoveries(self.database), self.delivery_queue, now=lambda: self.now),
+                self.events,
+                example_events(),
+                idempotency,
+                now=lambda: self.now,
+            ),
         )
-        policy = Policy(
-            limit=self.limit,
-            overlap=timedelta(hours=24),
-            key_lifetime=timedelta(hours=24),
-            allowed_networks=self.allowed_networks,
-        )
-        self._operations = operations(dependencies, policy)
 
     async def ask(self, request: WebhookRequest) -> WebhookReply | Failure:
         """Reply or failure of a request."""
-        try:
-            return await self._operations[request.operation](request)
-        except Rejected as refused:
-            return refused.failure
+        [result] = await self._operations([request])
+        return result
 
     async def do(self, operation: Operation, **fields: object) -> WebhookReply:
         """The answer of an operation that must succeed."""

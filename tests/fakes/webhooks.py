@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from common.contracts.failures import Failure
-from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from gateway.problems import problem_of
 from tests.fakes.webhook_registry import World
 

@@ -17,10 +17,11 @@ from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
+from common.contracts.webhook_api import DeliveryQuery
 from common.contracts.webhooks import (
     AttemptCounts,
+    AttemptList,
     AttemptStatus,
-    DeliveryQuery,
     DisabledReason,
     Webhook,
     WebhookHealth,
@@ -40,8 +41,6 @@ from webhook_store.deliveries.models import (
     CancelReason,
     Claimed,
     EventBody,
-    Listed,
-    ListPosition,
     NotRepeated,
     Recovery,
     Result,
@@ -125,11 +124,9 @@ class Store:
     async def listed(
         self,
         query: DeliveryQuery = DeliveryQuery(),  # noqa: B008 (immutable)
-        *,
-        after: ListPosition | None = None,
         **fields: Any,
-    ) -> Listed:
-        return await self.owned.listed(the_webhook(**fields), query, after=after)
+    ) -> AttemptList:
+        return await self.owned.listed(the_webhook(**fields), query)
 
     async def retry(self, *, call: int = 9, at: datetime = LATER, **fields: Any) -> object:
         webhook, call_id = the_webhook(**fields), a_call(call)
@@ -230,7 +227,7 @@ async def test_a_lost_claim_disables_nothing_and_leaves_no_attempt(store: Store)
 
     assert not written.held
     assert (await store.webhook()).enabled
-    assert (await store.listed()).attempts == []
+    assert (await store.listed()).deliveries == ()
 
 
 async def test_a_process_killed_after_disabling_has_recorded_its_attempt(store: Store) -> None:
@@ -246,7 +243,7 @@ async def test_a_process_killed_after_disabling_has_recorded_its_attempt(store: 
     [written] = await store.record(cancelled, at=NOON + LEASE)
 
     assert written.held
-    [listed] = (await store.listed(generation=2)).attempts
+    [listed] = (await store.listed(generation=2)).deliveries
     assert (listed.attempt, listed.error, listed.next_attempt_at) == (1, "dns", None)
     assert (await store.row())["state"] == "cancelled"
 
@@ -267,20 +264,20 @@ async def test_a_repeated_write_of_a_result_disables_once(store: Store) -> None:
 async def test_an_attempt_is_listed_as_it_was_made_and_only_for_its_webhook(store: Store) -> None:
     await store.attempted(error="http_status", response_code=503, next_attempt_at=LATER)
 
-    [listed] = (await store.listed()).attempts
+    [listed] = (await store.listed()).deliveries
 
     assert (listed.delivery_id, listed.event_id) == (a_delivery_id(), "event-1")
     assert (listed.attempt, listed.status) == (1, AttemptStatus.FAILED)
     assert (listed.response_code, listed.error, listed.duration_ms) == (503, "http_status", 40)
     assert (listed.attempted_at, listed.next_attempt_at) == (NOON, LATER)
-    assert (await store.listed(id=WebhookId("wh_2"))).attempts == []
+    assert (await store.listed(id=WebhookId("wh_2"))).deliveries == ()
 
 
 async def test_the_last_50_are_listed_newest_first(store: Store) -> None:
     claimed = await store.claimed(*range(55))
     await store.record(*(an_attempted(one, at=NOON + n * SECOND) for n, one in enumerate(claimed)))
 
-    listed = (await store.listed()).attempts
+    listed = (await store.listed()).deliveries
 
     assert [number_of(one.delivery_id) for one in listed] == [*range(54, 4, -1)]
 
@@ -288,7 +285,7 @@ async def test_the_last_50_are_listed_newest_first(store: Store) -> None:
 async def test_an_impossible_retry_is_not_listed(store: Store) -> None:
     await store.attempted(error="dns", next_attempt_at=LATER)
 
-    [listed] = (await store.listed(generation=2)).attempts
+    [listed] = (await store.listed(generation=2)).deliveries
 
     assert listed.next_attempt_at is None
 
@@ -300,8 +297,8 @@ async def test_deliveries_that_waited_when_it_was_disabled_are_listed_as_cancell
     await store.record(Cancelled(removed, CancelReason.COMPANY_REMOVED))
     await store.attempted(2, error="dns", next_attempt_at=LATER)
 
-    now = (await store.listed(CANCELLED)).attempts
-    disabled = (await store.listed(CANCELLED, generation=2)).attempts
+    now = (await store.listed(CANCELLED)).deliveries
+    disabled = (await store.listed(CANCELLED, generation=2)).deliveries
 
     assert [(number_of(one.delivery_id), one.error) for one in now] == [(1, "company_removed")]
     assert {(number_of(one.delivery_id), one.error, one.attempt) for one in disabled} == {
@@ -323,10 +320,10 @@ async def test_pages_follow_one_another(
     pages: list[list[int]] = []
     after = None
     while not pages or after is not None:
-        query = DeliveryQuery(status=status, limit=2)
-        listed = await store.listed(query, after=after, generation=generation)
-        pages.append([number_of(one.delivery_id) for one in listed.attempts])
-        after = listed.last
+        query = DeliveryQuery.model_validate({"status": status, "limit": 2, "after": after})
+        listed = await store.listed(query, generation=generation)
+        pages.append([number_of(one.delivery_id) for one in listed.deliveries])
+        after = listed.cursor
 
     assert [len(page) for page in pages] == [2, 2, 1]
     assert {number for page in pages for number in page} == set(range(5))
@@ -353,7 +350,7 @@ async def test_attempts_are_selected(
 
     listed = await store.listed(query)
 
-    assert [number_of(one.delivery_id) for one in listed.attempts] == numbers
+    assert [number_of(one.delivery_id) for one in listed.deliveries] == numbers
 
 
 async def test_of_a_webhook_that_was_never_called_nothing_is_known(store: Store) -> None:
@@ -728,7 +725,7 @@ async def test_a_list_reads_only_the_rows_it_returns(store: Store) -> None:
     async with profiled(store) as queries:
         listed = await store.listed(CANCELLED, generation=2)
 
-    assert len(listed.attempts) == 50
+    assert len(listed.deliveries) == 50
     # One more says whether there is another page.
     assert_indexed(queries, max_examined=51)
 

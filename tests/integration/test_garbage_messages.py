@@ -8,7 +8,7 @@ import aio_pika
 import pytest
 
 from common.contracts.topology import DEAD_LETTERS_QUEUE
-from common.contracts.webhooks import Operation
+from common.contracts.webhook_api import Operation
 from local_stack.management import Management
 from tests.delivery.asking import asking, registry
 from tests.delivery.pipeline import Pipeline, an_event

@@ -21,12 +21,8 @@ from pydantic import SecretStr
 from common.contracts.events import EventType
 from common.contracts.failures import FailureCode
 from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
-from common.contracts.webhooks import (
-    Operation,
-    WebhookId,
-    WebhookReply,
-    decode_addressed,
-)
+from common.contracts.webhook_api import Operation, WebhookReply
+from common.contracts.webhooks import WebhookId, decode_addressed
 from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient

@@ -12,12 +12,12 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
+from common.contracts.webhook_api import WebhookReply
 from common.contracts.webhooks import (
     DisabledReason,
     Webhook,
     WebhookFilter,
     WebhookId,
-    WebhookReply,
     WebhookStatus,
 )
 from common.mongo import Database

@@ -11,6 +11,7 @@ from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.lookup import SearchType
+from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.clients import Network
 from gateway.access.keys import ApiKeys, Rate, Scope
@@ -128,8 +129,8 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
     for endpoint in ENDPOINTS:
         handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
-        for method in endpoint.methods:
-            app.router.add_route(method, endpoint.path, handler)
+        # A route of GET also serves HEAD.
+        app.add_routes([web.route(endpoint.operation.method, endpoint.operation.path, handler)])
     for path, page in pages.items():
         app.router.add_get(path, page)
     return app
@@ -203,7 +204,7 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
         **dict.fromkeys((SUGGEST_PATH, UNITS_PATH), pages_of_lookups),
         BATCH_PATH: batch,
-        **dict.fromkeys((endpoint.path for endpoint in ENDPOINTS), webhooks),
+        **dict.fromkeys((operation.path for operation in Operation), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
         ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
         SOURCES_PATH: RouteFacts(Access(), headers=private),

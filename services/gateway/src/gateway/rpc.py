@@ -24,7 +24,7 @@ from common.contracts.topology import (
     suggest_queue,
     units_queue,
 )
-from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route

@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from common.contracts.topology import WEBHOOKS_QUEUE
-from common.contracts.webhooks import WebhookRequest
+from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import supervised
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
@@ -16,10 +16,13 @@ from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.deliveries.examples import TOPOLOGY, BrokerEvents, example_events
+from webhook_registry.deliveries.manage import ManageDeliveries
 from webhook_registry.deliveries.recovering import BrokerDeliveryQueue, Recovering
-from webhook_registry.destinations.checks import system_resolver
-from webhook_registry.operations import Dependencies, Operations, Policy, operations, report
+from webhook_registry.destinations.checks import Destinations, system_resolver
+from webhook_registry.idempotency import Idempotency
+from webhook_registry.operations import Operations, report
 from webhook_registry.settings import Settings
+from webhook_registry.webhooks.manage import ManageWebhooks
 from webhook_store.deliveries.health import Health as StoredHealth
 from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.deliveries.recoveries import Recoveries
@@ -67,37 +70,38 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
     await stack.enter_async_context(beside(recovering.run()))
 
-    dependencies = Dependencies(
-        registrations=Registrations(webhooks, keys, random),
-        keys=IdempotencyKeys(webhooks),
-        deliveries=OwnedDeliveries(webhooks),
-        delivery_queue=delivery_queue,
-        recoveries=recovering,
-        health=StoredHealth(webhooks),
-        events=BrokerEvents(publisher),
-        examples=example_events(),
-        resolver=resolver,
-        new_secret=partial(new_secret, secrets.token_bytes),
-        now=now,
+    registrations = Registrations(webhooks, keys, random)
+    idempotency = Idempotency(IdempotencyKeys(webhooks), now, settings.idempotency_retention)
+    operations = Operations(
+        ManageWebhooks(
+            registrations,
+            Destinations(resolver, settings.webhook_extra_allowed_networks),
+            StoredHealth(webhooks),
+            idempotency,
+            partial(new_secret, secrets.token_bytes),
+            now,
+            limit=settings.max_webhooks_per_owner,
+            overlap=settings.webhook_secret_overlap,
+        ),
+        ManageDeliveries(
+            registrations,
+            OwnedDeliveries(webhooks),
+            delivery_queue,
+            recovering,
+            BrokerEvents(publisher),
+            example_events(),
+            idempotency,
+            now,
+        ),
     )
-    use_cases = operations(dependencies, _policy(settings))
     server = RpcServer(
         consuming,
         WEBHOOKS_QUEUE,
         WebhookRequest,
-        Operations(use_cases),
+        operations,
         report=report,
         concurrency=CONCURRENCY,
     )
     await stack.enter_async_context(
         attached(consuming, server, drain_timeout=settings.shutdown_grace.total_seconds())
-    )
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy(
-        limit=settings.max_webhooks_per_owner,
-        overlap=settings.webhook_secret_overlap,
-        key_lifetime=settings.idempotency_retention,
-        allowed_networks=settings.webhook_extra_allowed_networks,
     )

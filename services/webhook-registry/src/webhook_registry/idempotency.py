@@ -7,12 +7,10 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from uuid import UUID
 
-from common.contracts.webhooks import WebhookReply, WebhookRequest
+from common.contracts.webhook_api import IDEMPOTENCY_KEY, WebhookReply, WebhookRequest
 from webhook_registry.replies import idempotency_conflict, invalid_parameter
 from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.models import KeyScope, KeyUse
-
-HEADER = "Idempotency-Key"
 
 Clock = Callable[[], datetime]
 
@@ -37,18 +35,18 @@ class Idempotency:
     now: Clock
     kept: timedelta
 
-    async def repeated(self, request: WebhookRequest, path: str) -> WebhookReply | None:
+    async def repeated(self, request: WebhookRequest) -> WebhookReply | None:
         """Returns the stored answer, if the request is a repeat of an answered one.
 
         Raises Rejected for a malformed key, and for another body under a used key.
         """
-        scope = _scope(request, path)
+        scope = _scope(request)
         use = None if scope is None else await self.keys.find(scope, at=self.now())
         return None if use is None else _repeated(request, use)
 
-    async def begin(self, request: WebhookRequest, path: str) -> Once | WebhookReply:
+    async def begin(self, request: WebhookRequest) -> Once | WebhookReply:
         """Stores the use of the key before the work; raises like `repeated`."""
-        scope = _scope(request, path)
+        scope = _scope(request)
         if scope is None:
             return Once(request.call_id, is_repeat=False, scope=None)
         now = self.now()
@@ -65,11 +63,14 @@ class Idempotency:
         return reply
 
 
-def _scope(request: WebhookRequest, path: str) -> KeyScope | None:
+def _scope(request: WebhookRequest) -> KeyScope | None:
     if request.idempotency_key is None:
         return None
     if not _KEY.fullmatch(request.idempotency_key):
-        raise invalid_parameter(HEADER, "give 1 to 255 visible ASCII characters, such as a UUID")
+        raise invalid_parameter(
+            IDEMPOTENCY_KEY, "give 1 to 255 visible ASCII characters, such as a UUID"
+        )
+    path = request.operation.path.format(id=request.webhook_id)
     return KeyScope(request.owner, path, request.idempotency_key)
 
 

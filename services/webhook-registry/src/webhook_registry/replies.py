@@ -6,11 +6,8 @@ import orjson
 
 from common.contracts.contract import Contract
 from common.contracts.failures import Failure, FailureCode, FieldError
-from common.contracts.webhooks import (
-    Webhook,
-    WebhookReply,
-    WebhookWithSecret,
-)
+from common.contracts.webhook_api import Operation, WebhookReply
+from common.contracts.webhooks import Webhook, WebhookWithSecret
 from common.domain.quantities import counted
 from webhook_store.webhooks.models import Registered
 
@@ -129,7 +126,7 @@ def with_secret(registered: Registered) -> WebhookWithSecret:
 
 def location(webhook: Webhook) -> str:
     """Returns the path of a webhook, for the `Location` header."""
-    return f"/api/webhooks/{webhook.id}"
+    return Operation.GET.path.format(id=webhook.id)
 
 
 def reply(status: int, document: Contract, *, location: str | None = None) -> WebhookReply:

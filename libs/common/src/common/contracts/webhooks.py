@@ -1,12 +1,7 @@
-"""Webhooks between gateway, registry and dispatcher, and as clients see them.
-
-A request carries the client's body unchanged; the registry owns the rules and validates it. A reply
-carries the ready JSON, which the gateway passes through.
-"""
+"""Webhooks and their deliveries as clients see them, and events for one webhook or owner."""
 
 from enum import StrEnum
 from typing import Any, NewType
-from uuid import UUID
 
 import orjson
 from pydantic import ConfigDict, Field
@@ -215,77 +210,6 @@ class EventTypeList(Contract):
     """All types of events that a webhook can subscribe to."""
 
     event_types: tuple[PublicEventType, ...]
-
-
-class Operation(StrEnum):
-    """Operations on webhooks, one for each method and path."""
-
-    CREATE = "create"
-    LIST = "list"
-    GET = "get"
-    CHANGE = "change"
-    DELETE = "delete"
-    ROTATE_SECRET = "rotate_secret"  # noqa: S105 (the name of an operation)
-    TEST = "test"
-    DELIVERIES = "deliveries"
-    DELIVERY = "delivery"
-    RETRY = "retry"
-    RECOVER = "recover"
-    EVENT_TYPES = "event_types"
-
-
-#: Attempts listed by default (spec section 8), and at most.
-LISTED, MAX_LISTED = 50, 100
-
-
-class DeliveryQuery(Contract):
-    """Selects the attempts to list, newest first."""
-
-    #: None lists attempts made, `cancelled` the cancelled deliveries.
-    status: AttemptStatus | None = None
-    #: Empty: all.
-    types: tuple[EventType, ...] = ()
-    #: Bounds of `attempted_at`, or of a cancelled delivery's event; both inclusive.
-    since: Timestamp | None = None
-    until: Timestamp | None = None
-    limit: int = Field(default=LISTED, ge=1, le=MAX_LISTED)
-    #: Cursor of the previous page, unvalidated.
-    after: str | None = None
-
-
-class WebhookRequest(Contract):
-    """One operation of one owner."""
-
-    operation: Operation
-    #: New for each HTTP request. Ids of created objects derive from it, so that a
-    #: redelivered message creates nothing twice. Never the client's `X-Request-Id`.
-    call_id: UUID
-    #: The API key's owner; empty only where an operation has no owner (event types).
-    owner: str = ""
-    #: Unvalidated path segment, like `delivery_id`.
-    webhook_id: str = ""
-    delivery_id: str = ""
-    #: The request body unchanged; empty when there was none.
-    body: bytes = b""
-    #: The `Idempotency-Key` header.
-    idempotency_key: str | None = None
-    query: DeliveryQuery = DeliveryQuery()
-
-
-class WebhookReply(Contract):
-    """A ready answer. Failures travel as `Failure`."""
-
-    # The body of two operations holds a secret: it is kept out of every text of the object.
-    model_config = ConfigDict(hide_input_in_errors=True)
-
-    #: The HTTP status.
-    status: int
-    #: The JSON document; empty with 204.
-    body: bytes = Field(default=b"", repr=False)
-    #: The path of the created resource.
-    location: str | None = None
-    #: True if it is the stored answer to an earlier request with the same `Idempotency-Key`.
-    replayed: bool = False
 
 
 class AddressedEvent(RegistryEvent):

@@ -1,6 +1,5 @@
 """Models of deliveries, shared by dispatcher and registry."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum, auto
@@ -11,7 +10,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.traces import TraceContext
-from common.contracts.webhooks import Attempt, DeliveryId, DisabledReason, WebhookId
+from common.contracts.webhooks import DeliveryId, DisabledReason, WebhookId
 
 #: Time after its due time before the requeue job requeues a row.
 GRACE = timedelta(seconds=30)
@@ -169,20 +168,3 @@ class Recovery:
     #: Inclusive bounds of the events' `occurred_at`.
     since: datetime
     until: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class ListPosition:
-    """The position of an entry in a list, newest first."""
-
-    at: datetime
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One page of a list."""
-
-    attempts: Sequence[Attempt] = ()
-    #: The position of the last entry if more follow.
-    last: ListPosition | None = None

@@ -10,11 +10,12 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
+from common.contracts.webhook_api import DeliveryQuery, ListPosition
 from common.contracts.webhooks import (
     Attempt,
+    AttemptList,
     AttemptStatus,
     Delivery,
-    DeliveryQuery,
     DeliveryStatus,
     Webhook,
 )
@@ -32,8 +33,6 @@ from webhook_store.deliveries.models import (
     GRACE,
     CancelReason,
     DeliveryState,
-    Listed,
-    ListPosition,
     NotRepeated,
 )
 from webhook_store.webhooks.headers import shown_headers
@@ -55,13 +54,11 @@ class OwnedDeliveries:
         self._attempts = database[ATTEMPTS]
         self._events = database[EVENTS]
 
-    async def listed(
-        self, webhook: Webhook, query: DeliveryQuery, *, after: ListPosition | None
-    ) -> Listed:
-        """Returns attempts made, or the cancelled deliveries, newest first."""
+    async def listed(self, webhook: Webhook, query: DeliveryQuery) -> AttemptList:
+        """Returns a page of attempts made, or of cancelled deliveries, newest first."""
         is_cancelled = query.status is AttemptStatus.CANCELLED
         time = "occurred_at" if is_cancelled else "attempted_at"
-        wanted = {"webhook_id": webhook.id, **_selection(query, time, after)}
+        wanted = {"webhook_id": webhook.id, **_selection(query, time)}
         order = [(time, DESCENDING), ("_id", DESCENDING)]
         found: list[Document] = []
         with translated_errors():
@@ -70,10 +67,10 @@ class OwnedDeliveries:
                 found += await limited.to_list(None)
         found.sort(key=lambda one: (one[time], one["_id"]), reverse=True)
         shown = found[: query.limit]
-        return Listed(
-            [_cancelled(one) if is_cancelled else _attempt(one, webhook) for one in shown],
-            ListPosition(shown[-1][time], shown[-1]["_id"]) if len(found) > len(shown) else None,
-        )
+        attempts = [_cancelled(one) if is_cancelled else _attempt(one, webhook) for one in shown]
+        is_last = len(found) == len(shown)
+        cursor = None if is_last else ListPosition(shown[-1][time], shown[-1]["_id"]).cursor
+        return AttemptList(deliveries=tuple(attempts), cursor=cursor)
 
     def _parts(
         self, webhook: Webhook, query: DeliveryQuery
@@ -145,8 +142,8 @@ def not_in_flight(at: datetime) -> Document:
     return {"lease_until": {"$lte": at}}
 
 
-def _selection(query: DeliveryQuery, time: str, after: ListPosition | None) -> Document:
-    """Returns the filter for a query's entries after a position; `time` is their sort field."""
+def _selection(query: DeliveryQuery, time: str) -> Document:
+    """Returns the filter for a query's entries; `time` is their sort field."""
     bounds = {
         name: bound
         for name, bound in (("$gte", query.since), ("$lte", query.until))
@@ -155,11 +152,9 @@ def _selection(query: DeliveryQuery, time: str, after: ListPosition | None) -> D
     selected: Document = {time: bounds} if bounds else {}
     if query.types:
         selected["event_type"] = {"$in": [kind.value for kind in query.types]}
-    if after is not None:
-        selected["$or"] = [
-            {time: {"$lt": after.at}},
-            {time: after.at, "_id": {"$lt": after.id}},
-        ]
+    if query.after is not None:
+        at, last = query.after
+        selected["$or"] = [{time: {"$lt": at}}, {time: at, "_id": {"$lt": last}}]
     return selected
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pymongo import ReturnDocument
 
-from common.contracts.webhooks import WebhookReply
+from common.contracts.webhook_api import WebhookReply
 from common.mongo import Database, translated_errors
 from webhook_store.webhooks.documents import IDEMPOTENCY, Document
 from webhook_store.webhooks.models import KeyScope, KeyUse

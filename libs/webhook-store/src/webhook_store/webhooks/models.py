@@ -10,7 +10,8 @@ from uuid import UUID, uuid5
 from pydantic import SecretStr
 
 from common.contracts.events import RegistryEvent
-from common.contracts.webhooks import DeliveryId, Webhook, WebhookId, WebhookReply
+from common.contracts.webhook_api import WebhookReply
+from common.contracts.webhooks import DeliveryId, Webhook, WebhookId
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,19 @@ import orjson
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.contracts.webhooks import DeliveryQuery, Operation, WebhookReply, WebhookRequest
+from common.contracts.webhook_api import (
+    IDEMPOTENCY_KEY,
+    DeliveryQuery,
+    Operation,
+    WebhookReply,
+    WebhookRequest,
+)
 from gateway.access.clients import Network
 from gateway.http.bodies import JSON, NO_STORE, PUBLIC, json_body, json_response
 from gateway.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters
 from gateway.webhooks.queries import parse_deliveries
 
-IDEMPOTENCY_KEY = "Idempotency-Key"
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 
 
@@ -33,10 +38,8 @@ class Webhooks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method and path, and its operation."""
+    """What the gateway reads of a request for an operation, and whether its answer is cached."""
 
-    method: str
-    path: str
     operation: Operation
     #: True if the operation reads a JSON body.
     takes_json: bool = False
@@ -48,39 +51,30 @@ class Endpoint:
     query: Callable[[Parameters], DeliveryQuery] | None = None
     cache_control: str = NO_STORE
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """Methods of the endpoint: GET implies HEAD."""
-        return (hdrs.METH_GET, hdrs.METH_HEAD) if self.method == hdrs.METH_GET else (self.method,)
 
-
-_ONE = "/api/webhooks/{id}"
-
-EVENT_TYPES_PATH = "/api/event-types"
+EVENT_TYPES_PATH = Operation.EVENT_TYPES.path
 SOURCES_PATH = "/api/webhook-sources"
 
 ENDPOINTS = (
-    Endpoint("POST", "/api/webhooks", Operation.CREATE, takes_json=True, takes_key=True),
-    Endpoint("GET", "/api/webhooks", Operation.LIST),
-    Endpoint("GET", _ONE, Operation.GET),
-    Endpoint("PATCH", _ONE, Operation.CHANGE, takes_json=True),
-    Endpoint("DELETE", _ONE, Operation.DELETE),
-    Endpoint("POST", f"{_ONE}/rotate-secret", Operation.ROTATE_SECRET),
-    Endpoint(
-        "POST", f"{_ONE}/test", Operation.TEST, takes_json=True, is_optional=True, takes_key=True
-    ),
-    Endpoint("GET", f"{_ONE}/deliveries", Operation.DELIVERIES, query=parse_deliveries),
-    Endpoint("GET", f"{_ONE}/deliveries/{{delivery_id}}", Operation.DELIVERY),
-    Endpoint("POST", f"{_ONE}/deliveries/{{delivery_id}}/retry", Operation.RETRY),
-    Endpoint("POST", f"{_ONE}/recover", Operation.RECOVER, takes_json=True),
-    Endpoint("GET", EVENT_TYPES_PATH, Operation.EVENT_TYPES, cache_control=PUBLIC),
+    Endpoint(Operation.CREATE, takes_json=True, takes_key=True),
+    Endpoint(Operation.LIST),
+    Endpoint(Operation.GET),
+    Endpoint(Operation.CHANGE, takes_json=True),
+    Endpoint(Operation.DELETE),
+    Endpoint(Operation.ROTATE_SECRET),
+    Endpoint(Operation.TEST, takes_json=True, is_optional=True, takes_key=True),
+    Endpoint(Operation.DELIVERIES, query=parse_deliveries),
+    Endpoint(Operation.DELIVERY),
+    Endpoint(Operation.RETRY),
+    Endpoint(Operation.RECOVER, takes_json=True),
+    Endpoint(Operation.EVENT_TYPES, cache_control=PUBLIC),
 )
 
 
 def webhook_handler(
     webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
 ) -> Handler:
-    """The handler of one method and path."""
+    """The handler of one operation."""
 
     async def handle(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]

@@ -1,17 +1,15 @@
 """Parsing of the query string that selects deliveries."""
 
-import re
 from datetime import UTC, datetime
 
 from common.contracts.events import EventType
-from common.contracts.webhooks import LISTED, MAX_LISTED, AttemptStatus, DeliveryQuery
+from common.contracts.webhook_api import LISTED, MAX_LISTED, DeliveryQuery, ListPosition
+from common.contracts.webhooks import AttemptStatus
 from gateway.http.parameters import Parameters, Reading
 
 STATUS, TYPE, SINCE, UNTIL, LIMIT, AFTER = "status", "type", "since", "until", "limit", "after"
 
 _STATES = ", ".join(AttemptStatus)
-
-_CURSOR = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
@@ -23,7 +21,7 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
         since=reading.moment(SINCE),
         until=reading.moment(UNTIL),
         limit=reading.number(LIMIT, 1, MAX_LISTED, LISTED),
-        after=reading.cursor(),
+        after=reading.position(),
     )
     if reading.faults:
         raise reading.problem()
@@ -50,8 +48,10 @@ class _DeliveriesReading(Reading):
         self.invalid(name, "must be a time as in RFC 3339, such as 2026-03-02T05:00:00Z")
         return None
 
-    def cursor(self) -> str | None:
+    def position(self) -> ListPosition | None:
         value = self.single(AFTER)
-        if value is not None and not _CURSOR.fullmatch(value):
+        try:
+            return None if value is None else ListPosition.parse(value)
+        except ValueError:
             self.invalid(AFTER, "must be the cursor of an earlier answer")
-        return value
+            return None

@@ -7,25 +7,12 @@ from typing import Protocol
 
 import orjson
 
-from common.contracts.contract import rfc3339_milliseconds
 from common.contracts.events import EventType, RegistryEvent, routing_key
 from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE
-from common.contracts.webhooks import (
-    AcceptedDelivery,
-    WebhookId,
-    WebhookReply,
-    WebhookRequest,
-    encode_for,
-)
+from common.contracts.webhooks import WebhookId, encode_for
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Topology
-from webhook_registry.idempotency import Clock, Idempotency
-from webhook_registry.replies import ACCEPTED, rendered
-from webhook_registry.webhooks.bodies import read_test
-from webhook_registry.webhooks.manage import enabled
-from webhook_store.webhooks.models import delivery_id
-from webhook_store.webhooks.registrations import Registrations
 
 TOPOLOGY = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
 
@@ -70,39 +57,3 @@ def example_events() -> Mapping[EventType, RegistryEvent]:
         kind: RegistryEvent.model_validate({**document, "data": document["data"] or None})
         for kind, document in documents.items()
     }
-
-
-@dataclass(frozen=True, slots=True)
-class SendTest:
-    """Operation that sends a test event to one enabled webhook, once per `Idempotency-Key`."""
-
-    registrations: Registrations
-    events: Events
-    #: An invented event of each type.
-    examples: Mapping[EventType, RegistryEvent]
-    idempotency: Idempotency
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 202 with the delivery id of a test event for this webhook only."""
-        path = f"/api/webhooks/{request.webhook_id}/test"
-        stored = await self.idempotency.repeated(request, path)
-        if stored is not None:
-            return stored
-        kind = read_test(request.body)
-        webhook = await enabled(self.registrations, request)
-        once = await self.idempotency.begin(request, path)
-        if isinstance(once, WebhookReply):
-            return once
-        event = self.examples[kind].model_copy(
-            update={
-                "id": str(once.call_id),
-                "occurred_at": rfc3339_milliseconds(self.now()),
-                # Events of type `webhook.test` need no mark.
-                "test": kind is not EventType.WEBHOOK_TEST,
-            }
-        )
-        await self.events.publish_for(webhook.id, event)
-        document = AcceptedDelivery(delivery_id=delivery_id(event.id, webhook.id))
-        answer = WebhookReply(status=ACCEPTED, body=rendered(document), replayed=once.is_repeat)
-        return await self.idempotency.end(once, answer, body=answer.body)

@@ -1,62 +1,53 @@
-"""Listing of deliveries with its cursors, retries and recoveries."""
+"""Listing, retries and recoveries of deliveries, and test events."""
 
-import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import Error
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
+from common.contracts.contract import rfc3339_milliseconds
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import (
-    AcceptedDelivery,
-    AttemptList,
-    Recovered,
-    WebhookReply,
-    WebhookRequest,
-)
+from common.contracts.events import EventType, RegistryEvent
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
+from common.contracts.webhooks import AcceptedDelivery, Recovered
+from webhook_registry.deliveries.examples import Events
 from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
-from webhook_registry.idempotency import Clock
+from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
     ACCEPTED,
     OK,
     delivery_not_found,
     delivery_pending,
-    invalid_parameter,
+    rendered,
     reply,
     webhook_disabled,
 )
-from webhook_registry.webhooks.bodies import read_window
+from webhook_registry.webhooks.bodies import read_test, read_window
 from webhook_registry.webhooks.manage import enabled, owned
-from webhook_store.deliveries.models import ListPosition, NotRepeated, Recovery
+from webhook_store.deliveries.models import NotRepeated, Recovery
 from webhook_store.deliveries.owned import OwnedDeliveries
+from webhook_store.webhooks.models import delivery_id
 from webhook_store.webhooks.registrations import Registrations
 
 
 @dataclass(frozen=True, slots=True)
-class ListDeliveries:
-    """Operation that lists a webhook's attempts, or its cancelled deliveries, in pages."""
+class ManageDeliveries:
+    """Operations on the deliveries of a webhook; each raises Rejected or Unavailable."""
 
     registrations: Registrations
     deliveries: OwnedDeliveries
+    delivery_queue: DeliveryQueue
+    recoveries: Recovering
+    events: Events
+    #: An invented event of each type.
+    examples: Mapping[EventType, RegistryEvent]
+    idempotency: Idempotency
+    now: Clock
 
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+    async def list(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a page of attempts, or of cancelled deliveries, newest first."""
         webhook = await owned(self.registrations, request)
-        query = request.query
-        after = None if query.after is None else read_cursor(query.after)
-        listed = await self.deliveries.listed(webhook, query, after=after)
-        cursor = None if listed.last is None else write_cursor(listed.last)
-        return reply(OK, AttemptList(deliveries=tuple(listed.attempts), cursor=cursor))
+        return reply(OK, await self.deliveries.listed(webhook, request.query))
 
-
-@dataclass(frozen=True, slots=True)
-class ShowDelivery:
-    """Operation that shows one delivery of a webhook: its state, request and attempts."""
-
-    registrations: Registrations
-    deliveries: OwnedDeliveries
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+    async def show(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a delivery, its request and its attempts."""
         webhook = await owned(self.registrations, request)
         delivery = await self.deliveries.find(webhook, request.delivery_id)
@@ -64,17 +55,7 @@ class ShowDelivery:
             raise delivery_not_found()
         return reply(OK, delivery)
 
-
-@dataclass(frozen=True, slots=True)
-class RetryDelivery:
-    """Operation that attempts one delivery of an enabled webhook now."""
-
-    registrations: Registrations
-    deliveries: OwnedDeliveries
-    delivery_queue: DeliveryQueue
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+    async def retry(self, request: WebhookRequest) -> WebhookReply:
         """Returns 202 and schedules an attempt now, a scheduled one or one more."""
         webhook = await enabled(self.registrations, request)
         result = await self.deliveries.retry(
@@ -89,16 +70,7 @@ class RetryDelivery:
             case NotRepeated.NOT_FOUND:
                 raise delivery_not_found()
 
-
-@dataclass(frozen=True, slots=True)
-class RecoverDeliveries:
-    """Operation that resends the failed and cancelled deliveries of a time window."""
-
-    registrations: Registrations
-    recoveries: Recovering
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+    async def recover(self, request: WebhookRequest) -> WebhookReply:
         """Returns 202 with the number of deliveries that restart their schedule."""
         webhook = await owned(self.registrations, request)
         window = read_window(request.body, now=self.now())
@@ -109,24 +81,25 @@ class RecoverDeliveries:
         )
         return reply(ACCEPTED, Recovered(count=count))
 
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_POSITION = re.compile(r"(?P<at>[0-9]{1,14}) (?P<id>[0-9a-f:-]{36,60})")
-
-
-def write_cursor(position: ListPosition) -> str:
-    """Returns the cursor of a position, which clients pass back as `after`."""
-    milliseconds = (position.at - _EPOCH) // timedelta(milliseconds=1)
-    return urlsafe_b64encode(f"{milliseconds} {position.id}".encode()).decode().rstrip("=")
-
-
-def read_cursor(text: str) -> ListPosition:
-    """Returns the position that a cursor encodes; raises Rejected for an invalid one."""
-    try:
-        decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("ascii")
-    except (Error, ValueError):
-        decoded = ""
-    match = _POSITION.fullmatch(decoded)
-    if match is None:
-        raise invalid_parameter("after", "must be the cursor of an earlier answer")
-    return ListPosition(_EPOCH + timedelta(milliseconds=int(match["at"])), match["id"])
+    async def send_test(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 202 with the delivery id of a test event, sent once per `Idempotency-Key`."""
+        stored = await self.idempotency.repeated(request)
+        if stored is not None:
+            return stored
+        kind = read_test(request.body)
+        webhook = await enabled(self.registrations, request)
+        once = await self.idempotency.begin(request)
+        if isinstance(once, WebhookReply):
+            return once
+        event = self.examples[kind].model_copy(
+            update={
+                "id": str(once.call_id),
+                "occurred_at": rfc3339_milliseconds(self.now()),
+                # Events of type `webhook.test` need no mark.
+                "test": kind is not EventType.WEBHOOK_TEST,
+            }
+        )
+        await self.events.publish_for(webhook.id, event)
+        document = AcceptedDelivery(delivery_id=delivery_id(event.id, webhook.id))
+        answer = WebhookReply(status=ACCEPTED, body=rendered(document), replayed=once.is_repeat)
+        return await self.idempotency.end(once, answer, body=answer.body)

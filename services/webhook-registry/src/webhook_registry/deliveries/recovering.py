@@ -106,6 +106,3 @@ class Recovering:
         await self._delivery_queue.enqueue(
             last[:MAX_BATCH_SIZE] or await self._stored.due(recovery, at=self._now()), more=True
         )
-
-
-log = structlog.get_logger()

@@ -1,13 +1,14 @@
 """Creating, listing, reading, changing and deleting of webhooks, and secret rotation."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from pydantic import SecretStr
 
-from common.contracts.webhooks import Webhook, WebhookId, WebhookList, WebhookReply, WebhookRequest
+from common.contracts.webhook_api import WebhookReply, WebhookRequest
+from common.contracts.webhooks import Webhook, WebhookId, WebhookList
 from webhook_registry.destinations.checks import Destinations
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
@@ -35,29 +36,34 @@ from webhook_store.webhooks.models import (
 )
 from webhook_store.webhooks.registrations import Registrations
 
-PATH = "/api/webhooks"
+#: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
+MAX_LISTED_AGE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class CreateWebhook:
-    """Operation that creates a webhook, up to `limit` per owner and once per `Idempotency-Key`."""
+class ManageWebhooks:
+    """Operations on the webhooks of an owner; each raises Rejected or Unavailable."""
 
     registrations: Registrations
     destinations: Destinations
+    health: Health
     idempotency: Idempotency
     new_secret: Callable[[], SecretStr]
     now: Clock
+    #: Maximum webhooks per owner.
     limit: int
+    #: Time for which a replaced secret still signs, with the new one.
+    overlap: timedelta
 
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
+    async def create(self, request: WebhookRequest) -> WebhookReply:
         """Returns 201 with the secret; a repeat under the same key omits the secret."""
-        stored = await self.idempotency.repeated(request, PATH)
+        stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
         draft = read_draft(request.body)
         await self.destinations.check(draft.destination)
         # Stored after the body was validated: a refused body leaves the key unused.
-        once = await self.idempotency.begin(request, PATH)
+        once = await self.idempotency.begin(request)
         if isinstance(once, WebhookReply):
             return once
         new = Registered(self._webhook(request.owner, once.call_id, draft), self.new_secret())
@@ -77,6 +83,63 @@ class CreateWebhook:
             **{"filter": None, **draft.fields, **merged(None, draft)},
         )
 
+    async def list(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with all webhooks of the owner, newest first; there are no pages."""
+        webhooks = await self.registrations.of_owner(request.owner)
+        health = await self.health.of(
+            [webhook.id for webhook in webhooks], at=self.now(), max_age=MAX_LISTED_AGE
+        )
+        shown = tuple(one.model_copy(update={"health": health[one.id]}) for one in webhooks)
+        return reply(OK, WebhookList(webhooks=shown))
+
+    async def show(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the webhook and its present health."""
+        return reply(OK, await self._with_health(await owned(self.registrations, request)))
+
+    async def change(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the webhook after a merge patch, which may enable or disable it."""
+        await owned(self.registrations, request)
+        changes = read_changes(request.body)
+        await self.destinations.check(changes.destination)
+        now = self.now()
+        webhook = await self.registrations.change(
+            request.owner,
+            request.webhook_id,
+            lambda before: changed(before, changes, at=now),
+        )
+        if webhook is None:
+            raise webhook_not_found()
+        return reply(OK, await self._with_health(webhook))
+
+    async def delete(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 204, also for a redelivered call; waiting deliveries are cancelled when due."""
+        deleted = await self.registrations.delete(
+            request.owner, request.webhook_id, call_id=request.call_id, at=self.now()
+        )
+        if not deleted:
+            raise webhook_not_found()
+        return WebhookReply(status=NO_CONTENT)
+
+    async def rotate_secret(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the new secret, which is shown once; 409 while a replaced one signs."""
+        # Read first: if it failed afterwards, the secret would be rotated and never shown.
+        before = await self._with_health(await owned(self.registrations, request))
+        now = self.now()
+        new = NewSecret(
+            self.new_secret(), request.call_id, at=now, previous_until=now + self.overlap
+        )
+        registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
+        if registered is None:
+            raise webhook_not_found()
+        if isinstance(registered, RotationPending):
+            raise rotation_pending(registered.until)
+        shown = registered.webhook.model_copy(update={"health": before.health})
+        return reply(OK, with_secret(replace(registered, webhook=shown)))
+
+    async def _with_health(self, webhook: Webhook) -> Webhook:
+        health = await self.health.of([webhook.id], at=self.now())
+        return webhook.model_copy(update={"health": health[webhook.id]})
+
 
 def _answer(made: Registered | MadeBefore, call_id: UUID) -> tuple[WebhookReply, bytes]:
     """Builds this call's answer, and the body without the secret.
@@ -91,128 +154,6 @@ def _answer(made: Registered | MadeBefore, call_id: UUID) -> tuple[WebhookReply,
     if is_own:
         return reply(CREATED, with_secret(registered), location=place), without
     return WebhookReply(status=CREATED, body=without, location=place, replayed=True), without
-
-
-#: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
-MAX_LISTED_AGE = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class WithHealth:
-    """Adds their health to webhooks that are shown."""
-
-    health: Health
-    now: Clock
-
-    async def __call__(
-        self, webhooks: Sequence[Webhook], *, max_age: timedelta = timedelta()
-    ) -> list[Webhook]:
-        """Returns the webhooks with their health, which may be up to `max_age` old."""
-        ids = [webhook.id for webhook in webhooks]
-        health = await self.health.of(ids, at=self.now(), max_age=max_age)
-        return [webhook.model_copy(update={"health": health[webhook.id]}) for webhook in webhooks]
-
-    async def one(self, webhook: Webhook) -> Webhook:
-        """Returns one webhook with its present health."""
-        [shown] = await self([webhook])
-        return shown
-
-
-@dataclass(frozen=True, slots=True)
-class ListWebhooks:
-    """Operation that lists an owner's webhooks, newest first."""
-
-    registrations: Registrations
-    with_health: WithHealth
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with all webhooks of the owner; there are no pages."""
-        webhooks = await self.registrations.of_owner(request.owner)
-        shown = await self.with_health(webhooks, max_age=MAX_LISTED_AGE)
-        return reply(OK, WebhookList(webhooks=tuple(shown)))
-
-
-@dataclass(frozen=True, slots=True)
-class ShowWebhook:
-    """Operation that shows one webhook of an owner."""
-
-    registrations: Registrations
-    with_health: WithHealth
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with the webhook and its present health."""
-        webhook = await owned(self.registrations, request)
-        return reply(OK, await self.with_health.one(webhook))
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeWebhook:
-    """Operation that applies a merge patch to a webhook, which may enable or disable it."""
-
-    registrations: Registrations
-    destinations: Destinations
-    with_health: WithHealth
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with the changed webhook; absent fields stay unchanged."""
-        await owned(self.registrations, request)
-        changes = read_changes(request.body)
-        await self.destinations.check(changes.destination)
-        now = self.now()
-        webhook = await self.registrations.change(
-            request.owner,
-            request.webhook_id,
-            lambda before: changed(before, changes, at=now),
-        )
-        if webhook is None:
-            raise webhook_not_found()
-        return reply(OK, await self.with_health.one(webhook))
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteWebhook:
-    """Operation that deletes a webhook; its waiting deliveries are cancelled when due."""
-
-    registrations: Registrations
-    now: Clock
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 204, also for a redelivered call; raises Rejected if the webhook is absent."""
-        deleted = await self.registrations.delete(
-            request.owner, request.webhook_id, call_id=request.call_id, at=self.now()
-        )
-        if not deleted:
-            raise webhook_not_found()
-        return WebhookReply(status=NO_CONTENT)
-
-
-@dataclass(frozen=True, slots=True)
-class RotateSecret:
-    """Operation that replaces a webhook's secret; the replaced one also signs for `overlap`."""
-
-    registrations: Registrations
-    new_secret: Callable[[], SecretStr]
-    now: Clock
-    #: Time for which a replaced secret still signs, with the new one.
-    overlap: timedelta
-    with_health: WithHealth
-
-    async def __call__(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with the new secret, which is shown once; 409 while a replaced one signs."""
-        # Read first: if it failed afterwards, the secret would be rotated and never shown.
-        before = await self.with_health.one(await owned(self.registrations, request))
-        now = self.now()
-        new = NewSecret(
-            self.new_secret(), request.call_id, at=now, previous_until=now + self.overlap
-        )
-        registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
-        if registered is None:
-            raise webhook_not_found()
-        if isinstance(registered, RotationPending):
-            raise rotation_pending(registered.until)
-        shown = registered.webhook.model_copy(update={"health": before.health})
-        return reply(OK, with_secret(replace(registered, webhook=shown)))
 
 
 async def owned(registrations: Registrations, request: WebhookRequest) -> Webhook:

@@ -1,0 +1,142 @@
+"""The API of webhooks between gateway and registry: operations with their paths and queries.
+
+A request carries the client's body unchanged; the registry owns the rules and validates it. A reply
+carries the ready JSON, which the gateway passes through.
+"""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from operator import attrgetter
+from typing import Annotated, NamedTuple, Self
+from uuid import UUID
+
+from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator
+
+from common.contracts.contract import Contract, Timestamp
+from common.contracts.events import EventType
+from common.contracts.webhooks import AttemptStatus
+
+
+class Operation(StrEnum):
+    """Operations on webhooks, each with its method and path in the public API."""
+
+    method: str
+    path: str
+
+    CREATE = "create", "POST", "/api/webhooks"
+    LIST = "list", "GET", "/api/webhooks"
+    GET = "get", "GET", "/api/webhooks/{id}"
+    CHANGE = "change", "PATCH", "/api/webhooks/{id}"
+    DELETE = "delete", "DELETE", "/api/webhooks/{id}"
+    ROTATE_SECRET = "rotate_secret", "POST", "/api/webhooks/{id}/rotate-secret"
+    TEST = "test", "POST", "/api/webhooks/{id}/test"
+    DELIVERIES = "deliveries", "GET", "/api/webhooks/{id}/deliveries"
+    DELIVERY = "delivery", "GET", "/api/webhooks/{id}/deliveries/{delivery_id}"
+    RETRY = "retry", "POST", "/api/webhooks/{id}/deliveries/{delivery_id}/retry"
+    RECOVER = "recover", "POST", "/api/webhooks/{id}/recover"
+    EVENT_TYPES = "event_types", "GET", "/api/event-types"
+
+    def __new__(cls, value: str, method: str, path: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_, member.method, member.path = value, method, path
+        return member
+
+
+#: The header under which an operation takes effect once.
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_POSITION = re.compile(r"(?P<at>[0-9]{1,14}) (?P<id>[0-9a-f:-]{36,60})")
+
+
+class ListPosition(NamedTuple):
+    """The position of an entry in a list, newest first; clients have it as a cursor."""
+
+    at: datetime
+    id: str
+
+    @property
+    def cursor(self) -> str:
+        """The text that clients pass back as `after`."""
+        milliseconds = (self.at - _EPOCH) // timedelta(milliseconds=1)
+        return urlsafe_b64encode(f"{milliseconds} {self.id}".encode()).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, cursor: str) -> Self:
+        """Returns the position that a cursor encodes; raises ValueError for an invalid one."""
+        decoded = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+        match = _POSITION.fullmatch(decoded)
+        if match is not None:
+            position = cls(_EPOCH + timedelta(milliseconds=int(match["at"])), match["id"])
+            # Decoding skips characters that are not base64.
+            if position.cursor == cursor:
+                return position
+        raise ValueError("not the cursor of a list")
+
+
+def _position(value: ListPosition | str) -> ListPosition:
+    return value if isinstance(value, ListPosition) else ListPosition.parse(value)
+
+
+#: Attempts listed by default (spec section 8), and at most.
+LISTED, MAX_LISTED = 50, 100
+
+
+class DeliveryQuery(Contract):
+    """Selects the attempts to list, newest first."""
+
+    #: None lists attempts made, `cancelled` the cancelled deliveries.
+    status: AttemptStatus | None = None
+    #: Empty: all.
+    types: tuple[EventType, ...] = ()
+    #: Bounds of `attempted_at`, or of a cancelled delivery's event; both inclusive.
+    since: Timestamp | None = None
+    until: Timestamp | None = None
+    limit: int = Field(default=LISTED, ge=1, le=MAX_LISTED)
+    #: The last entry of the previous page; a cursor in JSON.
+    after: (
+        Annotated[
+            ListPosition,
+            PlainValidator(_position),
+            PlainSerializer(attrgetter("cursor"), return_type=str, when_used="json"),
+        ]
+        | None
+    ) = None
+
+
+class WebhookRequest(Contract):
+    """One operation of one owner."""
+
+    operation: Operation
+    #: New for each HTTP request. Ids of created objects derive from it, so that a
+    #: redelivered message creates nothing twice. Never the client's `X-Request-Id`.
+    call_id: UUID
+    #: The API key's owner; empty only where an operation has no owner (event types).
+    owner: str = ""
+    #: Unvalidated path segment, like `delivery_id`.
+    webhook_id: str = ""
+    delivery_id: str = ""
+    #: The request body unchanged; empty when there was none.
+    body: bytes = b""
+    #: The `Idempotency-Key` header.
+    idempotency_key: str | None = None
+    query: DeliveryQuery = DeliveryQuery()
+
+
+class WebhookReply(Contract):
+    """A ready answer. Failures travel as `Failure`."""
+
+    # The body of two operations holds a secret: it is kept out of every text of the object.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    #: The HTTP status.
+    status: int
+    #: The JSON document; empty with 204.
+    body: bytes = Field(default=b"", repr=False)
+    #: The path of the created resource.
+    location: str | None = None
+    #: True if it is the stored answer to an earlier request with the same `Idempotency-Key`.
+    replayed: bool = False
