@@ -8,13 +8,15 @@ from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice
 from lookup.events.outbox import WaitingEvent
 from lookup.search.hits import SearchHit
+from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
-from lookup.store.units import UnitOrder
+from lookup.store.reads import StoredRegister
+from lookup.store.units import StoredUnits, UnitOrder
 
 
 @dataclass
-class FakeUnits:
-    """`Units` of one company, active, in the order of their numbers."""
+class FakeUnits(StoredUnits):
+    """The units of one company, active, in the order of their numbers."""
 
     stored: Mapping[UnitKey, bytes] = field(default_factory=dict)
     main: UnitKey | None = None
@@ -28,8 +30,8 @@ class FakeUnits:
 
 
 @dataclass
-class FakeRegister:
-    """`Register` of companies and who has which phone number, best first."""
+class FakeRegister(StoredRegister):
+    """The register of companies and who has which phone number, best first."""
 
     rows: Mapping[CompanyKey, CompanyRow] = field(default_factory=dict)
     phones: Mapping[str, Sequence[CompanyKey]] = field(default_factory=dict)
@@ -49,22 +51,24 @@ class FakeRegister:
     async def holders(self, _identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
         return {}
 
-    async def einvoicing_of(
-        self, _holders: Sequence[str]
-    ) -> Mapping[str, Sequence[tuple[str, bytes]]]:
+    async def einvoicing_of(self, _holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
         return {}
 
 
-@dataclass
-class FakeSearches:
-    """`Searches` with the ranked hits of each term."""
+class FakeSearches(IndexSearches):
+    """Searches with the ranked hits of each term."""
 
-    names: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
-    addresses: Mapping[str, Sequence[SearchHit]] = field(default_factory=dict)
-    #: Names whose words many companies share.
-    shared: Collection[str] = ()
-    #: The client of each search.
-    clients: list[str] = field(default_factory=list)
+    def __init__(
+        self,
+        names: Mapping[str, Sequence[SearchHit]] | None = None,
+        addresses: Mapping[str, Sequence[SearchHit]] | None = None,
+        shared: Collection[str] = (),
+    ) -> None:
+        self.names, self.addresses = names or {}, addresses or {}
+        #: Names whose words many companies share.
+        self.shared = shared
+        #: The client of each search.
+        self.clients: list[str] = []
 
     async def many_share(self, _country: Country, name: str, *, client: str = "") -> bool:
         self.clients.append(client)

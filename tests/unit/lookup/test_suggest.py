@@ -9,17 +9,19 @@ from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestionList, SuggestReply, SuggestRequest
 from lookup.answers.suggestions import AnswerSuggestions
 from lookup.search.hits import SearchHit, SuggestionPage
+from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
+from lookup.store.reads import StoredRegister
 from tests.builders.companies import a_company, an_address
 
 
-@dataclass
-class FakeSuggestions:
+class FakeSuggestions(IndexSearches):
     """Returns prepared suggestions by text."""
 
-    by_text: Mapping[str, Sequence[SearchHit]]
-    #: The client of each request.
-    clients: list[str] = field(default_factory=list)
+    def __init__(self, by_text: Mapping[str, Sequence[SearchHit]]) -> None:
+        self.by_text = by_text
+        #: The client of each request.
+        self.clients: list[str] = []
 
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
@@ -32,7 +34,7 @@ class FakeSuggestions:
 
 
 @dataclass
-class FakeCompanies:
+class FakeCompanies(StoredRegister):
     """Stored companies, and the keys of each read."""
 
     cores: Mapping[CompanyKey, bytes]

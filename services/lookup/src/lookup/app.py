@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from random import Random
 from typing import Any
 from uuid import uuid4
@@ -43,7 +44,7 @@ from lookup.answers.lookups import AnswerLookups
 from lookup.answers.rpc import report
 from lookup.answers.suggestions import AnswerSuggestions
 from lookup.answers.units import AnswerUnits
-from lookup.events.feed import AnswerEvents, AnswerPages, StoredFeed
+from lookup.events.feed import StoredFeed
 from lookup.events.feed import report as report_reads
 from lookup.events.outbox import StoredOutbox
 from lookup.events.owner_events import StoreOwnerEvents
@@ -98,36 +99,14 @@ def _country_servers(
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
-    lookups, suggestions = AnswerLookups(stored, indexes), AnswerSuggestions(indexes, stored)
-    units = AnswerUnits(stored)
+    serving = partial(RpcServer[Any], connection, report=report)
+    in_turns = partial(serving, concurrency=IN_TURNS)
+    lookups = AnswerLookups(stored, indexes)
     return (
-        RpcServer(
-            connection, lookup_queue(country), LookupRequest, lookups, report=report, together=True
-        ),
-        RpcServer(
-            connection,
-            search_queue(country),
-            LookupRequest,
-            lookups,
-            report=report,
-            concurrency=IN_TURNS,
-        ),
-        RpcServer(
-            connection,
-            suggest_queue(country),
-            SuggestRequest,
-            suggestions,
-            report=report,
-            concurrency=IN_TURNS,
-        ),
-        RpcServer(
-            connection,
-            units_queue(country),
-            UnitsRequest,
-            units,
-            report=report,
-            concurrency=IN_TURNS,
-        ),
+        serving(lookup_queue(country), LookupRequest, lookups, together=True),
+        in_turns(search_queue(country), LookupRequest, lookups),
+        in_turns(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
+        in_turns(units_queue(country), UnitsRequest, AnswerUnits(stored)),
     )
 
 
@@ -136,8 +115,8 @@ def _event_servers(
 ) -> tuple[RpcServer[Any], ...]:
     store = StoreOwnerEvents(register)
     return (
-        RpcServer(connection, FEED_QUEUE, FeedRequest, AnswerPages(feed), report=report_reads),
-        RpcServer(connection, EVENT_QUEUE, EventRequest, AnswerEvents(feed), report=report_reads),
+        RpcServer(connection, FEED_QUEUE, FeedRequest, feed.pages, report=report_reads),
+        RpcServer(connection, EVENT_QUEUE, EventRequest, feed.events, report=report_reads),
         RpcServer(connection, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
     )
 
@@ -198,7 +177,7 @@ def _outbox_worker(
     return OutboxWorker(
         PublishOutbox(outbox, bus, now, timeout),
         ConfirmEvents(unconfirmed, receipts, bus, now, timeout),
-        StoredLeases(register, holder=_new_id()),
+        StoredLeases(register, holder=uuid4().hex),
         random=random,
         now=now,
     )
@@ -213,7 +192,3 @@ async def _serve(
     drain_timeout = settings.shutdown_grace.total_seconds()
     for server in servers:
         await stack.enter_async_context(attached(connection, server, drain_timeout=drain_timeout))
-
-
-def _new_id() -> str:
-    return uuid4().hex

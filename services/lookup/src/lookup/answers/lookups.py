@@ -11,11 +11,12 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Question, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.answers.ports import Register, Searches
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, rendered_units
 from lookup.search.hits import SearchHit
+from lookup.search.searcher import IndexSearches
 from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
+from lookup.store.reads import StoredRegister
 
 #: Alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
@@ -55,8 +56,8 @@ class Search(NamedTuple):
 class AnswerLookups:
     """Answers batches of lookups from the stored registers and the search index."""
 
-    register: Register
-    searches: Searches
+    register: StoredRegister
+    searches: IndexSearches
     #: Of the reads of units and e-invoicing, which take long of a large company.
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 

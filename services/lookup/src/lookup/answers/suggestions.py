@@ -3,28 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import orjson
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from common.contracts.lookup import SuggestReply, SuggestRequest
-from lookup.answers.ports import Companies
 from lookup.answers.rendering import summary
 from lookup.search.hits import SuggestionPage
+from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
-
-
-class Suggestions(Protocol):
-    """Companies that match a partly typed name."""
-
-    async def suggest(
-        self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
-    ) -> SuggestionPage:
-        """At most `limit` companies, each once, best first, or those after a page's cursor.
-
-        Raises `Unavailable`.
-        """
+from lookup.store.reads import StoredRegister
 
 
 def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]) -> SuggestReply:
@@ -42,14 +30,14 @@ def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow])
 class AnswerSuggestions:
     """Answers batches of requests for suggestions."""
 
-    suggestions: Suggestions
-    register: Companies
+    searches: IndexSearches
+    register: StoredRegister
 
     async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
         """Returns one reply per request, in order, with one read for all; raises `Unavailable`."""
         pages = await asyncio.gather(
             *(
-                self.suggestions.suggest(
+                self.searches.suggest(
                     each.country, each.text, each.limit, each.after, client=each.client
                 )
                 for each in requests

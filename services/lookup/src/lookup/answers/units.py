@@ -10,9 +10,9 @@ import orjson
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.lookup import UnitsReply, UnitsRequest
-from lookup.answers.ports import Register
 from lookup.answers.rendering import rendered_units
 from lookup.search.turns import Turns
+from lookup.store.reads import StoredRegister
 from lookup.store.units import UnitOrder, UnitPosition
 
 #: The section of a unit and its number, none of the main unit.
@@ -23,7 +23,7 @@ _CURSOR = re.compile(r"([0-2])([0-9]{0,10})")
 class AnswerUnits:
     """Answers batches of requests for a page of a company's production units."""
 
-    register: Register
+    register: StoredRegister
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[UnitsRequest]) -> list[UnitsReply | Failure]:

@@ -34,6 +34,8 @@ _EVENT = {"_id": 0, "position": 1, "type": 1, "body": 1}
 #: A failover must take back nothing that a reader has seen.
 _MAJORITY = ReadConcern("majority")
 
+log = structlog.get_logger()
+
 
 @dataclass(frozen=True, slots=True)
 class _Range:
@@ -75,11 +77,28 @@ class StoredFeed:
                 return await self._page(request, after, readable.newest, session)
 
     async def event(self, event_id: str, *, owner: str) -> bytes | None:
-        """Returns the public event with this id, once it is published; raises `Unavailable`."""
+        """Returns the public event with this id, once it is published; raises `Unavailable`.
+
+        An owner's events are found by that owner only.
+        """
         query = {"_id": event_id, "position": {"$exists": True}, **_visible(owner)}
         with translated_errors():
             found = await self._events.find_one(query, {"body": 1})
         return None if found is None else found["body"]
+
+    async def pages(self, requests: Sequence[FeedRequest]) -> list[FeedPage]:
+        """Answers requests for pages."""
+        return await asyncio.gather(*map(self.read, requests))
+
+    async def events(self, requests: Sequence[EventRequest]) -> list[EventReply | Failure]:
+        """Answers requests for events by id."""
+        return await asyncio.gather(*map(self._reply, requests))
+
+    async def _reply(self, request: EventRequest) -> EventReply | Failure:
+        body = await self.event(request.id, owner=request.owner)
+        if body is None:
+            return Failure(code=FailureCode.EVENT_NOT_FOUND, detail="event not found")
+        return EventReply(body=body)
 
     async def _range(self, session: AsyncClientSession) -> _Range:
         newest = await self._batches.find_one(
@@ -153,10 +172,13 @@ def _matching(limits: FeedFilter) -> dict[str, Any]:
     types = [event_type.value for event_type in limits.types or EventType]
     query: dict[str, Any] = {"type": {"$in": types}}
     if limits.companies:
-        chosen = [
-            key for key in limits.companies if not limits.countries or key[:2] in limits.countries
-        ]
-        query["company"] = {"$in": chosen}
+        query["company"] = {
+            "$in": [
+                key
+                for key in limits.companies
+                if not limits.countries or key.country in limits.countries
+            ]
+        }
     elif limits.countries:
         query["$or"] = [
             {"company": {"$gte": f"{country}:", "$lt": f"{country};"}}
@@ -167,35 +189,6 @@ def _matching(limits: FeedFilter) -> dict[str, Any]:
 
 def _event(document: Mapping[str, Any]) -> FeedEvent:
     return FeedEvent(position=document["position"], type=document["type"], body=document["body"])
-
-
-log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPages:
-    """Answers requests for pages of the feed."""
-
-    feed: StoredFeed
-
-    async def __call__(self, requests: Sequence[FeedRequest]) -> list[FeedPage]:
-        return list(await asyncio.gather(*(self.feed.read(request) for request in requests)))
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerEvents:
-    """Answers requests for events by id; an owner's events are found by that owner only."""
-
-    feed: StoredFeed
-
-    async def __call__(self, requests: Sequence[EventRequest]) -> list[Result]:
-        return list(await asyncio.gather(*(self._event(request) for request in requests)))
-
-    async def _event(self, request: EventRequest) -> Result:
-        body = await self.feed.event(request.id, owner=request.owner)
-        if body is None:
-            return Failure(code=FailureCode.EVENT_NOT_FOUND, detail="event not found")
-        return EventReply(body=body)
 
 
 def report(

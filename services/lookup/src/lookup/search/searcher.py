@@ -32,9 +32,9 @@ class IndexInUse(Exception):
     """Another process uses the index; only one may open it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class IndexSearches:
-    """`Searches` and `Suggestions` in the indexes of this process."""
+    """Searches by name and address, and suggestions, in the indexes of this process."""
 
     indexes: Mapping[Country, SearchIndex]
     followers: Mapping[Country, Follower]
@@ -45,26 +45,32 @@ class IndexSearches:
     async def by_name(
         self, country: Country, name: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
-        """Searches in a thread; raises `Unavailable` until the index is built."""
+        """At most `limit` companies, best first, each once.
+
+        Searches in a thread; raises `Unavailable` until the index is built.
+        """
         search = partial(self._answering(country).search_names, name, limit)
         return await self.threads.run(country, "name", search, client=client)
 
     async def many_share(self, country: Country, name: str, *, client: str = "") -> bool:
-        """Searches in a thread; raises `Unavailable` until the index is built."""
+        """True if the words are too common to find one company, and several have them all."""
         search = partial(self._answering(country).many_share, name)
         return await self.threads.run(country, "name", search, client=client)
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
-        """Searches in a thread; raises `Unavailable` until the index is built."""
+        """At most `limit` companies at the address; see `by_name`."""
         search = partial(self._answering(country).search_addresses, address, limit)
         return await self.threads.run(country, "address", search, client=client)
 
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
-        """Searches in threads that only suggestions use; raises as `by_name` does."""
+        """At most `limit` companies, or those after a page's cursor; see `by_name`.
+
+        Searches in threads that only suggestions use.
+        """
         search = partial(self._answering(country).suggest, text, limit, after=after)
         return await self.suggest_threads.run(country, "suggest", search, client=client)
 

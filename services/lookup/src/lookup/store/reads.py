@@ -90,7 +90,10 @@ class StoredRegister:
     async def companies_of_phones(
         self, country: Country, phones: Collection[str], limit: int = 1
     ) -> Mapping[str, Sequence[CompanyKey]]:
-        """Returns at most `limit` companies of each number, best first."""
+        """Returns at most `limit` companies of each number, best first.
+
+        Companies with the number itself precede those with a unit that has it.
+        """
         answers = await asyncio.gather(*(self._of_phone(f"{country}:{p}", limit) for p in phones))
         return dict(zip(phones, answers, strict=True))
 
