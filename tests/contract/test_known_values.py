@@ -11,9 +11,9 @@ from webhook_registry.webhooks.known_values import is_known
 def test_the_values_of_a_register_are_known(country: Country) -> None:
     register = REGISTERS[country]
     values = [
-        *(("municipalities", place.municipality) for place in register.places),
-        *(("forms", form.code) for form in register.forms),
-        *(("industries", industry.code) for industry in register.industries),
+        *(("municipalities", place["municipality"]) for place in register.places),
+        *(("forms", form["code"]) for form in register.forms),
+        *(("industries", industry["code"]) for industry in register.industries),
     ]
 
     assert values

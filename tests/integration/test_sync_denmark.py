@@ -7,9 +7,9 @@ import pytest
 from lookup.following.passes import Outcome
 from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from register_samples.facts import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed
 from register_samples.server.faults import Fault
+from register_samples.templates import Document
 from tests.conftest import DatabaseNames
 from tests.syncing.world import DENMARK, World, a_world
 

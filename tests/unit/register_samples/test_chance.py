@@ -33,4 +33,4 @@ def test_days_the_wrong_way_round_give_the_first() -> None:
 
 
 def test_an_urn_holds_each_value_as_often_as_it_weighs() -> None:
-    assert urn({"a": 2, "b": 1}) == ("a", "a", "b")
+    assert urn([("a", 2), ("b", 1)]) == ("a", "a", "b")

@@ -11,7 +11,7 @@ COUNT = 6000
 @pytest.fixture(name="names", scope="module", params=[NORWAY, DENMARK], ids=["no", "dk"])
 def _names(request: pytest.FixtureRequest) -> list[str]:
     register: Register = request.param
-    return [company(register, index).name for index in range(COUNT)]
+    return [company(register, index)["name"] for index in range(COUNT)]
 
 
 def test_about_seven_percent_share_their_exact_name(names: list[str]) -> None:
@@ -42,6 +42,6 @@ def test_every_letter_can_be_written_in_the_encoding_of_the_csv_export(names: li
 
 
 def test_norwegian_names_are_in_capitals_but_for_a_few() -> None:
-    names = [company(NORWAY, index).name for index in range(2000)]
+    names = [company(NORWAY, index)["name"] for index in range(2000)]
 
     assert 0.98 < sum(name.isupper() for name in names) / len(names) < 1

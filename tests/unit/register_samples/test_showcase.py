@@ -6,39 +6,40 @@ import pytest
 
 import register_samples
 from register_samples import SHOWCASE, companies_dk, companies_no, participants, roles_no, units_dk
-from register_samples.showcase import SIZE, Exhibit
+from register_samples.showcase import SIZE
+from register_samples.templates import Variables
 from tests.unit.register_samples.checks import is_cvr, is_gln, is_orgnr, is_p_number
 
 README = Path(register_samples.__file__).parents[2] / "README.md"
 EXHIBITS = [each for exhibits in SHOWCASE.values() for each in exhibits]
 
 
-@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda each: each.company.number)
-def test_the_readme_lists_numbers_and_names(exhibit: Exhibit) -> None:
-    told = f"| {exhibit.company.number} | {exhibit.company.name} |"
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda each: each["number"])
+def test_the_readme_lists_numbers_and_names(exhibit: Variables) -> None:
+    told = f"| {exhibit['number']} | {exhibit['name']} |"
 
     assert told in README.read_text()
 
 
 def test_exhibits_stand_at_their_position() -> None:
     for exhibits in SHOWCASE.values():
-        assert [each.company.index for each in exhibits] == list(range(SIZE))
+        assert [each["index"] for each in exhibits] == list(range(SIZE))
 
 
 def test_danish_numbers_are_valid() -> None:
     for each in SHOWCASE["dk"]:
-        assert is_cvr(each.company.number)
-        assert all(is_p_number(unit.number) for unit in each.units)
+        assert is_cvr(each["number"])
+        assert all(is_p_number(unit["number"]) for unit in each["units"])
 
 
 def test_norwegian_numbers_are_valid_and_unassigned() -> None:
     for each in SHOWCASE["no"]:
-        numbers = [each.company.number, *(unit.number for unit in each.units)]
+        numbers = [each["number"], *(unit["number"] for unit in each["units"])]
         assert all(is_orgnr(number) and number.startswith("3") for number in numbers)
 
 
 def test_location_numbers_are_valid_and_not_those_of_drawn_companies() -> None:
-    shown = {each.value for exhibit in EXHIBITS for each in exhibit.identifiers}
+    shown = {each["value"] for exhibit in EXHIBITS for each in exhibit["identifiers"]}
     drawn = {card["pid"].split(":")[-1] for card in participants(500, start=SIZE)}
 
     assert all(is_gln(value) for value in shown if len(value) == 13)

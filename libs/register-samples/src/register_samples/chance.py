@@ -1,6 +1,6 @@
 """Repeatable random draws: each is a function of its key alone."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from enum import IntEnum
 from random import Random
@@ -57,6 +57,6 @@ class Draw:
         return date.fromordinal(first.toordinal() + int(self._next() * (days + 1)))
 
 
-def urn(weights: Mapping[T, int]) -> tuple[T, ...]:
+def urn(weights: Iterable[tuple[T, int]]) -> tuple[T, ...]:
     """Each value as often as it weighs, to pick from."""
-    return tuple(value for value, weight in weights.items() for _ in range(weight))
+    return tuple(value for value, weight in weights for _ in range(weight))

@@ -1,24 +1,16 @@
-"""The facts of the company at a position."""
+"""The variables of the company at a position, and of its units and owners."""
 
 from datetime import date, timedelta
-from typing import NamedTuple
 
-from register_samples.chance import Draw, Topic, urn
-from register_samples.contacts import abroad, building, contacts, in_flat, post_box
-from register_samples.facts import (
-    AS_OF,
-    Abroad,
-    Address,
-    Company,
-    Corporate,
-    Form,
-    FormerName,
-    Industry,
-    Naming,
-    Person,
-    Standing,
-    State,
+from register_samples.addresses import (
+    abroad,
+    building,
+    company_address,
+    contacts,
+    in_flat,
+    postal_address,
 )
+from register_samples.chance import Draw, Topic, urn
 from register_samples.names import (
     coin,
     company_name,
@@ -29,191 +21,225 @@ from register_samples.names import (
 )
 from register_samples.registers import Register
 from register_samples.showcase import exhibit
+from register_samples.templates import Variables
+
+#: The day the registers are of: nothing in them is later.
+AS_OF = date(2026, 6, 30)
 
 #: The share of companies whose name comes from the shared ones, and companies per such name.
 #: Names by chance alike and shared names borne once only nearly cancel out: 7 % share theirs.
 SHARED_NAMES = 0.067
 BEARERS = 40
 
-#: The share of companies in a building with others, and companies per such building.
-SHARED_BUILDINGS = 0.17
-TENANTS = 20
-
-_STAFF = urn({0: 42, 1: 14, 2: 8, 3: 6, 4: 4, 7: 9, 15: 8, 35: 5, 70: 2, 150: 1, 600: 1})
-_PERSONAL = (Naming.SOLE_TRADER, Naming.PARTNERS, Naming.ASSOCIATION)
-
-
-class Identity(NamedTuple):
-    """Name and legal form of a company, drawn before all other facts."""
-
-    name: str
-    form: Form
-    trader: Person | None = None
-    home: Abroad | None = None
-
-
-class Life(NamedTuple):
-    founded: date
-    registered: date
-    state: State
-
-    @property
-    def latest(self) -> date:
-        """The last day of which the register has data."""
-        return self.state.since if self.state.standing is Standing.ENDED else AS_OF
+_STAFF = urn(
+    [
+        *[(0, 42), (1, 14), (2, 8), (3, 6), (4, 4), (7, 9)],
+        *[(15, 8), (35, 5), (70, 2), (150, 1), (600, 1)],
+    ]
+)
+_PERSONAL = ("SOLE_TRADER", "PARTNERS", "ASSOCIATION")
+#: Holdings of the owners of a company, as the floors of the intervals that CVR keeps.
+_SPLITS: tuple[tuple[str, ...], ...] = (
+    *[("1.0",)] * 3,
+    ("0.5", "0.5"),
+    ("0.6667", "0.3333"),
+    ("0.9", "0.05"),
+    ("0.3333", "0.3333", "0.3333"),
+    ("0.5", "0.25", "0.25"),
+    ("0.5", "0.2", "0.15", "0.1"),
+    ("0.25", "0.25", "0.25", "0.25"),
+)
 
 
-def corporate(register: Register, index: int) -> Corporate:
-    """The company at a position as others refer to it."""
-    shown = exhibit(register.code, index)
-    if shown is not None:
-        return shown.company.corporate
-    who = _identity(register, index, _draw(register, index))
-    return Corporate(register.company_number(index), who.name, who.form)
+def corporate(register: Register, index: int) -> Variables:
+    """The company at a position as others refer to it: number, name and form."""
+    return exhibit(register, index) or _identity(register, index, _draw(register, index))
 
 
-def company(register: Register, index: int) -> Company:
+def earlier_company(register: Register, company: Variables, draw: Draw) -> Variables:
+    """A company before this one in the register, so that it exists in a register of any size."""
+    found = corporate(register, draw.below(max(company["index"], 1)))
+    return {name: found[name] for name in ("number", "name", "form")}
+
+
+def company(register: Register, index: int) -> Variables:
     """The company at a position, counted from 0; a function of its arguments alone."""
-    shown = exhibit(register.code, index)
+    shown = exhibit(register, index)
     if shown is not None:
-        return shown.company
+        return shown
     draw = _draw(register, index)
-    who = _identity(register, index, draw)
-    life = _life(register, draw, who.form)
-    address = who.home or _address(register, index, draw)
-    return Company(
-        index=index,
-        number=register.company_number(index),
-        name=who.name,
-        form=who.form,
-        founded=life.founded,
-        registered=life.registered,
-        state=life.state,
-        address=address,
-        industries=_industries(register, draw),
-        employees=_employees(draw, who.form),
-        trader=who.trader,
-        former_names=_former_names(register, draw, who.form, life),
-        trade_names=_trade_names(register, draw),
-        postal=_postal(register, draw),
-        contacts=contacts(draw, register, who.name),
-        capital=_capital(register, draw, who.form),
-        purpose=_purpose(register, draw, who.form),
-        protected=draw.happens(0.45),
-    )
+    drawn = _identity(register, index, draw)
+    form, name = drawn["form"], drawn["name"]
+    drawn |= _life(register, draw, form)
+    drawn["address"] = drawn.get("home") or company_address(register, index, draw)
+    drawn["industries"] = _industries(register, draw)
+    drawn["employees"] = _employees(draw, form)
+    drawn["former_names"] = _former_names(register, draw, drawn)
+    drawn["trade_names"] = _trade_names(register, draw)
+    drawn["postal"] = postal_address(register, draw)
+    drawn |= contacts(draw, register, name)
+    usual = register.habits["capitals"].get(form["short"])
+    drawn["capital"] = draw.pick(usual) if usual else None
+    if form["naming"] == "TRADING" and draw.happens(0.6):
+        drawn["purpose"] = draw.pick(register.words["purposes"])
+    drawn["protected"] = draw.happens(0.45)
+    return drawn
 
 
 def _draw(register: Register, index: int) -> Draw:
     return Draw(register.ordinal, Topic.COMPANY, index)
 
 
-def _identity(register: Register, index: int, draw: Draw) -> Identity:
+def _identity(register: Register, index: int, draw: Draw) -> Variables:
+    """What is drawn before all else: name and form, and a sole trader or a home abroad."""
+    drawn: Variables = {"index": index, "number": register.company_number(index)}
     if draw.happens(SHARED_NAMES):
         # The names grow in number with the register, so that their share stays the same.
-        key = draw.below(index // BEARERS + 1)
-        shared = Draw(register.ordinal, Topic.SHARED_NAME, key)
+        shared = Draw(register.ordinal, Topic.SHARED_NAME, draw.below(index // BEARERS + 1))
         form = shared.pick(register.shared_forms)
         name = shared_name(shared, register)
-        trader = person(draw, register) if form.naming is Naming.SOLE_TRADER else None
-        return Identity(_spelt(register, shared, name, form), form, trader)
-    form, trader, home = draw.pick(register.forms), None, None
-    if form.naming is Naming.SOLE_TRADER:
-        trader = person(draw, register)
-        name = trader_name(draw, register, trader)
-    elif form.naming is Naming.FOREIGN:
-        home = abroad(draw)
-        name = foreign_name(draw, home.country)
-    else:
-        name = company_name(draw, register, form)
-    return Identity(_spelt(register, draw, name, form), form, trader, home)
+        if form["naming"] == "SOLE_TRADER":
+            drawn["trader"] = person(draw, register)
+        return {**drawn, "form": form, "name": _spelt(register, shared, name, form)}
+    form = draw.pick(register.forms)
+    match form["naming"]:
+        case "SOLE_TRADER":
+            drawn["trader"] = person(draw, register)
+            name = trader_name(draw, register, drawn["trader"])
+        case "FOREIGN":
+            drawn["home"] = abroad(draw)
+            name = foreign_name(draw, drawn["home"]["country"])
+        case _:
+            name = company_name(draw, register, form)
+    return {**drawn, "form": form, "name": _spelt(register, draw, name, form)}
 
 
-def _spelt(register: Register, draw: Draw, name: str, form: Form) -> str:
-    spelt = name.upper() if draw.happens(register.upper_case) else name
-    return f"{spelt} {form.suffix}" if form.suffix else spelt
+def _spelt(register: Register, draw: Draw, name: str, form: Variables) -> str:
+    spelt = name.upper() if draw.happens(register.habits["upper_case"]) else name
+    return f"{spelt} {form['suffix']}".rstrip()
 
 
-def _life(register: Register, draw: Draw, form: Form) -> Life:
-    """Founding, registration and state; young companies are many, old ones few."""
+def _life(register: Register, draw: Draw, form: Variables) -> Variables:
+    """Founding, registration and standing; young companies are many, old ones few."""
     founded = AS_OF - timedelta(days=draw.below(150) ** 2 + draw.below(120))
     registered = min(founded + timedelta(days=draw.below(60)), AS_OF)
-    standing, text = draw.pick(register.states)
-    if standing is Standing.ACTIVE:
-        since = founded
-    elif standing is Standing.ENDED:
-        since = draw.day(founded, AS_OF)
-    else:
-        since = draw.day(max(founded, AS_OF - timedelta(days=700)), AS_OF)
-    if form.naming in _PERSONAL and standing in (Standing.ACTIVE, Standing.ENDED):
-        text = None
-    return Life(founded, max(registered, register.opened), State(standing, text, since))
+    standing, status = draw.pick(register.states)
+    has_ended = standing == "ENDED"
+    since = founded
+    if standing != "ACTIVE":
+        earliest = founded if has_ended else max(founded, AS_OF - timedelta(days=700))
+        since = draw.day(earliest, AS_OF)
+    if form["naming"] in _PERSONAL and standing in ("ACTIVE", "ENDED"):
+        status = ""
+    return {
+        "founded": founded,
+        "registered": max(registered, register.habits["opened"]),
+        "standing": standing,
+        "status": status,
+        "standing_since": since,
+        "ended": since if has_ended else None,
+    }
 
 
-def _address(register: Register, index: int, draw: Draw) -> Address | None:
-    if draw.happens(register.nowhere):
-        return None
-    if draw.happens(SHARED_BUILDINGS):
-        key = draw.below(index // TENANTS + 1)
-        address = building(Draw(register.ordinal, Topic.BUILDING, key), register)
-    else:
-        address = building(draw, register)
-    if register.flats:
-        address = in_flat(draw, address)
-        if draw.happens(0.06):
-            address = address._replace(district=draw.pick(register.families))
-    if draw.happens(register.care_of):
-        address = address._replace(co=_care_of(register, draw))
-    return address
-
-
-def _care_of(register: Register, draw: Draw) -> str:
-    if draw.happens(0.7):
-        return person(draw, register).name
-    return f"{coin(draw)} {draw.pick(register.trades)}"
-
-
-def _postal(register: Register, draw: Draw) -> Address | None:
-    if not draw.happens(register.postal):
-        return None
-    if draw.happens(0.6):
-        return post_box(draw, register)
-    return building(draw, register)._replace(co=_care_of(register, draw))
-
-
-def _industries(register: Register, draw: Draw) -> tuple[Industry, ...]:
+def _industries(register: Register, draw: Draw) -> list[Variables]:
     """The main industry and up to two more; now and then none is known."""
     kind = draw.below(100)
     count = 0 if kind < 4 else 3 if kind == 4 else 2 if kind < 12 else 1
-    return tuple(draw.pick(register.industries) for _ in range(count))
+    return [draw.pick(register.industries) for _ in range(count)]
 
 
-def _employees(draw: Draw, form: Form) -> int:
-    if form.naming is Naming.SOLE_TRADER and draw.happens(0.85):
+def _employees(draw: Draw, form: Variables) -> int:
+    if form["naming"] == "SOLE_TRADER" and draw.happens(0.85):
         return 0
     base = draw.pick(_STAFF)
     return base if base < 5 else base - 2 + draw.below(base)
 
 
-def _former_names(register: Register, draw: Draw, form: Form, life: Life) -> tuple[FormerName, ...]:
-    if form.naming is not Naming.TRADING or not draw.happens(0.12):
-        return ()
+def _former_names(register: Register, draw: Draw, company: Variables) -> list[Variables]:
+    form, founded = company["form"], company["founded"]
+    if form["naming"] != "TRADING" or not draw.happens(0.12):
+        return []
     name = _spelt(register, draw, company_name(draw, register, form), form)
-    until = draw.day(life.founded, life.latest - timedelta(days=1))
-    return (FormerName(name, life.founded, until),)
+    until = draw.day(founded, (company["ended"] or AS_OF) - timedelta(days=1))
+    return [{"name": name, "since": founded, "until": until}]
 
 
-def _trade_names(register: Register, draw: Draw) -> tuple[str, ...]:
-    if not draw.happens(0.06):
-        return ()
-    return (f"{coin(draw)} {draw.pick(register.tags)}",)
+def _trade_names(register: Register, draw: Draw) -> list[str]:
+    return [f"{coin(draw)} {draw.pick(register.words['tags'])}"] if draw.happens(0.06) else []
 
 
-def _capital(register: Register, draw: Draw, form: Form) -> int | None:
-    usual = register.capitals.get(form.short)
-    return draw.pick(usual) if usual else None
+def units(register: Register, owner: Variables) -> list[Variables]:
+    """The units of a company, closed ones included; the first is at the company's own address."""
+    if "units" in owner:
+        shown: list[Variables] = owner["units"]
+        return shown
+    draw = Draw(register.ordinal, Topic.UNITS, owner["index"])
+    numbers = register.unit_numbers(owner["index"])
+    if not numbers:
+        return []
+    main = {"number": numbers[0], "industry": _unit_industry(register, owner, draw)}
+    others = [_further_unit(register, owner, draw, number) for number in numbers[1:]]
+    return [{**owner, **main, "started": owner["founded"]}, *others]
 
 
-def _purpose(register: Register, draw: Draw, form: Form) -> str | None:
-    if form.naming is not Naming.TRADING or not draw.happens(0.6):
-        return None
-    return draw.pick(register.purposes)
+def _further_unit(register: Register, owner: Variables, draw: Draw, number: str) -> Variables:
+    address = building(draw, register)
+    if register.habits["flats"]:
+        address = in_flat(draw, address)
+    is_branch = draw.happens(0.4)
+    latest = owner["ended"] or AS_OF
+    started = draw.day(owner["founded"], latest)
+    unit = {
+        "number": number,
+        "name": f"{owner['name']} {address['city']}" if is_branch else owner["name"],
+        "address": address,
+        "industry": _unit_industry(register, owner, draw),
+        "employees": draw.below(owner["employees"] + 1),
+        "started": started,
+        "ended": draw.day(started, latest) if draw.happens(0.2) else owner["ended"],
+    }
+    return unit | (contacts(draw, register, owner["name"]) if is_branch else {})
+
+
+def _unit_industry(register: Register, owner: Variables, draw: Draw) -> Variables:
+    return owner["industries"][0] if owner["industries"] else draw.pick(register.industries)
+
+
+def owners(register: Register, company: Variables) -> list[Variables]:
+    """The owners in the register; only the showcase has past ones."""
+    if "owners" in company:
+        shown: list[Variables] = company["owners"]
+        return shown
+    draw = Draw(register.ordinal, Topic.OWNERS, company["index"])
+    match register.habits["ownership"].get(company["form"]["short"]):
+        case "SOLE":
+            holders = [company["trader"]]
+        case "SHAREHOLDERS":
+            return [_shareholder(register, company, draw, each) for each in draw.pick(_SPLITS)]
+        case "GENERAL_PARTNER":
+            holders = [earlier_company(register, company, draw)]
+        case "BODIES":
+            holders = [earlier_company(register, company, draw) for _ in range(3)]
+        case "PARTNERS" | "CO_OWNERS":
+            count = draw.between(2, 4)
+            holders = [_holder(register, company, draw, firms=0.2) for _ in range(count)]
+        case _:
+            holders = []
+    return [{"holder": holder, "since": company["founded"]} for holder in holders]
+
+
+def _shareholder(register: Register, company: Variables, draw: Draw, share: str) -> Variables:
+    founded, ended = company["founded"], company["ended"]
+    return {
+        "holder": _holder(register, company, draw, firms=0.4),
+        "since": draw.day(founded, ended or AS_OF) if draw.happens(0.4) else founded,
+        "share": share,
+        "votes": "0.5" if draw.happens(0.05) else share,
+        "until": ended,
+    }
+
+
+def _holder(register: Register, company: Variables, draw: Draw, *, firms: float) -> Variables:
+    if draw.happens(firms):
+        return earlier_company(register, company, draw)
+    return person(draw, register)

@@ -6,15 +6,12 @@ a register generated from its beginning.
 
 from collections.abc import Iterator
 
-from register_samples.companies import company
-from register_samples.denmark.company import company_document
-from register_samples.denmark.unit import unit_document
-from register_samples.facts import Company, Document
-from register_samples.norway.entity import entity, unit
-from register_samples.norway.roles import roles
+from register_samples.companies import company, units
+from register_samples.denmark import company_document, unit_document
+from register_samples.norway import entity, roles, unit
 from register_samples.peppol import cards
 from register_samples.registers import DENMARK, NORWAY, REGISTERS, Register
-from register_samples.units import units
+from register_samples.templates import Document, Variables
 
 
 def companies_no(count: int, *, start: int = 0) -> Iterator[Document]:
@@ -51,5 +48,5 @@ def participants(count: int, *, start: int = 0) -> Iterator[Document]:
             yield from cards(register, index)
 
 
-def _companies(register: Register, count: int, start: int) -> Iterator[Company]:
+def _companies(register: Register, count: int, start: int) -> Iterator[Variables]:
     return (company(register, index) for index in range(start, start + count))

@@ -8,7 +8,7 @@ from typing import IO
 import orjson
 
 from register_samples import documents
-from register_samples.facts import Document
+from register_samples.templates import Document
 
 
 def write_registers(out: Path, companies: int) -> dict[str, Path]:

@@ -7,123 +7,112 @@ over (a first name and a trade) come from `shared_name` alone, whose outcomes ar
 
 from collections.abc import Callable
 from datetime import date
-from typing import NamedTuple
 
 from register_samples.chance import Draw, urn
-from register_samples.facts import Form, Naming, Person
-from register_samples.registers import COINED, Register
+from register_samples.registers import COINED, FOREIGN_SUFFIXES, LETTERS, Register
+from register_samples.templates import Variables
 
 _OLDEST = date(1938, 1, 1)
 _YOUNGEST = date(2006, 12, 31)
 
 
-def person(draw: Draw, register: Register) -> Person:
+def person(draw: Draw, register: Register) -> Variables:
     """A person whose middle name is a second given name or a second surname."""
-    given, family = draw.pick(register.given), _surname(draw, register)
+    words = register.words
+    given, family = draw.pick(words["given"]), _surname(draw, register)
     kind = draw.below(10)
-    if kind < 1:
-        middle = None
-    elif kind < 7:
-        middle = draw.pick(register.given)
-    else:
-        middle = draw.pick(register.families)
-    return Person(given, middle, family, draw.day(_OLDEST, _YOUNGEST))
+    middle = None if kind < 1 else draw.pick(words["given" if kind < 7 else "families"])
+    return named({"given": given, "middle": middle, "family": family}, draw.day(_OLDEST, _YOUNGEST))
+
+
+def named(names: Variables, born: date) -> Variables:
+    """A person of these names."""
+    parts = (names["given"], names.get("middle"), names["family"])
+    return {**names, "born": born, "name": " ".join(filter(None, parts))}
 
 
 def _surname(draw: Draw, register: Register) -> str:
-    return draw.pick(register.patronymics if draw.happens(0.2) else register.families)
+    return draw.pick(register.words["patronymics" if draw.happens(0.2) else "families"])
 
 
 def coin(draw: Draw) -> str:
     """A word that means nothing."""
-    return draw.pick(COINED.starts) + draw.pick(COINED.middles) + draw.pick(COINED.ends)
+    return "".join(draw.pick(COINED[part]) for part in ("starts", "middles", "ends"))
 
 
 def _initials(draw: Draw, _register: Register) -> str:
-    return "".join(draw.pick(COINED.letters) for _ in range(draw.between(2, 4)))
+    return "".join(draw.pick(LETTERS) for _ in range(draw.between(2, 4)))
 
 
 def _body(draw: Draw, register: Register) -> str:
-    return draw.pick(register.bodies).format(draw.pick(register.families))
+    return draw.pick(register.words["bodies"]).format(draw.pick(register.words["families"]))
 
 
-#: The parts of a name that a recipe can draw.
-_PARTS: dict[str, Callable[[Draw, Register], str]] = {
+#: Parts of a name that are not words of the register as they are.
+_MADE: dict[str, Callable[[Draw, Register], str]] = {
     "coined": lambda draw, _: coin(draw),
-    "trade": lambda draw, register: draw.pick(register.trades),
-    "ending": lambda draw, register: draw.pick(register.trades).lower(),
-    "tag": lambda draw, register: draw.pick(register.tags),
-    "given": lambda draw, register: draw.pick(register.given),
-    "family": lambda draw, register: draw.pick(register.families),
     "surname": _surname,
     "initials": _initials,
-    "holding": lambda draw, register: draw.pick(register.holdings),
-    "street": lambda draw, register: draw.pick(register.streets),
+    "ending": lambda draw, register: draw.pick(register.words["trades"]).lower(),
+    "body": _body,
     "house": lambda draw, _: str(draw.between(1, 240)),
     "number": lambda draw, _: str(draw.between(1, 999)),
-    "association": lambda draw, register: draw.pick(register.associations),
-    "qualifier": lambda draw, register: draw.pick(register.qualifiers),
-    "dwelling": lambda draw, register: draw.pick(register.dwellings),
-    "body": _body,
 }
 
 
-class _Recipe(NamedTuple):
-    """The parts of a name in the order in which they are drawn, and how they are put together."""
+#: The parts of a name in the order in which they are drawn, and how they are put together.
+_Recipe = tuple[str, str]
 
-    parts: str
-    pattern: str
-
-    def name(self, draw: Draw, register: Register) -> str:
-        drawn = [_PARTS[part](draw, register) for part in self.parts.split()]
-        return self.pattern.format(*drawn, conjunction=register.conjunction)
-
-
-_TRADING = urn(
-    {
-        _Recipe("coined trade", "{} {}"): 38,
-        _Recipe("coined tag", "{} {}"): 8,
-        _Recipe("coined trade tag", "{} {} {}"): 4,
-        _Recipe("surname family trade", "{} & {} {}"): 9,
-        _Recipe("trade trade family", "{2} {0} {conjunction} {1}"): 5,
-        _Recipe("given surname trade", "{} {} {}"): 6,
-        _Recipe("initials family holding", "{} {} {}"): 12,
-        _Recipe("house street holding", "{1} {0} {2}"): 5,
-        _Recipe("number coined holding", "{} {} {}"): 2,
-        _Recipe("coined ending", "{}{}"): 11,
-    }
+_TRADING: tuple[_Recipe, ...] = urn(
+    [
+        (("coined trades", "{} {}"), 38),
+        (("coined tags", "{} {}"), 8),
+        (("coined trades tags", "{} {} {}"), 4),
+        (("surname families trades", "{} & {} {}"), 9),
+        (("trades trades families", "{2} {0} {conjunction} {1}"), 5),
+        (("given surname trades", "{} {} {}"), 6),
+        (("initials families holdings", "{} {} {}"), 12),
+        (("house streets holdings", "{1} {0} {2}"), 5),
+        (("number coined holdings", "{} {} {}"), 2),
+        (("coined ending", "{}{}"), 11),
+    ]
 )
-_OTHERS = {
-    Naming.PARTNERS: _Recipe("surname family trade", "{} & {} {}"),
-    Naming.ASSOCIATION: _Recipe("family association qualifier", "{} {} {}"),
-    Naming.PROPERTY: _Recipe("dwelling street house", "{} {} {}"),
-    Naming.PUBLIC: _Recipe("body", "{}"),
+_OTHERS: dict[str, _Recipe] = {
+    "PARTNERS": ("surname families trades", "{} & {} {}"),
+    "ASSOCIATION": ("families associations qualifiers", "{} {} {}"),
+    "PROPERTY": ("dwellings streets house", "{} {} {}"),
+    "PUBLIC": ("body", "{}"),
 }
 
 
-def company_name(draw: Draw, register: Register, form: Form) -> str:
+def company_name(draw: Draw, register: Register, form: Variables) -> str:
     """A name without its legal form; for all but sole traders and companies from abroad."""
-    recipe = _OTHERS.get(form.naming) or draw.pick(_TRADING)
-    return recipe.name(draw, register)
+    parts, pattern = _OTHERS.get(form["naming"]) or draw.pick(_TRADING)
+    drawn = [
+        _MADE[part](draw, register) if part in _MADE else draw.pick(register.words[part])
+        for part in parts.split()
+    ]
+    return pattern.format(*drawn, conjunction=register.habits["conjunction"])
 
 
 def foreign_name(draw: Draw, country: str) -> str:
     """A name with a legal form of its country."""
-    trade = draw.pick(COINED.foreign_trades)
-    return f"{coin(draw)} {trade} {draw.pick(COINED.foreign_suffixes[country])}"
+    trade = draw.pick(COINED["foreign_trades"])
+    return f"{coin(draw)} {trade} {draw.pick(FOREIGN_SUFFIXES[country])}"
 
 
 def shared_name(draw: Draw, register: Register) -> str:
     """One of the names that many companies bear: a first name or a surname, and a trade."""
-    whose = draw.pick(register.given if draw.happens(0.5) else register.patronymics)
-    return f"{whose} {draw.pick(register.trades)}"
+    whose = draw.pick(register.words["given" if draw.happens(0.5) else "patronymics"])
+    return f"{whose} {draw.pick(register.words['trades'])}"
 
 
-def trader_name(draw: Draw, register: Register, trader: Person) -> str:
+def trader_name(draw: Draw, register: Register, trader: Variables) -> str:
     """The name of a sole trader's firm: mostly the person's, with or without the trade."""
     kind = draw.below(10)
     if kind < 7:
-        return trader.name
+        return str(trader["name"])
+    trade = draw.pick(register.words["trades"])
     if kind < 9:
-        return f"{draw.pick(register.trades)} v/{trader.name}"
-    return f"{trader.family} {draw.pick(register.trades)} {trader.given} {trader.family}"
+        return f"{trade} v/{trader['name']}"
+    return f"{trader['family']} {trade} {trader['given']} {trader['family']}"

@@ -1,27 +1,16 @@
 """The two registers as they differ before a format is chosen, read from `data/*.toml`."""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from importlib.resources import files
-from typing import Any
 
 from register_samples.chance import urn
-from register_samples.facts import Abroad, Form, Industry, Naming, Ownership, Place, Standing
 from register_samples.numbers import CVR, ORGNR, P_NUMBER
+from register_samples.templates import Variables
 
-
-@dataclass(frozen=True, slots=True)
-class ContactHabits:
-    """Contact data of a register's companies."""
-
-    phone: float
-    mobile: float
-    fax: float
-    email: float
-    website: float
-    secret: float
+#: Lists of words by what they name.
+Words = dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,176 +20,114 @@ class Register:
     The words are common ones: none names a company or a person by itself.
     """
 
+    code: str
+    #: Shares, schemes and weights by their names in the file.
+    habits: Variables
+    words: Words
     company_number: Callable[[int], str]
     unit_number: Callable[[int], str]
-
-    code: str
-    ordinal: int
-    unit_counts: tuple[int, ...]
-    gln_prefix: str
-    company_scheme: str
-    unit_scheme: str
-    opened: date
-    upper_case: float
-    care_of: float
-    postal: float
-    nowhere: float
-    flats: bool
-    contacts: ContactHabits
-    capitals: dict[str, list[int]]
-    ownership: dict[str, Ownership]
-    #: Standings with the register's word for them, each as often as it is met.
-    states: tuple[tuple[Standing, str | None], ...]
-    #: The legal forms, each as often as it is met, and those of companies whose name is shared.
-    forms: tuple[Form, ...]
-    shared_forms: tuple[Form, ...]
-
-    conjunction: str
-    given: tuple[str, ...]
-    #: Surnames made of parts, which also serve as names of places.
-    families: tuple[str, ...]
-    patronymics: tuple[str, ...]
-    trades: tuple[str, ...]
-    #: Second words of firms, beside the trade: `Gruppen`, `Partner`.
-    tags: tuple[str, ...]
-    holdings: tuple[str, ...]
-    associations: tuple[str, ...]
-    qualifiers: tuple[str, ...]
-    dwellings: tuple[str, ...]
-    #: Public bodies, the place in braces.
-    bodies: tuple[str, ...]
-    streets: tuple[str, ...]
-    purposes: tuple[str, ...]
-    industries: tuple[Industry, ...]
+    #: Forms and standings, each as often as it is met, and forms of companies whose name is shared.
+    forms: Sequence[Variables]
+    shared_forms: Sequence[Variables]
+    states: Sequence[Sequence[str]]
+    industries: Sequence[Variables]
     #: One for each postcode.
-    places: tuple[Place, ...]
+    places: Sequence[Variables]
 
-    def unit_count(self, index: int) -> int:
-        """The number of units of the company at a position."""
-        return self.unit_counts[index % len(self.unit_counts)]
+    @property
+    def ordinal(self) -> int:
+        """Keeps the draws of the registers apart."""
+        ordinal: int = self.habits["ordinal"]
+        return ordinal
 
-    def first_unit(self, index: int) -> int:
-        """The position of a company's first unit among the units of all.
+    def unit_numbers(self, index: int) -> list[str]:
+        """The numbers of the units of the company at a position.
 
-        As the counts repeat, it follows from the company's position: unit numbers are dense
-        without a look at the companies before.
+        As the counts of units repeat, the numbers are dense without a look at earlier companies.
         """
-        rounds, place = divmod(index, len(self.unit_counts))
-        return rounds * sum(self.unit_counts) + sum(self.unit_counts[:place])
-
-
-@dataclass(frozen=True, slots=True)
-class Coined:
-    """Names without a meaning, and words of companies from abroad."""
-
-    starts: tuple[str, ...]
-    middles: tuple[str, ...]
-    ends: tuple[str, ...]
-    letters: str
-    foreign_trades: tuple[str, ...]
-    #: Legal endings by country of origin.
-    foreign_suffixes: dict[str, list[str]]
-    foreign_towns: tuple[Abroad, ...]
-    foreign_streets: tuple[str, ...]
+        counts: list[int] = self.habits["unit_counts"]
+        rounds, place = divmod(index, len(counts))
+        first = rounds * sum(counts) + sum(counts[:place])
+        return [self.unit_number(first + number) for number in range(counts[place])]
 
 
 def _words(text: str) -> tuple[str, ...]:
+    """Words separated by spaces; an underscore is a space within a word."""
     return tuple(word.replace("_", " ") for word in text.split())
 
 
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(text.strip().splitlines())
-
-
-def _compounds(parts: dict[str, str]) -> tuple[str, ...]:
+def _compounds(starts: Sequence[str], ends: Sequence[str]) -> tuple[str, ...]:
     """Every start with every end, without a letter three times in a row."""
-    pairs = ((start, end) for start in _words(parts["starts"]) for end in _words(parts["ends"]))
+    pairs = ((start, end) for start in starts for end in ends)
     return tuple(start + end for start, end in pairs if start[-1] * 3 not in start + end)
 
 
+def _lists(fields: Variables) -> Words:
+    """The lists of words of a file."""
+    lists = {name: _words(text) for name, text in fields.pop("words").items()}
+    lists |= {name: tuple(text.split("\n")[:-1]) for name, text in fields.pop("lines").items()}
+    for name, parts in fields.pop("compounds", {}).items():
+        lists[name] = _compounds(_words(parts["starts"]), _words(parts["ends"]))
+    return lists
+
+
 def _qualifiers(given: dict[str, str]) -> tuple[str, ...]:
-    departments = (f"{given['department']}{number}" for number in range(1, 60))
-    teams = (f"{given['team']}{number}" for number in range(1, 60))
-    years = (f"{given['year']}{year}" for year in range(1901, 2026))
-    return (*_words(given["plain"]), *departments, *teams, *years)
+    numbers = {"department": range(1, 60), "team": range(1, 60), "year": range(1901, 2026)}
+    numbered = (f"{given[name]}{each}" for name, span in numbers.items() for each in span)
+    return (*_words(given["plain"]), *numbered)
 
 
-def _places(table: str) -> tuple[Place, ...]:
-    return tuple(
-        Place(postcode, city, municipality, code)
-        for code, municipality, city, postcodes in (line.split(";") for line in _lines(table))
-        for postcode in postcodes.split()
-    )
+def _places(table: Sequence[str]) -> list[Variables]:
+    names = ("municipality_code", "municipality", "city")
+    rows = (line.split(";") for line in table)
+    return [
+        {"postcode": postcode, **dict(zip(names, row, strict=False))}
+        for row in rows
+        for postcode in row[-1].split()
+    ]
 
 
-def _industries(table: str) -> tuple[Industry, ...]:
-    return tuple(Industry(*line.split(" ", 1)) for line in _lines(table))
+def _read(name: str) -> Variables:
+    return tomllib.loads((files("register_samples") / "data" / f"{name}.toml").read_text("utf-8"))
 
 
-def _towns(table: str) -> tuple[Abroad, ...]:
-    parts = (line.partition(" ") for line in _lines(table))
-    return tuple(Abroad((), town, country) for country, _, town in parts)
-
-
-def _forms(rows: list[list[Any]]) -> tuple[Form, ...]:
-    return urn(
-        {
-            Form(code, short, text, Naming[naming], suffix): weight
-            for code, short, text, naming, suffix, weight in rows
-        }
-    )
-
-
-def _states(rows: list[list[Any]]) -> tuple[tuple[Standing, str | None], ...]:
-    return urn({(Standing[name], text or None): weight for name, text, weight in rows})
-
-
-def _ownership(names: dict[str, str]) -> dict[str, Ownership]:
-    return {form: Ownership[name] for form, name in names.items()}
-
-
-_READERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("given", "patronymics", "trades", "tags", "holdings"), _words),
-    **dict.fromkeys(("associations", "dwellings"), _words),
-    **dict.fromkeys(("starts", "middles", "ends", "foreign_trades", "foreign_streets"), _words),
-    **dict.fromkeys(("bodies", "purposes"), _lines),
-    **dict.fromkeys(("families", "streets"), _compounds),
-    "qualifiers": _qualifiers,
-    "places": _places,
-    "industries": _industries,
-    "foreign_towns": _towns,
-    "forms": _forms,
-    "states": _states,
-    "ownership": _ownership,
-    "contacts": lambda habits: ContactHabits(**habits),
-}
-
-
-def _read(name: str) -> dict[str, Any]:
-    text = (files("register_samples") / "data" / f"{name}.toml").read_text("utf-8")
-    fields = tomllib.loads(text)
-    return {
-        key: _READERS[key](value) if key in _READERS else value for key, value in fields.items()
-    }
-
-
-def _register(name: str, **numbers: Any) -> Register:
+def _register(
+    name: str, company_number: Callable[[int], str], unit_number: Callable[[int], str]
+) -> Register:
     fields = _read(name)
-    by_short = {form.short: form for form in fields["forms"]}
-    shared = {by_short[short]: weight for short, weight in fields["shared_forms"].items()}
-    return Register(**{**numbers, **fields, "shared_forms": urn(shared)})
+    words = _lists(fields) | {"qualifiers": _qualifiers(fields.pop("qualifiers"))}
+    columns = ("code", "short", "text", "naming", "suffix")
+    forms = [(dict(zip(columns, row, strict=False)), row[-1]) for row in fields.pop("forms")]
+    shared = fields.pop("shared_forms")
+    return Register(
+        code=fields["code"],
+        habits=fields,
+        words=words,
+        company_number=company_number,
+        unit_number=unit_number,
+        forms=urn(forms),
+        shared_forms=urn(
+            (form, shared[short]) for short in shared for form, _ in forms if form["short"] == short
+        ),
+        states=urn((row[:2], row[2]) for row in fields.pop("states")),
+        industries=[
+            dict(zip(("code", "text"), line.split(" ", 1), strict=True))
+            for line in words["industries"]
+        ],
+        places=_places(words["places"]),
+    )
 
 
 #: Norwegian companies and units share a series of numbers: its even positions and its odd ones.
 NORWAY = _register(
-    "norway",
-    company_number=lambda position: ORGNR.number(2 * position),
-    unit_number=lambda position: ORGNR.number(2 * position + 1),
+    "norway", lambda place: ORGNR.number(2 * place), lambda place: ORGNR.number(2 * place + 1)
 )
-DENMARK = _register(
-    "denmark",
-    company_number=CVR.number,
-    unit_number=P_NUMBER.number,
-)
+DENMARK = _register("denmark", CVR.number, P_NUMBER.number)
 REGISTERS = {"dk": DENMARK, "no": NORWAY}
-COINED = Coined(**_read("coined"))
+
+_COINED = _read("coined")
+#: Legal endings of companies from abroad, by country of origin.
+FOREIGN_SUFFIXES: dict[str, list[str]] = _COINED["foreign_suffixes"]
+LETTERS: str = _COINED["letters"]
+#: Names without a meaning, and words of companies from abroad.
+COINED = _lists(_COINED)

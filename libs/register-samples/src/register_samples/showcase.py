@@ -1,139 +1,103 @@
-"""The first ten companies of each register, read from `showcase.toml`.
+"""The first ten companies of each register, whose variables are read from `showcase.toml`.
 
 They are for examples and documentation. The README of the package lists them.
 """
 
 import tomllib
-from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
-from typing import Any
 
-from register_samples.facts import (
-    Abroad,
-    Address,
-    Company,
-    Contact,
-    Contacts,
-    FormerName,
-    Identifier,
-    Move,
-    Owner,
-    Person,
-    Standing,
-    State,
-    Unit,
-)
+from register_samples.names import named
 from register_samples.registers import REGISTERS, Register
+from register_samples.templates import Variables
 
 #: Companies in the showcase of a register.
 SIZE = 10
 
 #: The day on which all electronic addresses of the showcase were registered.
 _LISTED = date(2020, 1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Exhibit:
-    company: Company
-    units: tuple[Unit, ...] = ()
-    owners: tuple[Owner, ...] = ()
-    identifiers: tuple[Identifier, ...] = ()
+_DEFAULTS = {
+    "employees": 0,
+    "protected": False,
+    "status": "",
+    "trade_names": (),
+    "former_names": (),
+    "capital": None,
+}
 
 
 class _Reader:
     """Resolves codes and references; an unknown one is a KeyError."""
 
-    def __init__(self, persons: dict[str, dict[str, Any]], register: Register) -> None:
-        self._persons = {key: Person(**{"middle": None, **row}) for key, row in persons.items()}
-        self._forms = {form.short: form for form in register.forms}
-        self._industries = {industry.code: industry for industry in register.industries}
-        self._places = {place.postcode: place for place in register.places}
+    def __init__(self, register: Register) -> None:
+        self._forms = {form["short"]: form for form in register.forms}
+        self._industries = {each["code"]: each for each in register.industries}
+        self._places = {place["postcode"]: place for place in register.places}
 
-    def exhibits(self, rows: list[dict[str, Any]]) -> tuple[Exhibit, ...]:
-        companies = [self._company(index, row) for index, row in enumerate(rows)]
-        holders = self._persons | {each.number: each.corporate for each in companies}
-        return tuple(
-            Exhibit(
-                company,
-                tuple(self._unit(company, unit) for unit in row.get("units", ())),
-                tuple(
-                    Owner(**{**owner, "holder": holders[owner["holder"]]})
-                    for owner in row.get("owners", ())
-                ),
-                tuple(
-                    Identifier(scheme, value, _LISTED)
-                    for scheme, value in (text.split(":") for text in row.get("identifiers", ()))
-                ),
-            )
-            for company, row in zip(companies, rows, strict=True)
-        )
+    def companies(self, rows: list[Variables], persons: Variables) -> list[Variables]:
+        companies = [self._company(index, row, persons) for index, row in enumerate(rows)]
+        holders = persons | {each["number"]: each for each in companies}
+        for each, row in zip(companies, rows, strict=True):
+            each["owners"] = [
+                {**owner, "holder": holders[owner["holder"]]} for owner in row.get("owners", ())
+            ]
+        return companies
 
-    def _company(self, index: int, row: dict[str, Any]) -> Company:
-        founded, since = row["founded"], row.get("since", row["founded"])
-        return Company(
-            index=index,
-            number=row["number"],
-            name=row["name"],
-            form=self._forms[row["form"]],
-            founded=founded,
-            registered=row.get("registered", founded),
-            state=State(Standing[row.get("standing", "ACTIVE")], row.get("status"), since),
-            address=self._address(row["address"]),
-            industries=tuple(self._industries[code] for code in row["industries"]),
-            employees=row.get("employees", 0),
-            trader=self._persons[row["trader"]] if "trader" in row else None,
-            former_names=tuple(FormerName(**former) for former in row.get("former_names", ())),
-            trade_names=tuple(row.get("trade_names", ())),
-            postal=self._domestic(row["postal"]) if "postal" in row else None,
-            contacts=_contacts(row),
-            capital=row.get("capital"),
-            purpose=row.get("purpose"),
-            protected=row.get("protected", False),
-        )
-
-    def _unit(self, company: Company, row: dict[str, Any]) -> Unit:
-        """A unit; one with a number alone is the main unit."""
-        if row.keys() == {"number"}:
-            return company.main_unit(row["number"], company.industries[0])
-        resolved = {
-            "address": self._address(row["address"]),
-            "industry": self._industries[row["industry"]],
-            "contacts": _contacts(row),
-            "moved": Move(**row["moved"]) if "moved" in row else None,
+    def _company(self, index: int, row: Variables, persons: Variables) -> Variables:
+        founded, standing = row["founded"], row.get("standing", "ACTIVE")
+        since = row.get("standing_since", founded)
+        identifiers = [text.split(":") for text in row.get("identifiers", ())]
+        read = {
+            **_DEFAULTS,
+            "registered": founded,
+            **self._place(row),
+            "index": index,
+            "form": self._forms[row["form"]],
+            "standing": standing,
+            "standing_since": since,
+            "ended": since if standing == "ENDED" else None,
+            "industries": [self._industries[code] for code in row["industries"]],
+            "trader": persons.get(row.get("trader", "")),
+            "postal": self._address(row["postal"]) if "postal" in row else None,
+            "identifiers": [
+                {"scheme": scheme, "value": value, "registered": _LISTED}
+                for scheme, value in identifiers
+            ],
         }
-        return Unit(**{"employees": 0, **row, **resolved})
+        main = {**read, "industry": read["industries"][0], "started": founded}
+        units = row.get("units", ())
+        read["units"] = [self._unit(each) if "name" in each else {**main, **each} for each in units]
+        return read
 
-    def _address(self, row: dict[str, Any]) -> Address | Abroad:
-        if "country" in row:
-            return Abroad(tuple(row["lines"]), row["city"], row["country"])
-        return self._domestic(row)
+    def _unit(self, row: Variables) -> Variables:
+        industry = self._industries[row["industry"]]
+        return {"employees": 0, "ended": None, **self._place(row), "industry": industry}
 
-    def _domestic(self, row: dict[str, Any]) -> Address:
-        rest = {key: value for key, value in row.items() if key != "postcode"}
-        return Address(**{"street": "", **rest, "place": self._places[row["postcode"]]})
-
-
-def _contacts(row: dict[str, Any]) -> Contacts:
-    return Contacts(
-        **{
-            field: Contact(**given) if isinstance(given, dict) else Contact(given)
-            for field, given in row.get("contacts", {}).items()
+    def _place(self, row: Variables) -> Variables:
+        """The row with its address, and its contacts beside it."""
+        contacts = {
+            name: given if isinstance(given, dict) else {"value": given, "secret": False}
+            for name, given in row.get("contacts", {}).items()
         }
-    )
+        return {**row, "address": self._address(row["address"]), **contacts}
+
+    def _address(self, row: Variables) -> Variables:
+        return row if "country" in row else {**self._places[row["postcode"]], **row}
 
 
-def _read() -> dict[str, tuple[Exhibit, ...]]:
+def _read() -> dict[str, list[Variables]]:
     data = tomllib.loads((files("register_samples") / "showcase.toml").read_text("utf-8"))
+    persons = {key: named(row, row["born"]) for key, row in data["persons"].items()}
     return {
-        country: _Reader(data["persons"], register).exhibits(data[country])
+        country: _Reader(register).companies(data[country], persons)
         for country, register in REGISTERS.items()
     }
 
 
-SHOWCASE: dict[str, tuple[Exhibit, ...]] = _read()
+#: By country.
+SHOWCASE = _read()
 
 
-def exhibit(country: str, index: int) -> Exhibit | None:
-    """The exhibit at a position of a country's register; None where it is drawn instead."""
-    return SHOWCASE[country][index] if index < SIZE else None
+def exhibit(register: Register, index: int) -> Variables | None:
+    """The exhibit at a position of a register; None where the company is drawn instead."""
+    return SHOWCASE[register.code][index] if index < SIZE else None

@@ -10,8 +10,8 @@ from io import BytesIO
 import orjson
 from aiohttp import web
 
-from register_samples.facts import Document
 from register_samples.files import write_gzipped_array
+from register_samples.templates import Document
 
 
 def json_answer(content: object, *, status: int = 200) -> web.Response:

@@ -8,9 +8,8 @@ from typing import Any
 from aiohttp import web
 
 from register_samples import documents
-from register_samples.facts import Document, Person
-from register_samples.norway.parts import API
-from register_samples.norway.roles import group
+from register_samples.names import named
+from register_samples.norway import API, group
 from register_samples.server.answers import Snapshot, gzipped_array, json_answer
 from register_samples.server.requests import (
     BadRequest,
@@ -21,6 +20,7 @@ from register_samples.server.requests import (
     whole_number,
 )
 from register_samples.server.stamps import Stamps, iso
+from register_samples.templates import Document
 
 PREFIX = "/enhetsregisteret/api"
 _NUMBER = "organisasjonsnummer"
@@ -279,4 +279,5 @@ class NorwegianRegister:
 
 def innehaver(given: str, family: str, born: str) -> list[Document]:
     """The roles of a sole trader: the owner alone."""
-    return [group("INNH", [("INNH", Person(given, None, family, date.fromisoformat(born)))])]
+    owner = named({"given": given, "family": family}, date.fromisoformat(born))
+    return [group("INNH", [("INNH", owner)])]

@@ -6,21 +6,21 @@ from datetime import date, timedelta
 from itertools import count, cycle
 
 from register_samples.chance import Draw, Topic
-from register_samples.facts import Document
 from register_samples.names import coin, person
-from register_samples.norway.roles import group
+from register_samples.norway import group
 from register_samples.numbers import gln
 from register_samples.registers import DENMARK, NORWAY, Register
 from register_samples.server.cvr import Index
 from register_samples.server.registers import Registers
 from register_samples.showcase import SHOWCASE
+from register_samples.templates import Document
 
 #: The showcase stays as it is: the documentation shows it.
 _SHOWN = frozenset(
     number
     for exhibits in SHOWCASE.values()
     for each in exhibits
-    for number in (each.company.number, *(unit.number for unit in each.units))
+    for number in (each["number"], *(unit["number"] for unit in each["units"]))
 )
 #: GLNs of companies that registered here, beyond those of the generator.
 _GLN_PREFIX, _FIRST_GLN, _GLNS = "5790", 90_000_000, 10_000_000
@@ -186,4 +186,4 @@ def _pick(draw: Draw, documents: Mapping[str, Document], fits: Callable[[Documen
 
 
 def _name(draw: Draw, register: Register) -> str:
-    return f"{coin(draw)} {draw.pick(register.trades)}"
+    return f"{coin(draw)} {draw.pick(register.words['trades'])}"

@@ -13,12 +13,11 @@ import orjson
 from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
-from register_samples.denmark.parts import held
-from register_samples.denmark.relations import firm, shareholder
-from register_samples.facts import Document
+from register_samples.denmark import shareholder
 from register_samples.server.answers import json_answer
 from register_samples.server.requests import BadRequest, moment, read
 from register_samples.server.stamps import Stamps, iso
+from register_samples.templates import Document
 
 PREFIX = "/cvr-permanent"
 _AUTHORIZATION = encode_basic_auth("sample", "sample")
@@ -96,7 +95,7 @@ class DanishRegister:
     def set_owner(self, number: str, holder: str, share: str, on: date) -> None:
         """The company has this one more company among its owners."""
         name = self.companies.content(holder)["navne"][-1]["navn"]
-        relation = shareholder(firm(holder, name), share, share, on)
+        relation = shareholder({"number": holder, "name": name}, share, on)
         self.companies.change(number, lambda company: company["deltagerRelation"].append(relation))
 
     def rename_unit(self, number: str, name: str, on: date) -> None:
@@ -122,7 +121,7 @@ class DanishRegister:
 def _succeed(history: list[Any], values: Document, on: date) -> None:
     """A new value that holds from a day on; the one before ends the day before."""
     _close(history, on)
-    history.append(held(values, on))
+    history.append({**values, "periode": {"gyldigFra": str(on), "gyldigTil": None}})
 
 
 def _close(history: list[Any], on: date) -> None:

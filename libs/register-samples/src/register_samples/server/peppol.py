@@ -6,11 +6,11 @@ import orjson
 from aiohttp import web
 
 from register_samples import documents, peppol
-from register_samples.facts import Document, Identifier
 from register_samples.registers import REGISTERS
 from register_samples.server.answers import Snapshot
 from register_samples.server.requests import read
 from register_samples.server.stamps import Stamps, iso
+from register_samples.templates import Document
 
 _STORED = "/stored-exports/businesscards-json"
 
@@ -32,7 +32,7 @@ class Directory:
 
     def register(self, scheme: str, value: str, *, holder: str, country: str, on: date) -> str:
         """Registers an identifier: documents can be sent to it from now on."""
-        identifier = Identifier(scheme, value, on)
+        identifier = {"scheme": scheme, "value": value, "registered": on}
         card = peppol.card(REGISTERS[country], identifier, holder, holder)
         pid: str = card["pid"]
         self.cards[pid] = card

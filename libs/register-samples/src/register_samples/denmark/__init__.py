@@ -1,1 +1,0 @@
-"""The documents of CVR (distribution.virk.dk)."""

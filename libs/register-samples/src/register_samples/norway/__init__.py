@@ -1,1 +1,0 @@
-"""The formats of Enhetsregisteret (data.brreg.no)."""
