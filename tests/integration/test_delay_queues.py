@@ -26,7 +26,7 @@ from common.messaging.dead_letters import dead_letters
 from common.messaging.depth import QueueDepths
 from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
-from common.messaging.topology import Queue
+from common.messaging.topology import Queue, Topology, declare
 from dispatcher.batcher import running
 from dispatcher.queues.delay_queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task
@@ -194,6 +194,24 @@ class TestDeadLetters:
             b"poison",
         )
         assert [one.message_id for one in again] == [letter.message_id]
+
+    async def test_fifty_lists_lose_no_letter_where_returned_ones_are_deleted(
+        self, own: Broker
+    ) -> None:
+        # RabbitMQ 4 deletes a message that was returned as often; 3.10 does it where it is told to.
+        letters_queue = Queue("letters", {"x-queue-type": "quorum", "x-delivery-limit": 20})
+        expiring = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "letters"}
+        work = Queue("work", {**expiring, "x-message-ttl": 0})
+        async with await aio_pika.connect(own.url) as connection:
+            await declare(await connection.channel(), Topology(queues=(letters_queue, work)))
+        await own.publisher.publish(b"late", routing_key="work")
+        await eventually(lambda: own.depths.ready("letters"), lambda depth: depth == 1)
+
+        async with dead_letters(own.url, letters_queue) as letters:
+            lists = [await letters.look(limit=10) for _ in range(50)]
+
+        assert lists == [lists[0]] * 50
+        assert [(letter.queue, letter.reason) for letter in lists[0]] == [("work", "expired")]
 
     async def test_a_dead_letter_is_requeued(self, own: Broker) -> None:
         inbox = await self.died(own)

@@ -7,12 +7,16 @@ from datetime import datetime
 
 import aio_pika
 from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
+from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, HeadersType
 from aio_pika.exceptions import DeliveryError, QueueEmpty
 
 from common.messaging.connection import CONNECT_TIMEOUT
 from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.topology import Queue, Topology, declare
+
+#: A letter that was returned this often is replaced by a copy, whose count begins again: RabbitMQ 4
+#: deletes a message of this queue when it is returned for the 20th time.
+_RENEWED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class DeadLetters:
         with broker_calls():
             taken = [message async for message in self._take(limit)]
             for message in taken:
-                await message.nack(requeue=True)
+                await self._give_back(message)
         return [_letter(message) for message in taken]
 
     async def requeue(self, *, limit: int, message_id: str | None = None) -> int:
@@ -60,27 +64,39 @@ class DeadLetters:
                     others.append(message)
                     continue
                 if put_back:
-                    await self._publish(letter)
+                    # Without headers: by the old ones the broker would see a cycle, and drop it.
+                    await self._publish(letter, letter.queue)
                 await message.ack()
                 done += 1
             for message in others:
-                await message.nack(requeue=True)
+                await self._give_back(message)
         return done
 
-    async def _publish(self, letter: DeadLetter) -> None:
-        # A new message: with the old headers the broker would detect a cycle and drop it.
+    async def _give_back(self, message: AbstractIncomingMessage) -> None:
+        returned = message.headers.get("x-delivery-count", 0)
+        if not isinstance(returned, int) or returned < _RENEWED:
+            await message.nack(requeue=True)
+            return
+        deaths = {"x-death": message.headers.get("x-death")}
+        await self._publish(_letter(message), self._queue, headers=deaths)
+        await message.ack()
+
+    async def _publish(
+        self, letter: DeadLetter, queue: str, *, headers: HeadersType | None = None
+    ) -> None:
         fresh = Message(
             letter.body,
+            headers=headers,
             message_id=letter.message_id,
             delivery_mode=DeliveryMode.PERSISTENT,
             content_type="application/json",
         )
         try:
             await self._channel.default_exchange.publish(
-                fresh, letter.queue, mandatory=True, timeout=CONNECT_TIMEOUT
+                fresh, queue, mandatory=True, timeout=CONNECT_TIMEOUT
             )
         except DeliveryError:
-            raise BrokerUnavailable(f"the queue {letter.queue} does not take messages") from None
+            raise BrokerUnavailable(f"the queue {queue} does not take messages") from None
 
     async def _take(self, limit: int) -> AsyncIterator[AbstractIncomingMessage]:
         queue = await self._channel.get_queue(self._queue, ensure=False)
