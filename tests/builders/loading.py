@@ -6,13 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from common.mongo import Database
-from lookup.changes.apply import Stored
 from lookup.loading.batches import Summary
 from lookup.loading.load import LoadFile
 from lookup.loading.progress import FileOrigin
 from lookup.loading.read import ReadDocuments
 from lookup.loading.stores import Stores
-from lookup.records.records import RawDocument, Record, Rejected
+from lookup.records.records import RawDocument, Record, Rejected, Stored
 from lookup.records.source import Parser, RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES
 from tests.builders.companies import MONDAY

@@ -27,8 +27,7 @@ from lookup.following.register_client import (
 from lookup.following.responses import RegisterFault, RegisterUnavailable
 from lookup.loading.progress import Position
 from lookup.records.records import SourceVersion
-from lookup.registers.brreg.answers import Gone, Present, Unknown, Unusable
-from lookup.registers.brreg.api import FILES, BrregEntities
+from lookup.registers.brreg.api import FILES, BrregEntities, Gone, Present, Unknown, Unusable
 from lookup.registers.brreg.change_feeds import UpdateFeed
 from lookup.registers.brreg.sources import NO_ENTITIES
 from register_samples.server import (

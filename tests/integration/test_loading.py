@@ -9,14 +9,13 @@ import pytest
 from common.contracts.company import CompanyKey, Country
 from common.mongo import Database
 from lookup.changes import apply
-from lookup.changes.apply import Stored
 from lookup.changes.companies import plan_companies
 from lookup.changes.states import ApplyContext, Conflict, Plan
 from lookup.changes.transaction import StoredRegisterWriter
 from lookup.loading.batches import Piece
 from lookup.loading.load import NotWhole, WrongSource
 from lookup.loading.progress import FileOrigin
-from lookup.records.records import FileBroken, Rejected
+from lookup.records.records import FileBroken, Rejected, Stored
 from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS

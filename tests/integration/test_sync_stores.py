@@ -7,10 +7,9 @@ import pytest
 
 from common.contracts.company import Country
 from common.mongo import Database
-from lookup.changes.apply import Stored
 from lookup.changes.states import Conflict
 from lookup.loading.progress import Cursor, Position, StoredCursors
-from lookup.records.records import OwnersRecord
+from lookup.records.records import OwnersRecord, Stored
 from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS

@@ -32,8 +32,7 @@ from lookup.changes.differences import (
     unit_events,
 )
 from lookup.events.event import PendingEvent
-from lookup.store.canonical_json import dump, dump_all
-from lookup.store.upgrading import completed, is_outdated
+from lookup.store.canonical_json import completed, dump, dump_all, is_outdated
 from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey.parse("dk:12345674")

@@ -11,12 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import CompanyKey, Status
-from lookup.changes.apply import Stored
 from lookup.changes.companies import plan_companies
 from lookup.changes.participants import plan_participants, plan_vanished
 from lookup.changes.states import ApplyContext, Known, Plan
 from lookup.changes.units import plan_units
-from lookup.records.records import CompanyRecord, ParticipantRecord, SourceVersion, UnitRecord
+from lookup.records.records import (
+    CompanyRecord,
+    ParticipantRecord,
+    SourceVersion,
+    Stored,
+    UnitRecord,
+)
 from tests.builders.companies import (
     a_company,
     a_company_record,

@@ -13,9 +13,8 @@ from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitK
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, SearchType
 from lookup.search.hits import SearchHit
-from lookup.store.canonical_json import dump
+from lookup.store.canonical_json import completed, dump
 from lookup.store.documents import CompanyRow
-from lookup.store.upgrading import completed
 
 #: The format of times: UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS

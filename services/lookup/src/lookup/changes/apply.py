@@ -18,13 +18,12 @@ from lookup.records.records import (
     OwnersRecord,
     ParticipantRecord,
     SourceVersion,
+    Stored,
     UnitRecord,
 )
 
 #: Maximum attempts to plan and write while concurrent writers change the base state.
 TRIES = 40
-
-Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import orjson
 
 from common.contracts.events import Change, EventType
 from lookup.changes.differences import company_events, diff, owners_events, roles_changes
+from lookup.changes.planning import Decision, judge, renewal, sorted_out
 from lookup.changes.states import (
     WRITTEN,
     ApplyContext,
@@ -16,11 +17,10 @@ from lookup.changes.states import (
     Plan,
     Verdict,
 )
-from lookup.changes.verdicts import Decision, judge, renewal, sorted_out
 from lookup.events.event import PendingEvent, events_of_change
 from lookup.records.digests import Part
 from lookup.records.records import CompanyRecord, OwnersRecord
-from lookup.store.upgrading import is_outdated
+from lookup.store.canonical_json import is_outdated
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:

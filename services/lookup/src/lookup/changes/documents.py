@@ -1,30 +1,35 @@
 """Documents of stored states, and the conditional writes of a plan to their collections."""
 
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from pymongo import DeleteOne, InsertOne, UpdateOne
 
-from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.company import CompanyKey, RegisterKey, UnitKey
 from lookup.changes.parts import renewed
-from lookup.changes.states import CompanyState, ParticipantState, Plan, UnitState
+from lookup.changes.states import (
+    CompanyState,
+    CompanyWrite,
+    ParticipantState,
+    PartWrite,
+    Plan,
+    UnitState,
+)
 from lookup.records.digests import Part
 from lookup.records.records import SourceVersion
 from lookup.store.documents import HELD_NAMES, Document
 from lookup.store.units import order_fields
 
 
-def company_document(
-    state: CompanyState, *, country: str, rank: str | None, updated_at: datetime | None
-) -> Document:
+def company_document(change: CompanyWrite) -> Document:
     """Returns a company without its key; rank and time stay unchanged if None."""
+    state = change.state
     document: Document = {
         "revision": state.revision,
         "core": state.core,
         "owners": state.owners,
         "roles": state.roles,
-        # With the country first, one index serves both registers.
-        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "phones": _stored_phones(change.key, state.phones),
         "units": list(state.units),
         "version": _version(state.version),
         "owners_version": _version(state.owners_version),
@@ -32,11 +37,8 @@ def company_document(
         "owners_digest": state.owners_digest,
         HELD_NAMES: list(state.held_names),
     }
-    if rank is not None:
-        document["rank"] = rank
-    if updated_at is not None:
-        document["updated_at"] = updated_at
-    return document
+    optional = {"rank": change.rank, "updated_at": change.updated_at}
+    return document | {name: value for name, value in optional.items() if value is not None}
 
 
 def company_state(document: Document) -> CompanyState:
@@ -56,14 +58,15 @@ def company_state(document: Document) -> CompanyState:
     )
 
 
-def unit_document(state: UnitState, *, country: str) -> Document:
-    """Returns a unit's document without its key; `country` prefixes its phone numbers."""
+def unit_document(change: PartWrite[UnitKey, UnitState]) -> Document:
+    """Returns a unit's document without its key."""
+    state = change.state
     return {
         "revision": state.revision,
         "core": state.core,
         **order_fields(state.core),
         "company": state.company,
-        "phones": [f"{country}:{phone}" for phone in state.phones],
+        "phones": _stored_phones(change.key, state.phones),
         "version": _version(state.version),
         "digest": state.digest,
     }
@@ -103,6 +106,11 @@ def participant_state(document: Document) -> ParticipantState:
     )
 
 
+def _stored_phones(key: RegisterKey, phones: Sequence[str]) -> list[str]:
+    """With the country first, one index serves both registers."""
+    return [f"{key.country}:{phone}" for phone in phones]
+
+
 def _phones(document: Document) -> tuple[str, ...]:
     return tuple(phone.partition(":")[2] for phone in document["phones"])
 
@@ -125,16 +133,7 @@ Write = InsertOne[Document] | UpdateOne | DeleteOne
 def company_writes(plan: Plan) -> list[Write]:
     """Returns the writes to companies, each conditional on the revision it was planned for."""
     writes = [
-        _conditional(
-            change.key,
-            change.expected,
-            company_document(
-                change.state,
-                country=change.key.country,
-                rank=change.rank,
-                updated_at=change.updated_at,
-            ),
-        )
+        _conditional(change.key, change.expected, company_document(change))
         for change in plan.companies
     ]
     writes += [
@@ -147,10 +146,7 @@ def company_writes(plan: Plan) -> list[Write]:
 def unit_writes(plan: Plan) -> list[Write]:
     """Returns the writes to units, each conditional on the revision it was planned for."""
     writes = [
-        _conditional(
-            change.key, change.expected, unit_document(change.state, country=change.key.country)
-        )
-        for change in plan.units
+        _conditional(change.key, change.expected, unit_document(change)) for change in plan.units
     ]
     writes += [
         DeleteOne({"_id": removed.key, "revision": removed.expected})

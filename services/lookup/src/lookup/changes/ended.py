@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import orjson
+
 from common.contracts.company import Company, CompanyKey, ProductionUnit, Status, UnitKey
 from lookup.changes.states import CompanyState, Known, UnitState
 from lookup.records.records import CompanyRecord, UnitRecord
@@ -59,10 +61,6 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str) -> UnitRecord:
 
 def has_ended(key: CompanyKey | UnitKey, known: Known) -> bool:
     """True if the stored company or unit has ended, so that a register's file may lack it."""
-    company = known.companies.get(CompanyKey.parse(key))
-    if company is not None and company.core is not None:
-        return Company.model_validate_json(company.core).status is Status.ENDED
-    unit = known.units.get(UnitKey.parse(key))
-    return unit is not None and (
-        ProductionUnit.model_validate_json(unit.core).status is Status.ENDED
-    )
+    stored = known.companies.get(CompanyKey.parse(key)) or known.units.get(UnitKey.parse(key))
+    core = None if stored is None else stored.core
+    return core is not None and bool(orjson.loads(core)["status"] == Status.ENDED)

@@ -4,7 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from common.contracts.company import CompanyKey, UnitKey
-from lookup.changes.bumps import einvoicing_changes, events_of_bumps
+from lookup.changes.planning import (
+    Decision,
+    decide,
+    einvoicing_changes,
+    events_of_bumps,
+    sorted_out,
+)
 from lookup.changes.states import (
     ApplyContext,
     Bump,
@@ -15,7 +21,6 @@ from lookup.changes.states import (
     Plan,
     Verdict,
 )
-from lookup.changes.verdicts import Decision, decide, sorted_out
 from lookup.events.event import OutboxEvent
 from lookup.records.digests import Part
 from lookup.records.records import ParticipantRecord

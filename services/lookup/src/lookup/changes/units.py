@@ -7,8 +7,14 @@ from dataclasses import replace
 import orjson
 
 from common.contracts.company import CompanyKey, UnitKey
-from lookup.changes.bumps import einvoicing_changes, events_of_bumps
 from lookup.changes.differences import PlacedUnit, unit_events, unit_removal
+from lookup.changes.planning import (
+    Decision,
+    decide,
+    einvoicing_changes,
+    events_of_bumps,
+    sorted_out,
+)
 from lookup.changes.states import (
     ApplyContext,
     Known,
@@ -19,7 +25,6 @@ from lookup.changes.states import (
     UnitState,
     Verdict,
 )
-from lookup.changes.verdicts import Decision, decide, sorted_out
 from lookup.events.event import PendingEvent
 from lookup.records.digests import Part
 from lookup.records.records import UnitRecord

@@ -15,7 +15,7 @@ from prometheus_client import Counter
 from pymongo import UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import CompanyKey
 from common.contracts.events import EventType, routing_key
 from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.mongo import Database, translated_errors
@@ -207,5 +207,6 @@ def _event(document: Mapping[str, Any]) -> WaitingEvent:
 
 
 def _checked(company: str) -> CompanyKey:
-    country, _, number = company.partition(":")
-    return CompanyKey(Country(country), number)
+    """Raises ValueError for a country that this release does not know."""
+    key = CompanyKey.parse(company)
+    return CompanyKey(key.country, key.number)

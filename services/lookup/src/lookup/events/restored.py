@@ -7,6 +7,7 @@ the feed a second time, with other content: receivers and readers would ignore t
 from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
+from common.contracts.company import CompanyKey
 from common.mongo import Database, translated_errors
 from lookup.events.outbox import StoredOutbox
 from lookup.store.documents import COMPANIES, REVISIONS, TOMBSTONES
@@ -40,5 +41,5 @@ async def removed(register: Database) -> AsyncIterator[tuple[str, str]]:
         async for tombstone in register[TOMBSTONES].find(
             companies, sort=[("removed_at", 1), ("_id", 1)]
         ):
-            country, _, number = tombstone["_id"].partition(":")
-            yield country, number
+            key = CompanyKey.parse(tombstone["_id"])
+            yield key.country, key.number

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lookup.changes.apply import Stored
 from lookup.changes.states import Verdict
 from lookup.loading.read import UnchangedDocument
-from lookup.records.records import FileBroken, RawDocument, Record, Rejected
+from lookup.records.records import FileBroken, RawDocument, Record, Rejected, Stored
 
 #: Records in a transaction: MongoDB accepted 350/s one by one and over 10,000/s in batches of 500;
 #: larger batches gained nothing.

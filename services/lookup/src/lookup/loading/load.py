@@ -7,25 +7,22 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any, assert_never
+from typing import Any
 
 from common.domain.quantities import counted
-from lookup.changes.apply import Stored, touched
+from lookup.changes.apply import touched
 from lookup.changes.states import Verdict
 from lookup.loading.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch
 from lookup.loading.progress import FileOrigin
 from lookup.loading.read import ReadDocuments, UnchangedDocument
 from lookup.loading.stores import Stores
 from lookup.records.records import (
-    CompanyRecord,
     FileBroken,
     OutOfScope,
-    OwnersRecord,
-    ParticipantRecord,
     RegisteredInError,
     Rejected,
     SourceVersion,
-    UnitRecord,
+    Stored,
 )
 from lookup.records.source import RegisterSource
 
@@ -164,8 +161,6 @@ class LoadFile:
         """The records to store; the others are counted."""
         for one in found:
             match one:
-                case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
-                    yield one
                 case UnchangedDocument():
                     summary.verdicts[Verdict.UNCHANGED] += 1
                 case Rejected():
@@ -176,4 +171,4 @@ class LoadFile:
                 case RegisteredInError():
                     summary.elsewhere["registered in error"] += 1
                 case _:
-                    assert_never(one)
+                    yield one

@@ -5,7 +5,7 @@ declared field has its declared type; otherwise the document is refused, naming 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Final, TypeVar
@@ -14,6 +14,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from common.contracts.company import CodedText, Country
+from common.domain.numbers import is_digits, registered_phone
 from lookup.records.records import Raw, RecordRejected
 
 #: The range of integers that MongoDB and API clients can hold.
@@ -57,6 +59,26 @@ def _reason(error: ErrorDetails) -> str:
 def first(values: Sequence[Item]) -> Item | None:
     """Returns the first of the values; None if there is none."""
     return values[0] if values else None
+
+
+def each_once(values: Iterable[Item | None]) -> tuple[Item, ...]:
+    """Returns the values that are not None in their order, each once."""
+    return tuple(dict.fromkeys(value for value in values if value is not None))
+
+
+def coded(code: str | None, description: str | None) -> CodedText | None:
+    """Returns a code of the register with its description; None without a code."""
+    return None if code is None else CodedText(code=code, description=description)
+
+
+def country_code(code: str | None) -> str | None:
+    """Returns the ISO 3166 code of a country in upper case; None for another text."""
+    return code.upper() if code and len(code) == 2 else None
+
+
+def phones(texts: Iterable[str | None], country: Country) -> tuple[str, ...]:
+    """Returns the phone numbers in a register's texts, each once."""
+    return each_once(registered_phone(text, country) for text in texts if text)
 
 
 def required(value: str | None, field: str) -> str:
@@ -134,7 +156,7 @@ def digits(count: int) -> BeforeValidator:
     def read(value: object) -> str:
         text = str(value).zfill(count) if type(value) is int else value
         text = text.replace(" ", "") if isinstance(text, str) else ""
-        if len(text) != count or not (text.isascii() and text.isdigit()):
+        if not is_digits(text, count):
             raise PydanticCustomError("digits", "not a number of {count} digits", {"count": count})
         return text
 

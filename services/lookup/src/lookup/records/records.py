@@ -207,9 +207,9 @@ class OutOfScope:
     reason: str
 
 
-Record = (
-    CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | RegisteredInError | OutOfScope
-)
+#: The records that are stored.
+Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
+Record = Stored | RegisteredInError | OutOfScope
 
 
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, assert_never
+from typing import Final
 
 from common.contracts.company import Country
 from lookup.records.csv_records import Dialect
@@ -12,18 +12,13 @@ from lookup.records.digests import Part, digest_of
 from lookup.records.json_text import decode, encode
 from lookup.records.raw_records import RawRecord, raw_records
 from lookup.records.records import (
-    CompanyRecord,
     FileBroken,
-    OutOfScope,
-    OwnersRecord,
-    ParticipantRecord,
     Raw,
     RawDocument,
     Record,
     RecordRejected,
-    RegisteredInError,
     Rejected,
-    UnitRecord,
+    Stored,
 )
 from lookup.records.streams import OnBytes, ignore_progress
 
@@ -74,17 +69,8 @@ def parse(parser: Parser, raw: Raw) -> Record:
 
 
 def _size(record: Record) -> int:
-    match record:
-        case CompanyRecord():
-            return len(record.core) + len(record.owner_list or b"")
-        case OwnersRecord():
-            return len(record.owner_list)
-        case UnitRecord() | ParticipantRecord():
-            return len(record.core)
-        case OutOfScope() | RegisteredInError():
-            return 0
-        case _:
-            assert_never(record)
+    parts = (getattr(record, part, None) for part in ("core", "owner_list"))
+    return sum(len(part) for part in parts if part)
 
 
 def documents(
@@ -97,13 +83,12 @@ def documents(
     call. Raises FileBroken, after the intact part, for a truncated or corrupt file.
     """
     for one in source.documents(raw_records(path, source.dialect, on_bytes), path.name):
-        yield one if isinstance(one, Rejected) else _unread(source, one)
-
-
-def _unread(source: RegisterSource, one: RawRecord) -> RawDocument:
-    text = encode(one.raw) if one.text is None else one.text
-    digest = digest_of(text, source.parse.__module__)
-    return RawDocument(one.number, one.place, text, source.key(one.raw), digest)
+        if isinstance(one, Rejected):
+            yield one
+            continue
+        text = encode(one.raw) if one.text is None else one.text
+        digest = digest_of(text, source.parse.__module__)
+        yield RawDocument(one.number, one.place, text, source.key(one.raw), digest)
 
 
 def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
@@ -113,13 +98,7 @@ def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
         record = parse(parser, raw if isinstance(raw, dict) else {})
     except RecordRejected as refusal:
         return Rejected(document.number, document.place, str(refusal))
-    match record:
-        case CompanyRecord() | OwnersRecord() | UnitRecord() | ParticipantRecord():
-            return replace(record, digest=document.digest)
-        case OutOfScope() | RegisteredInError():
-            return record
-        case _:
-            assert_never(record)
+    return replace(record, digest=document.digest) if isinstance(record, Stored) else record
 
 
 def all_understood(parser: Parser, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:

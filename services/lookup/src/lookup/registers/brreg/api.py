@@ -11,7 +11,6 @@ from lookup.records.digests import Part
 from lookup.records.fields import Day, Document, read_document
 from lookup.records.records import CompanyRecord, OwnersRecord, Raw, RecordRejected, UnitRecord
 from lookup.records.source import RegisterSource, parse
-from lookup.registers.brreg import answers
 from lookup.registers.brreg.documents import OrganisationNumber
 
 #: The name of each part in URLs, and its whole file. Roles are below their entities.
@@ -27,8 +26,36 @@ FILES: Final = {
 }
 
 _NUMBER = "organisasjonsnummer"
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """The register's current record."""
+
+    record: CompanyRecord | UnitRecord | OwnersRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Removed for legal reasons; every copy has to be removed too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """The register has no such number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unusable:
+    """The answer cannot be read."""
+
+    reason: str
+
+
+#: The register's answer about one number.
+AboutNumber = Present | Ended | Gone | Unknown | Unusable
 #: One number that the register rejects must not hold up the feed.
-_REFUSED: Final = answers.Unusable("the register refuses the number")
+_REFUSED: Final = Unusable("the register refuses the number")
 
 
 class End(Document):
@@ -50,7 +77,7 @@ class BrregEntities:
     client: RegisterClient
     source: RegisterSource
 
-    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, answers.Answer]:
+    async def fetch(self, numbers: Sequence[str]) -> Mapping[str, AboutNumber]:
         """The register's current answer for each number: from a list, or else one by one."""
         documents = {} if self.source.part is Part.OWNERS else await self._list(numbers)
         return {
@@ -70,7 +97,7 @@ class BrregEntities:
             return {}
         return {str(raw.get(_NUMBER)): raw for raw in embedded(answer, resource)}
 
-    async def _one(self, number: str) -> answers.Answer:
+    async def _one(self, number: str) -> AboutNumber:
         """The answer about one number; lists contain neither ended nor removed entities."""
         are_roles = self.source.part is Part.OWNERS
         path = f"{RESOURCES[self.source.part]}/{number}{'/roller' if are_roles else ''}"
@@ -81,14 +108,14 @@ class BrregEntities:
         is_document = isinstance(answer.content, dict)
         # The feed of companies reports whether a company with roles was removed.
         if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
-            return answers.Unknown()
+            return Unknown()
         raw = {**(answer.content if is_document else {}), _NUMBER: number}
         if answer.status == 410 and not raw.get("slettedato"):
-            return answers.Gone()
+            return Gone()
         return _meaning(self.source, raw, is_gone=answer.status == 410)
 
 
-def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> answers.Answer:
+def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> AboutNumber:
     """The answer of a document, whose subject may have ended.
 
     That of a subject that is gone may contain little more than its last day.
@@ -98,14 +125,14 @@ def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> answ
         end = read_document(End, raw).slettedato
         record = parse(source.parse, raw)
     except RecordRejected as refusal:
-        return Ended(end) if is_gone and end else answers.Unusable(str(refusal))
+        return Ended(end) if is_gone and end else Unusable(str(refusal))
     match record:
         case CompanyRecord() | UnitRecord():
-            return answers.Present(record) if end is None else Ended(end, record)
+            return Present(record) if end is None else Ended(end, record)
         case OwnersRecord():
-            return answers.Present(record)
+            return Present(record)
         case _:
-            return answers.Unusable(f"not a record of {source.name}")
+            return Unusable(f"not a record of {source.name}")
 
 
 def embedded(answer: Answer, name: str) -> Sequence[Raw]:

@@ -5,6 +5,7 @@ of the CSV files, whose columns are the dotted paths of the JSON.
 """
 
 import re
+from functools import cached_property
 from itertools import islice
 from typing import Annotated, Any
 
@@ -12,16 +13,26 @@ from pydantic import BeforeValidator
 
 from common.contracts.company import Address, CodedText, Country, Employees
 from common.domain.countries import FORMATS
-from common.domain.numbers import registered_phone
 from lookup.records.csv_records import Dialect
-from lookup.records.fields import Count, Day, Document, Flag, Text, digits, none_as_empty
+from lookup.records.fields import (
+    Count,
+    Day,
+    Document,
+    Flag,
+    Text,
+    coded,
+    country_code,
+    digits,
+    none_as_empty,
+    phones,
+)
 from lookup.records.records import Raw, RecordRejected
 from lookup.records.text import care_of, on_one_line, town_abroad, town_line
 
 DIALECT = Dialect(
     encoding="utf-8",
     first_column=b"organisasjonsnummer",
-    row_start=re.compile(rb'"?\d{9}"?[,;\t]'),
+    row_start=re.compile(rb'"?\d{%d}"?[,;\t]' % FORMATS[Country.NO].vat_digits),
 )
 
 #: The organisation forms of units: places of business, and others.
@@ -45,6 +56,11 @@ class Coded(Document):
 
     kode: Text = None
     beskrivelse: Text = None
+
+
+def public_code(given: Coded | None) -> CodedText | None:
+    """Returns the public form of a code; None without one."""
+    return None if given is None else coded(given.kode, given.beskrivelse)
 
 
 class BrregAddress(Document):
@@ -73,13 +89,28 @@ class BrregDocument(Document):
     epostadresse: Text = None
     slettedato: Day = None
 
+    @cached_property
+    def phones(self) -> tuple[str, ...]:
+        """The landline before the mobile: digits without the calling code."""
+        return phones((self.telefon, self.mobil), Country.NO)
+
+    @property
+    def form(self) -> CodedText | None:
+        """The organisation form."""
+        return public_code(self.organisasjonsform)
+
+    @property
+    def industry(self) -> CodedText | None:
+        """The main industry."""
+        return public_code(self.naeringskode1)
+
 
 def public_address(given: BrregAddress | None) -> Address | None:
     """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
     co, street = _without_care_of([line for line in given.adresse if line])
-    country = given.landkode.upper() if given.landkode and len(given.landkode) == 2 else None
+    country = country_code(given.landkode)
     town = town_line(given.postnummer, given.poststed)
     abroad = None if country == "NO" else given.land
     text = on_one_line(co, street, None, town, abroad)
@@ -125,26 +156,12 @@ def _joined(lines: list[str]) -> str | None:
     return ", ".join(line.strip(" ,") for line in lines) or None
 
 
-def coded(given: Coded | None) -> CodedText | None:
-    """Returns the public form of a code; None without one."""
-    if given is None or given.kode is None:
-        return None
-    return CodedText(code=given.kode, description=given.beskrivelse)
-
-
 def employees_of(document: BrregDocument) -> Employees | None:
     """Returns the exact number of employees, 1 to 4 if the register withholds it, or None."""
     count = document.antall_ansatte
     if count is not None:
         return Employees(min=count, max=count, exact=count)
     return _WITHHELD if document.har_registrert_antall_ansatte else None
-
-
-def phones_of(document: BrregDocument) -> tuple[str, ...]:
-    """Returns the landline before the mobile."""
-    given = (document.telefon, document.mobil)
-    numbers = (registered_phone(text, Country.NO) for text in given if text)
-    return tuple(dict.fromkeys(number for number in numbers if number))
 
 
 def from_row(row: Raw) -> Raw:

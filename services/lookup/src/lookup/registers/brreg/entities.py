@@ -1,7 +1,6 @@
 """Companies from the entities (`enheter`) of the Norwegian register."""
 
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field
 
@@ -15,6 +14,7 @@ from lookup.records.fields import (
     Many,
     Text,
     Word,
+    each_once,
     first,
     read_document,
     required,
@@ -27,10 +27,9 @@ from lookup.registers.brreg.documents import (
     Coded,
     OrganisationNumber,
     TextLines,
-    coded,
     employees_of,
-    phones_of,
     public_address,
+    public_code,
 )
 
 
@@ -91,39 +90,24 @@ class Entity(BrregDocument):
     under_utenlandsk_insolvensbehandling_dato: Day = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """A flag of an entity, or dates that replace it where it is omitted."""
-
-    status: Status
-    word: str
-    flag: str | None
-    dates: tuple[str, ...]
-
-    def holds_for(self, entity: Entity) -> bool:
-        flag: bool | None = getattr(entity, self.flag) if self.flag else None
-        if flag is not None:
-            return flag
-        return any(getattr(entity, day) for day in self.dates)
-
-
-#: The first that applies is the status; an entity to which none applies is active.
-_CONDITIONS = (
-    _Condition(Status.ENDED, "Slettet", None, ("slettedato",)),
-    _Condition(Status.BANKRUPT, "Konkurs", "konkurs", ("konkursdato",)),
-    _Condition(
+#: Status, word, and the flag of an entity with the dates that replace it where it is omitted. The
+#: first that applies counts; an entity to which none applies is active.
+_CONDITIONS: Final = (
+    (Status.ENDED, "Slettet", None, ("slettedato",)),
+    (Status.BANKRUPT, "Konkurs", "konkurs", ("konkursdato",)),
+    (
         Status.BANKRUPT,
         "Under utenlandsk insolvensbehandling",
         None,
         ("under_utenlandsk_insolvensbehandling_dato",),
     ),
-    _Condition(
+    (
         Status.UNDER_RECONSTRUCTION,
         "Under rekonstruksjonsforhandling",
         None,
         ("under_rekonstruksjonsforhandling_dato",),
     ),
-    _Condition(
+    (
         Status.UNDER_LIQUIDATION,
         "Under tvangsavvikling eller tvangsoppløsning",
         "under_tvangsavvikling_eller_tvangsopplosning",
@@ -134,29 +118,27 @@ _CONDITIONS = (
             "tvangsopplost_pga_mangelfullt_styre_dato",
         ),
     ),
-    _Condition(
-        Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)
-    ),
+    (Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)),
 )
 
 
 def company_record(raw: Raw) -> CompanyRecord:
     """Raises RecordRejected."""
     entity = read_document(Entity, raw)
-    form = coded(entity.organisasjonsform)
-    if form is not None and form.code in UNIT_FORMS:
-        raise RecordRejected(f"organisasjonsform.kode: {form.code} is a unit's, not an entity's")
-    phones = phones_of(entity)
+    if entity.form is not None and entity.form.code in UNIT_FORMS:
+        raise RecordRejected(
+            f"organisasjonsform.kode: {entity.form.code} is a unit's, not an entity's"
+        )
     return CompanyRecord.of(
-        _company(entity, form, phones),
-        phones=searchable_phones(phones, Country.NO),
+        _company(entity),
+        phones=searchable_phones(entity.phones, Country.NO),
         units=(),
         owners=None,
         version=None,
     )
 
 
-def _company(entity: Entity, form: CodedText | None, phones: tuple[str, ...]) -> Company:
+def _company(entity: Entity) -> Company:
     name = required(entity.navn, "navn")
     status, status_text = _status(entity)
     return Company(
@@ -166,13 +148,13 @@ def _company(entity: Entity, form: CodedText | None, phones: tuple[str, ...]) ->
         former_names=_former_names(entity, name),
         status=status,
         status_text=status_text,
-        form=form,
+        form=entity.form,
         address=public_address(entity.forretningsadresse),
         postal_address=public_address(entity.postadresse),
-        phone=first(phones),
+        phone=first(entity.phones),
         email=entity.epostadresse,
         website=entity.hjemmeside,
-        industry=coded(entity.naeringskode1),
+        industry=entity.industry,
         secondary_industries=_secondary_industries(entity),
         employees=employees_of(entity),
         founded=entity.stiftelsesdato,
@@ -187,9 +169,10 @@ def _company(entity: Entity, form: CodedText | None, phones: tuple[str, ...]) ->
 
 
 def _status(entity: Entity) -> tuple[Status, str | None]:
-    for condition in _CONDITIONS:
-        if condition.holds_for(entity):
-            return condition.status, condition.word
+    for status, word, name, days in _CONDITIONS:
+        flag = getattr(entity, name) if name else None
+        if any(getattr(entity, day) for day in days) if flag is None else flag:
+            return status, word
     return Status.ACTIVE, None
 
 
@@ -197,14 +180,13 @@ def _former_names(entity: Entity, name: str) -> tuple[str, ...]:
     """Newest first, each once."""
     former = [old for old in entity.historiske_navn if old.navn and old.navn != name]
     former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
-    return tuple(dict.fromkeys(old.navn for old in former if old.navn))
+    return each_once(old.navn for old in former)
 
 
 def _secondary_industries(entity: Entity) -> tuple[CodedText, ...]:
     """The code of a unit that serves its own group is one of them."""
     given = (entity.naeringskode2, entity.naeringskode3, entity.hjelpeenhetskode)
-    codes = (coded(code) for code in given)
-    return tuple(dict.fromkeys(code for code in codes if code is not None))
+    return each_once(map(public_code, given))
 
 
 def _capital(given: ShareCapital | None) -> Capital | None:

@@ -21,8 +21,14 @@ from lookup.records.records import (
     to_milliseconds,
 )
 from lookup.records.source import RegisterSource
-from lookup.registers.brreg.answers import Answer, Gone, Present, Unknown, Unusable
-from lookup.registers.brreg.api import BrregEntities
+from lookup.registers.brreg.api import (
+    AboutNumber,
+    BrregEntities,
+    Gone,
+    Present,
+    Unknown,
+    Unusable,
+)
 from lookup.registers.brreg.notices import ChangeNotice
 
 #: Numbers in one request; more would make the URL too long for servers.
@@ -85,7 +91,7 @@ class RefreshEntities:
         tally.results["purged" if was_known else "unknown"] += 1
 
     async def _records(
-        self, numbers: Sequence[str], answers: Mapping[str, Answer], tally: Tally
+        self, numbers: Sequence[str], answers: Mapping[str, AboutNumber], tally: Tally
     ) -> list[tuple[str, Versioned]]:
         ended = [number for number in numbers if isinstance(answers[number], Ended)]
         known = await self.known(ended) if ended else Known()
@@ -132,7 +138,7 @@ class _Asked:
 
     at: datetime
     notices: Mapping[str, ChangeNotice]
-    answers: Mapping[str, Answer]
+    answers: Mapping[str, AboutNumber]
 
 
 def _dated(record: Versioned, notice: ChangeNotice, requested_at: datetime) -> Versioned:

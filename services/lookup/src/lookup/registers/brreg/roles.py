@@ -18,6 +18,7 @@ from common.contracts.company import (
     Role,
     RoleCode,
 )
+from common.domain.countries import FORMATS
 from lookup.records.fields import Document, Flag, Many, Text, read_document
 from lookup.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
@@ -48,7 +49,7 @@ _ROLES: Final = {
     "REGN": RoleCode.ACCOUNTANT,
 }
 
-_ENTITY_IN_LINK = re.compile(r"/enheter/(\d{9})(?:/|$)")
+_ENTITY_IN_LINK = re.compile(rf"/enheter/(\d{{{FORMATS[Country.NO].vat_digits}}})(?:/|$)")
 
 
 def _as_list(value: object) -> object:

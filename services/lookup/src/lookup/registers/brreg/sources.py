@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from common.contracts.company import Country
+from common.domain.countries import FORMATS
 from common.domain.numbers import registration_number_checks
 from lookup.records.digests import Part
 from lookup.records.raw_records import RawRecord
@@ -20,7 +21,7 @@ _NUMBER: Final = "organisasjonsnummer"
 _TELLING: Final = {_NUMBER, "_links"}
 #: The position of a record that is not in a list.
 _WHOLE_FILE: Final = "byte 0"
-_NINE_DIGITS: Final = re.compile(r"(?<!\d)\d{9}(?!\d)")
+_NUMBERS: Final = re.compile(rf"(?<!\d)\d{{{FORMATS[Country.NO].vat_digits}}}(?!\d)")
 
 
 def _key(raw: Raw) -> str | None:
@@ -55,7 +56,7 @@ def _lacks_number(one: RawRecord) -> bool:
 
 def _number_in(name: str) -> str | None:
     """The organisation number in a file's name, if it contains exactly one."""
-    numbers = [n for n in _NINE_DIGITS.findall(name) if registration_number_checks(n, Country.NO)]
+    numbers = [n for n in _NUMBERS.findall(name) if registration_number_checks(n, Country.NO)]
     return numbers[0] if len(numbers) == 1 else None
 
 

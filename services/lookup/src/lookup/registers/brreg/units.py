@@ -9,9 +9,7 @@ from lookup.registers.brreg.documents import (
     BrregAddress,
     BrregDocument,
     OrganisationNumber,
-    coded,
     employees_of,
-    phones_of,
     public_address,
 )
 
@@ -28,29 +26,29 @@ class Unit(BrregDocument):
 def unit_record(raw: Raw) -> UnitRecord:
     """Raises RecordRejected."""
     unit = read_document(Unit, raw)
-    form = coded(unit.organisasjonsform)
-    if form is not None and form.code not in UNIT_FORMS:
-        raise RecordRejected(f"organisasjonsform.kode: {form.code} is an entity's, not a unit's")
-    phones = phones_of(unit)
+    if unit.form is not None and unit.form.code not in UNIT_FORMS:
+        raise RecordRejected(
+            f"organisasjonsform.kode: {unit.form.code} is an entity's, not a unit's"
+        )
     return UnitRecord.of(
-        _production_unit(unit, phones),
+        _production_unit(unit),
         Country.NO,
         company=unit.overordnet_enhet,
-        phones=searchable_phones(phones, Country.NO),
+        phones=searchable_phones(unit.phones, Country.NO),
         version=None,
     )
 
 
-def _production_unit(unit: Unit, phones: tuple[str, ...]) -> ProductionUnit:
+def _production_unit(unit: Unit) -> ProductionUnit:
     ended = unit.nedleggelsesdato or unit.slettedato
     return ProductionUnit(
         number=unit.organisasjonsnummer,
         name=required(unit.navn, "navn"),
         status=Status.ENDED if ended else Status.ACTIVE,
         address=public_address(unit.beliggenhetsadresse),
-        phone=first(phones),
+        phone=first(unit.phones),
         email=unit.epostadresse,
-        industry=coded(unit.naeringskode1),
+        industry=unit.industry,
         employees=employees_of(unit),
         started=unit.oppstartsdato,
         ended=ended,

@@ -1,6 +1,7 @@
 """CVR addresses in the Danish format: `Prøvevej 43B, 2. th`."""
 
 from common.contracts.company import Address
+from lookup.records.fields import country_code
 from lookup.records.text import DANISH, care_of, on_one_line, town_abroad, town_line
 from lookup.registers.cvr.documents import CvrAddress
 
@@ -9,7 +10,7 @@ def public_address(given: CvrAddress | None) -> Address | None:
     """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
-    co, country = _co(given), _country(given.landekode)
+    co, country = _co(given), country_code(given.landekode)
     abroad = None if country is None or country == "DK" else DANISH.get(country)
     lines = _free_lines(given, abroad)
     postal_code, city = given.postnummer, given.postdistrikt
@@ -66,7 +67,3 @@ def _co(given: CvrAddress) -> str | None:
         return None
     named = care_of(given.conavn)
     return given.conavn if named is None else named or None
-
-
-def _country(code: str | None) -> str | None:
-    return code.upper() if code and len(code) == 2 else None

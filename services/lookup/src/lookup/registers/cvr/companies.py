@@ -13,7 +13,9 @@ from lookup.records.fields import (
     Text,
     Word,
     amount_of,
+    coded,
     digits,
+    each_once,
     first,
     read_document,
 )
@@ -28,7 +30,6 @@ from lookup.registers.cvr.documents import (
     Metadata,
     Name,
     current,
-    industry_of,
     latest,
     unwrapped,
 )
@@ -41,6 +42,11 @@ class CompanyForm(Dated):
 
     virksomhedsformkode: Word = None
     lang_beskrivelse: Text = None
+
+    @property
+    def public(self) -> CodedText | None:
+        """The public form of the legal form; None without a code."""
+        return coded(self.virksomhedsformkode, self.lang_beskrivelse)
 
 
 class StatusWord(Dated):
@@ -121,6 +127,7 @@ def _units(listed: Sequence[ListedUnit]) -> tuple[UnitKey, ...]:
 def _company(company: CvrCompany) -> Company:
     name, newest = company.name, company.newest
     status, status_text = company.state
+    form = latest(company.virksomhedsform) or newest.nyeste_virksomhedsform
     return Company(
         country=Country.DK,
         vat=company.cvr_nummer,
@@ -129,7 +136,7 @@ def _company(company: CvrCompany) -> Company:
         former_names=_former_names(company, name),
         status=status,
         status_text=status_text,
-        form=_form(latest(company.virksomhedsform) or newest.nyeste_virksomhedsform),
+        form=None if form is None else form.public,
         address=public_address(company.address),
         postal_address=public_address(first(company.current_or_last(company.postadresse))),
         phone=first(company.phones),
@@ -151,21 +158,13 @@ def _trade_names(company: CvrCompany, name: str) -> tuple[str, ...]:
     names = [given.navn for given in company.current_or_last(company.binavne)]
     if not company.binavne:
         names = list(company.newest.nyeste_binavne)
-    return tuple(dict.fromkeys(given for given in names if given and given != name))
+    return each_once(given for given in names if given != name)
 
 
 def _former_names(company: CvrCompany, name: str) -> tuple[str, ...]:
     """Newest first, each once."""
     newest_first = sorted(company.navne, key=lambda given: given.since or "", reverse=True)
-    return tuple(
-        dict.fromkeys(given.navn for given in newest_first if given.navn and given.navn != name)
-    )
-
-
-def _form(given: CompanyForm | None) -> CodedText | None:
-    if given is None or given.virksomhedsformkode is None:
-        return None
-    return CodedText(code=given.virksomhedsformkode, description=given.lang_beskrivelse)
+    return each_once(given.navn for given in newest_first if given.navn != name)
 
 
 def _fax(company: CvrCompany) -> str | None:
@@ -174,13 +173,9 @@ def _fax(company: CvrCompany) -> str | None:
 
 
 def _secondary_industries(company: CvrCompany) -> tuple[CodedText, ...]:
-    given = (
-        first(company.current_or_last(company.bibranche1)),
-        first(company.current_or_last(company.bibranche2)),
-        first(company.current_or_last(company.bibranche3)),
-    )
-    codes = (industry_of(industry) for industry in given)
-    return tuple(dict.fromkeys(code for code in codes if code is not None))
+    given = (company.bibranche1, company.bibranche2, company.bibranche3)
+    industries = (first(company.current_or_last(each)) for each in given)
+    return each_once(industry.public for industry in industries if industry is not None)
 
 
 def _attribute(company: CvrCompany, type_: str) -> str | None:

@@ -11,7 +11,6 @@ from typing import Annotated, TypeVar
 from pydantic import BeforeValidator
 
 from common.contracts.company import CodedText, Country, Status
-from common.domain.numbers import registered_phone
 from lookup.records.fields import (
     Count,
     Day,
@@ -22,6 +21,8 @@ from lookup.records.fields import (
     Moment,
     Text,
     Word,
+    coded,
+    phones,
     required,
 )
 from lookup.records.records import Raw, RecordRejected, SourceVersion
@@ -103,6 +104,11 @@ class Industry(Dated):
 
     branchekode: Annotated[Text, BeforeValidator(_industry_code)] = None
     branchetekst: Text = None
+
+    @property
+    def public(self) -> CodedText | None:
+        """The public form of the industry; None without a code."""
+        return coded(self.branchekode, self.branchetekst)
 
 
 class Employment(Document):
@@ -199,7 +205,8 @@ class CvrDocument(Document):
     @property
     def industry(self) -> CodedText | None:
         """The current main industry, or the newest one of the metadata."""
-        return industry_of(latest(self.hovedbranche) or self.newest.nyeste_hovedbranche)
+        given = latest(self.hovedbranche) or self.newest.nyeste_hovedbranche
+        return None if given is None else given.public
 
     @cached_property
     def state(self) -> tuple[Status, str | None]:
@@ -248,15 +255,7 @@ class CvrDocument(Document):
     def phones(self) -> tuple[str, ...]:
         """The public phone numbers, each once, digits without the calling code."""
         texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
-        numbers = (registered_phone(text, Country.DK) for text in texts)
-        return tuple(dict.fromkeys(number for number in numbers if number))
-
-
-def industry_of(given: Industry | None) -> CodedText | None:
-    """Returns the public form of an industry; None without a code."""
-    if given is None or given.branchekode is None:
-        return None
-    return CodedText(code=given.branchekode, description=given.branchetekst)
+        return phones(texts, Country.DK)
 
 
 def unwrapped(raw: Raw, document: str, number: str) -> Raw:

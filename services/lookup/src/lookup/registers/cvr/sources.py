@@ -1,5 +1,6 @@
 """The Danish register's sources: companies and production units."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -7,7 +8,7 @@ from common.contracts.company import Country
 from common.domain.countries import FORMATS
 from lookup.records.digests import Part
 from lookup.records.records import Raw, RecordRejected
-from lookup.records.source import Parser, RegisterSource
+from lookup.records.source import RegisterSource
 from lookup.registers.cvr.companies import company_record
 from lookup.registers.cvr.documents import unwrapped
 from lookup.registers.cvr.scroll import WRAPPINGS
@@ -25,23 +26,21 @@ def _key(wrapping: str, field: str, digits: int, raw: Raw) -> str | None:
     return f"{Country.DK}:{number}" if isinstance(number, str | int) else None
 
 
-def _source(name: str, part: Part, parse: Parser, field: str, digits: int) -> RegisterSource:
-    return RegisterSource(
-        name=name,
-        part=part,
-        country=Country.DK,
-        parse=parse,
-        key=partial(_key, WRAPPINGS[part], field, digits),
-    )
-
-
 _FORMATS: Final = FORMATS[Country.DK]
 
-DK_COMPANIES: Final = _source(
-    "dk-virksomhed", Part.COMPANY, company_record, "cvrNummer", _FORMATS.vat_digits
+DK_COMPANIES: Final = RegisterSource(
+    name="dk-virksomhed",
+    part=Part.COMPANY,
+    country=Country.DK,
+    parse=company_record,
+    key=partial(_key, WRAPPINGS[Part.COMPANY], "cvrNummer", _FORMATS.vat_digits),
 )
-DK_UNITS: Final = _source(
-    "dk-produktionsenhed", Part.UNIT, unit_record, "pNummer", _FORMATS.unit_digits
+DK_UNITS: Final = replace(
+    DK_COMPANIES,
+    name="dk-produktionsenhed",
+    part=Part.UNIT,
+    parse=unit_record,
+    key=partial(_key, WRAPPINGS[Part.UNIT], "pNummer", _FORMATS.unit_digits),
 )
 
 SOURCES: Final = (DK_COMPANIES, DK_UNITS)
