@@ -1,7 +1,7 @@
 """Folding of names before they are compared."""
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lookup.search.folding import (
@@ -26,26 +26,27 @@ def same_name(one: str, other: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    "one,other",
+    "names",
     [
-        ("Åse", "Ase"),
-        ("Åse", "Aase"),
-        ("Møller", "Moller"),
-        ("Møller", "Moeller"),
-        ("Ærø", "Aero"),
-        ("Ærø", "Aeroe"),
-        ("Ærø", "Aro"),
-        ("Bagsværd", "Bagsvaerd"),
-        ("Bagsværd", "BAGSVARD"),
-        ("Aagaard", "Ågård"),
-        ("Händel", "Haendel"),
-        ("Götze", "Goetze"),
-        ("Café Liné", "cafe line"),
-        ("Müller", "Muller"),
+        ["Åse", "Ase", "Aase"],
+        ["Møller", "Moller", "Moeller"],
+        ["Ærø", "Aero", "Aeroe", "Aro"],
+        ["Bagsværd", "Bagsvaerd", "BAGSVARD"],
+        ["Aagaard", "Ågård"],
+        ["Händel", "Haendel"],
+        ["Götze", "Goetze"],
+        ["Café Liné", "cafe line"],
+        ["Müller", "Muller"],
+        # Punctuation.
+        ["A.T. Kearney P/S", "AT Kearney"],
+        ["&TRADITION A/S", "Tradition"],
+        ["Hansen-Jensen", "Hansen Jensen"],
+        ["O'Neill", "ONeill"],
+        ["Fisk, Frugt & Grønt", "fisk frugt grønt"],
     ],
 )
-def test_spellings_of_a_letter_are_the_same_name(one: str, other: str) -> None:
-    assert same_name(one, other)
+def test_spellings_of_a_letter_and_punctuation_are_the_same_name(names: list[str]) -> None:
+    assert all(same_name(names[0], other) for other in names[1:])
 
 
 @pytest.mark.parametrize("one,other", [("Moe", "Mo"), ("Aaby", "Aby"), ("Så", "Sæ"), ("Møe", "Mo")])
@@ -55,20 +56,6 @@ def test_other_letters_are_another_name(one: str, other: str) -> None:
 
 def test_names_that_sound_the_same_have_the_same_words() -> None:
     assert fold_name("Moe").words == fold_name("Mo").words
-
-
-@pytest.mark.parametrize(
-    "one,other",
-    [
-        ("A.T. Kearney P/S", "AT Kearney"),
-        ("&TRADITION A/S", "Tradition"),
-        ("Hansen-Jensen", "Hansen Jensen"),
-        ("O'Neill", "ONeill"),
-        ("Fisk, Frugt & Grønt", "fisk frugt grønt"),
-    ],
-)
-def test_punctuation_is_ignored(one: str, other: str) -> None:
-    assert same_name(one, other)
 
 
 @pytest.mark.parametrize(
@@ -109,14 +96,13 @@ def test_every_form_is_dropped_in_each_of_its_positions() -> None:
 
 
 @given(ANY_TEXT)
-def test_folding_is_idempotent(text: str) -> None:
-    # Initials are joined, and may then read as a legal form: `0 A B` is `0 ab`.
-    assume(all(len(word) > 1 for word in fold_text(text).tokens))
-
+def test_folding_is_idempotent_and_restored_from_the_spelling(text: str) -> None:
     once = fold_name(text)
 
-    assert fold_name(once.spelled) == once
     assert refolded(once.spelled) == once
+    # Initials are joined, and may then read as a legal form: `0 A B` is `0 ab`.
+    if all(len(word) > 1 for word in fold_text(text).tokens):
+        assert fold_name(once.spelled) == once
 
 
 @given(ANY_TEXT)
@@ -148,13 +134,6 @@ def test_all_spellings_of_a_name_are_the_same_name(text: str) -> None:
     plain = special.replace("æ", "a").replace("ø", "o").replace("å", "a")
 
     assert fold_text(special).words == fold_text(digraphs).words == fold_text(plain).words
-
-
-@given(ANY_TEXT)
-def test_a_folded_text_is_restored_from_its_spelling(text: str) -> None:
-    folded = fold_name(text)
-
-    assert refolded(folded.spelled) == folded
 
 
 @given(ANY_TEXT, ANY_TEXT)

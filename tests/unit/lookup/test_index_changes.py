@@ -17,7 +17,7 @@ from lookup.search.index import SearchIndex, Size
 from lookup.search.index.documents import documents_of
 from lookup.search.index.schema import FORMAT
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
-from tests.builders.indexed import an_indexed_address, an_indexed_company
+from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 NORDLYS = an_indexed_company(
     "Nordlys ApS",
@@ -51,68 +51,48 @@ def opened(folder: Path) -> closing[SearchIndex]:
     return closing(SearchIndex.open(folder, Country.DK))
 
 
-def test_what_is_applied_is_seen_from_the_commit_on(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        before = index.search_name("Nordlys")
-        index.commit(b"1")
-
-        assert before is None
-        assert index.search_name("Nordlys")
+def finds(index: SearchIndex) -> set[str]:
+    """Which of the companies are found by their names."""
+    names = {"Nordlys", "Lyset", "Sydlys", "Aurora"}
+    return {name for name in names if index.search_name(name)}
 
 
-def test_a_company_is_replaced_whole(tmp_path: Path) -> None:
-    renamed = an_indexed_company("Sydlys ApS", number=10_000_001)
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
+def test_what_is_applied_is_seen_from_the_commit_on(index: SearchIndex) -> None:
+    index.apply([NORDLYS])
+    before = finds(index)
+    index.commit(b"1")
 
-        index.apply([renamed])
-        index.commit(b"2")
-
-        assert index.search_name("Sydlys")
-        assert index.search_name("Lyset") is None
-        assert index.search_address("Storgade 5") is None
-        assert index.size == Size(companies=1, names=1, addresses=0)
+    assert (before, finds(index)) == (set(), {"Nordlys", "Lyset"})
 
 
-def test_a_removed_company_is_not_found(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS, AURORA])
-        index.commit(b"1")
+def test_a_company_is_replaced_whole(index: SearchIndex) -> None:
+    filled(index, NORDLYS)
 
-        index.apply([], [NORDLYS.key])
-        index.commit(b"2")
+    filled(index, an_indexed_company("Sydlys ApS", number=10_000_001))
 
-        assert index.search_name("Nordlys") is None
-        assert index.search_name("Aurora")
-        assert index.size.companies == 1
+    assert finds(index) == {"Sydlys"}
+    assert index.search_address("Storgade 5") is None
+    assert index.size == Size(companies=1, names=1, addresses=0)
 
 
-def test_applying_a_change_again_changes_nothing(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        for _ in range(3):
-            index.apply([NORDLYS, AURORA], [])
-            index.apply([NORDLYS], [AURORA.key])
-        index.commit(b"1")
+def test_a_removed_company_is_not_found(index: SearchIndex) -> None:
+    filled(index, NORDLYS, AURORA)
 
-        assert index.size == Size(companies=1, names=2, addresses=1)
+    index.apply([], [NORDLYS.key])
+    index.commit(b"2")
 
-
-def test_a_company_is_in_the_batch_that_removes_and_adds_it(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS], [NORDLYS.key])
-        index.commit(b"1")
-
-        assert index.search_name("Nordlys")
+    assert finds(index) == {"Aurora"}
+    assert index.size.companies == 1
 
 
-def test_names_that_differ_in_nothing_that_counts_are_one(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
+def test_changes_may_be_applied_again_and_remove_what_they_add(index: SearchIndex) -> None:
+    for _ in range(3):
+        index.apply([NORDLYS, AURORA], [])
+        index.apply([NORDLYS], [AURORA.key, NORDLYS.key])
+    index.commit(b"1")
 
-        assert index.size == Size(companies=1, names=2, addresses=1)
+    assert finds(index) == {"Nordlys", "Lyset"}
+    assert index.size == Size(companies=1, names=2, addresses=1)
 
 
 def test_a_name_and_an_address_that_weigh_the_same_are_one_document() -> None:
@@ -122,37 +102,28 @@ def test_a_name_and_an_address_that_weigh_the_same_are_one_document() -> None:
     assert kinds == [["name", "form aps", "address", "company"], ["name"]]
 
 
-def test_a_new_index_has_no_save_point_and_a_committed_one_its_last(tmp_path: Path) -> None:
+def test_a_reopened_index_answers_and_goes_on_from_its_last_save_point(tmp_path: Path) -> None:
     with opened(tmp_path) as index:
         new = index.save_point
         index.commit(b"\x00\xff1")
-        index.commit(b"\x00\xff2")
-
-        assert new is None
-        assert index.save_point == b"\x00\xff2"
-
-
-def test_a_reopened_index_answers_and_goes_on_from_its_save_point(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
         index.apply([NORDLYS])
-        index.commit(b"1")
+        index.commit(b"\x00\xff2")
         index.apply([AURORA])
+        committed = index.save_point
 
     with opened(tmp_path) as index:
-        assert index.save_point == b"1"
-        assert index.search_name("Nordlys")
-        assert index.search_name("Aurora") is None
+        assert new is None
+        assert index.save_point == committed == b"\x00\xff2"
+        assert finds(index) == {"Nordlys", "Lyset"}
 
 
 def test_each_country_has_an_index_of_its_own(tmp_path: Path) -> None:
     norwegian = an_indexed_company("Nordlys AS", number=810_000_002, country=Country.NO)
     with opened(tmp_path) as danish, closing(SearchIndex.open(tmp_path, Country.NO)) as index:
         danish.commit(b"1")
-        index.apply([norwegian])
-        index.commit(b"2")
+        filled(index, norwegian)
 
-        assert danish.search_name("Nordlys") is None
-        assert index.search_name("Nordlys")
+        assert (finds(danish), finds(index)) == (set(), {"Nordlys"})
 
 
 def test_a_second_process_is_refused(tmp_path: Path) -> None:
@@ -160,45 +131,32 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
         SearchIndex.open(tmp_path, Country.DK)
 
 
-def test_a_rebuilt_index_holds_what_it_was_built_from_and_nothing_else(tmp_path: Path) -> None:
+def test_a_rebuilt_index_holds_what_it_was_built_from_and_takes_changes(tmp_path: Path) -> None:
     with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
-
+        filled(index, NORDLYS)
         index.rebuild(iter([AURORA]), b"2")
 
-        assert index.search_name("Nordlys") is None
-        assert index.search_name("Aurora")
-        assert index.save_point == b"2"
+        assert (finds(index), index.save_point) == ({"Aurora"}, b"2")
 
     with opened(tmp_path) as index:
-        assert index.search_name("Aurora")
-
-
-def test_a_rebuilt_index_takes_changes(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.rebuild([AURORA], b"1")
-
+        reopened = finds(index)
         index.apply([NORDLYS], [AURORA.key])
-        index.commit(b"2")
+        index.commit(b"3")
 
-        assert index.search_name("Nordlys")
-        assert index.search_name("Aurora") is None
+        assert (reopened, finds(index)) == ({"Aurora"}, {"Nordlys", "Lyset"})
 
 
-def test_the_old_index_answers_while_the_new_one_is_built(tmp_path: Path) -> None:
+def test_the_old_index_answers_while_the_new_one_is_built(index: SearchIndex) -> None:
     answers = []
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
+    filled(index, NORDLYS)
 
-        def companies() -> Iterator[IndexedCompany]:
-            answers.append(index.search_name("Nordlys"))
-            yield AURORA
+    def companies() -> Iterator[IndexedCompany]:
+        answers.append(finds(index))
+        yield AURORA
 
-        index.rebuild(companies(), b"2")
+    index.rebuild(companies(), b"2")
 
-        assert [hit.key for hit in answers if hit] == [NORDLYS.key]
+    assert answers == [{"Nordlys", "Lyset"}]
 
 
 def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
@@ -207,41 +165,36 @@ def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
         raise ConnectionError("the register went away")
 
     with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
-
+        filled(index, NORDLYS)
         with pytest.raises(ConnectionError):
             index.rebuild(companies(), b"2")
+        after_the_failure = finds(index)
         index.rebuild([NORDLYS, AURORA], b"3")
 
+        assert after_the_failure == {"Nordlys", "Lyset"}
         assert index.size.companies == 2
 
     assert len([folder for folder in (tmp_path / "dk").iterdir() if folder.is_dir()]) == 1
 
 
-def test_a_reset_index_is_empty_and_has_to_be_built(tmp_path: Path) -> None:
-    with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
+def test_a_reset_index_is_empty_and_has_to_be_built(index: SearchIndex) -> None:
+    filled(index, NORDLYS)
 
-        index.reset()
+    index.reset()
 
-        assert index.save_point is None
-        assert index.size.companies == 0
+    assert (index.save_point, index.size.companies) == (None, 0)
 
 
 def test_an_index_of_another_format_has_to_be_built_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path) as index:
-        index.apply([NORDLYS])
-        index.commit(b"1")
+        filled(index, NORDLYS)
 
     monkeypatch.setattr("lookup.search.index.folders.FORMAT", FORMAT + 1)
 
     with opened(tmp_path) as index:
-        assert index.save_point is None
-        assert index.search_name("Nordlys") is None
+        assert (index.save_point, finds(index)) == (None, set())
 
 
 def test_the_format_is_raised_whenever_something_else_is_written() -> None:
@@ -278,22 +231,20 @@ def test_a_lock_that_a_starting_process_still_has_is_waited_for(tmp_path: Path) 
         let_go.join()
 
 
-def test_searches_go_on_while_changes_are_committed(tmp_path: Path) -> None:
+def test_searches_go_on_while_changes_are_committed(index: SearchIndex) -> None:
     done = Event()
 
-    def search(index: SearchIndex) -> int:
+    def search() -> int:
         found = 0
         while not done.is_set() or not found:
             found += index.search_name("Nordlys") is not None
         return found
 
-    with opened(tmp_path) as index, ThreadPoolExecutor(2) as pool:
-        index.apply([NORDLYS])
-        index.commit(b"0")
-        searches = [pool.submit(search, index) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        filled(index, NORDLYS)
+        searches = [pool.submit(search) for _ in range(2)]
         for step in range(5):
-            index.apply([NORDLYS, an_indexed_company(f"Nord {step}", number=10_000_100 + step)])
-            index.commit(b"%d" % step)
+            filled(index, NORDLYS, an_indexed_company(f"Nord {step}", number=10_000_100 + step))
         index.rebuild([NORDLYS], b"rebuilt")
         done.set()
 

@@ -35,30 +35,20 @@ def a_rank(
     return Rank(status, employees, founded, number, is_foreign)
 
 
-def test_a_name_that_only_sounds_the_same_is_not_exact() -> None:
-    assert NEAR < score("Moe", "Mo") < EXACT
-
-
-def test_a_typo_in_however_long_a_name_scores_less_than_the_same_sound() -> None:
+def test_a_name_that_only_sounds_the_same_is_not_exact_but_nearer_than_a_typo() -> None:
     long = "x" * 150
 
+    assert NEAR < score("Moe", "Mo") < EXACT
     assert score(f"{long}y", f"{long}z") < score("Moe", "Mo")
 
 
 @pytest.mark.parametrize(
     "query",
     [
-        "Nordisk Fiskri",
-        "Nrodisk Fiskeri",
-        "Nordisk Fiskeriet",
-        "Nordsk Fiskerri",
-        "Fiskeri Nordisk",
-        "Fiskeri Nrodisk",
-        "Nordisk",
-        "Nordisk Fiskeri Norge",
-        "Nordiskfiskri",
+        "Nordisk Fiskri", "Nrodisk Fiskeri", "Nordisk Fiskeriet", "Nordsk Fiskerri",
+        "Fiskeri Nordisk", "Fiskeri Nrodisk", "Nordisk", "Nordisk Fiskeri Norge", "Nordiskfiskri",
     ],
-)
+)  # fmt: skip
 def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) -> None:
     assert NEAR <= score(query, "Nordisk Fiskeri ApS") < EXACT
 
@@ -66,13 +56,10 @@ def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) 
 @pytest.mark.parametrize(
     "query",
     [
-        "Nordlys",
-        "Fiskeri og Handel i Vestfold",
-        "Sydisk Fiskeri",
-        "Qwzxv Fiskeri",
+        "Nordlys", "Fiskeri og Handel i Vestfold", "Sydisk Fiskeri", "Qwzxv Fiskeri",
         "Nordisk Fiskeri Transport og Logistik Danmark",
     ],
-)
+)  # fmt: skip
 def test_another_name_is_not_accepted(query: str) -> None:
     assert score(query, "Nordisk Fiskeri ApS") < NEAR
 
@@ -81,14 +68,9 @@ def test_one_word_of_a_long_name_is_not_that_name() -> None:
     assert score("Hansen", "Hansen Transport og Maskinudlejning") < NEAR
 
 
-def test_words_in_order_score_more_than_reordered_ones() -> None:
+def test_words_in_order_and_fewer_typos_score_more() -> None:
     assert score("Jensen Hansn", "Jensen Hansen") > score("Jensen Hansn", "Hansen Jensen")
-
-
-def test_fewer_typos_score_more() -> None:
-    scores = [score(name, "Nordisk Fiskeri") for name in ("Nordisk Fiskri", "Nordsk Fiskri")]
-
-    assert scores == sorted(scores, reverse=True)
+    assert score("Nordisk Fiskri", "Nordisk Fiskeri") > score("Nordsk Fiskri", "Nordisk Fiskeri")
 
 
 def test_the_weight_of_a_kind_decides_between_exact_names() -> None:

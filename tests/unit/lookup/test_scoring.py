@@ -135,11 +135,15 @@ def test_one_edit_of_a_name_as_it_is_written_is_accepted(query: str, name: str) 
         ("Aden AS", "Aeven A/S"),  # `aven` as collapsed
         ("Alefa AS", "A-Leaf ApS"),  # a letter and the form
         ("Nordlys AXXS", "Nordlysfiskeri AS"),
-        ("Danmark", "3Danmark"),  # a common word alone
+        # A generic word alone, and a name with one or two letters more.
+        ("Danmark", "3Danmark"),
+        ("Danmark", "4C Danmark ApS"),
+        ("Bygg", "A Bygg AS"),
     ],
 )
 def test_another_edit_is_another_name(query: str, name: str) -> None:
     assert not match(query, name).accepted
+    assert match(query, query).exact
 
 
 def test_a_slipped_space_is_nearer_than_a_typo_and_this_than_one_without_its_spaces() -> None:
@@ -233,11 +237,3 @@ def test_a_branch_comes_before_the_record_of_its_foreign_company() -> None:
         return match_name(read_query("Nordlys Norway", Country.NO), name, order, weigh)
 
     assert ranked(is_foreign=False) > ranked(is_foreign=True)
-
-
-@pytest.mark.parametrize("query,name", [("Danmark", "4C Danmark ApS"), ("Bygg", "A Bygg AS")])
-def test_a_generic_word_alone_does_not_match_a_name_with_two_more_letters(
-    query: str, name: str
-) -> None:
-    assert not match(query, name).accepted
-    assert match(query, query).exact
