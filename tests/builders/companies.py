@@ -52,6 +52,21 @@ def a_company(**fields: Any) -> Company:
     )
 
 
+def a_norwegian_company(**fields: Any) -> Company:
+    return a_company(**{"country": Country.NO, "vat": "987654321", **fields})
+
+
+def a_norwegian_record(*, version: SourceVersion | None = MONDAY, **fields: Any) -> CompanyRecord:
+    """A company without its owners, which come in a file of their own."""
+    return a_company_record(a_norwegian_company(**fields), owners=None, version=version)
+
+
+def a_renamed_record(
+    name: str = "Nyt Navn ApS", *, version: SourceVersion | None = TUESDAY, **fields: Any
+) -> CompanyRecord:
+    return a_company_record(a_company(name=name, **fields), version=version)
+
+
 def a_company_record(
     company: Company | None = None, *, version: SourceVersion | None = MONDAY, **fields: Any
 ) -> CompanyRecord:
@@ -176,6 +191,7 @@ def after(plan: Plan, before: Known | None = None) -> Known:
     left = {key: state for key, state in stored.participants.items() if key not in dropped}
     return Known(
         companies,
+        tombstones=stored.tombstones,
         units={**stored.units, **{write.key: write.state for write in plan.units}},
         participants={**left, **{write.key: write.state for write in plan.participants}},
     )

@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,29 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import CompanyKey, Status
-from lookup.changes.companies import plan_companies
-from lookup.changes.participants import plan_participants, plan_vanished
-from lookup.changes.states import ApplyContext, Known, Plan
-from lookup.changes.units import plan_units
-from lookup.records.records import (
-    CompanyRecord,
-    ParticipantRecord,
-    SourceVersion,
-    Stored,
-    UnitRecord,
-)
+from lookup.records.records import SourceVersion, Stored
 from tests.builders.companies import (
     a_company,
     a_company_record,
     a_participant_record,
     a_unit,
     a_unit_record,
-    after,
     an_owner,
 )
+from tests.builders.planning import PlannedRegister
 
 VATS = ("12345674", "12345682")
-START = SourceVersion(datetime(2026, 3, 2, 12, 0, tzinfo=UTC))
 
 words = st.sampled_from(["A", "B", "C"])
 vats = st.sampled_from(VATS)
@@ -62,36 +51,17 @@ vanished = st.sampled_from(["0088:5790000000005", "0184:12345674"])
 happenings = st.lists(company_records | unit_records | participant_records | vanished, max_size=12)
 
 
-def planned(record: Stored, known: Known, given: ApplyContext) -> Plan:
-    match record:
-        case CompanyRecord():
-            return plan_companies([record], known, given)
-        case UnitRecord():
-            return plan_units([record], known, given)
-        case ParticipantRecord():
-            return plan_participants([record], known, given)
-        case _:
-            raise AssertionError(record)
+class Register(PlannedRegister):
+    """The stored records and their events, each record a minute newer than the one before."""
 
+    _at = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
-@dataclass
-class Register:
-    """The stored records and their events, in memory."""
-
-    known: Known = field(default_factory=Known)
-    told: list[dict[str, Any]] = field(default_factory=list)
-    _version: SourceVersion = START
-
-    def take(self, happening: Stored | str) -> None:
+    def happens(self, happening: Stored | str) -> None:
         """A newer record, or an identifier that vanished."""
-        self._version = SourceVersion(self._version.at + timedelta(minutes=1))
-        given = ApplyContext(self._version, self._version.at, publish_events=True)
-        if isinstance(happening, str):
-            plan = plan_vanished([happening], self.known, given)
-        else:
-            plan = planned(replace(happening, version=self._version), self.known, given)
-        self.known = after(plan, self.known)
-        self.told += [orjson.loads(event.body) for event in plan.outbox_events]
+        self._at += timedelta(minutes=1)
+        version = SourceVersion(self._at)
+        newer = happening if isinstance(happening, str) else replace(happening, version=version)
+        self.take(newer, version=version)
 
     def shown(self, vat: str) -> dict[str, Any]:
         """A company with all that may be included, as a lookup shows it."""
@@ -102,7 +72,7 @@ class Register:
             for name, state in self.known.participants.items()
             if state.holder == key or state.holder in units
         )
-        company = self.known.companies[key]
+        company = self.company(key)
         return {
             "company": orjson.loads(company.core or b"{}"),
             "owners": orjson.loads(company.owners or b"[]"),
@@ -144,14 +114,14 @@ def test_applying_all_events_gives_the_stored_version(
 ) -> None:
     register = Register()
     for vat in VATS:
-        register.take(a_company_record(a_company(vat=vat)))
-    register.told.clear()
+        register.happens(a_company_record(a_company(vat=vat)))
+    register.events.clear()
     seen = {vat: copy.deepcopy(register.shown(vat)) for vat in VATS}
 
     for happening in happened:
-        register.take(happening)
+        register.happens(happening)
 
-    for event in register.told:
+    for event in register.events:
         follow(event, seen[event["vat"]])
     assert seen == {vat: register.shown(vat) for vat in VATS}
 
@@ -163,10 +133,10 @@ def test_event_ids_are_unique_and_revisions_only_rise(
     register = Register()
 
     for happening in happened:
-        register.take(happening)
+        register.happens(happening)
 
-    ids = [event["id"] for event in register.told]
+    ids = [event["id"] for event in register.events]
     assert len(set(ids)) == len(ids)
     for vat in VATS:
-        revisions = [event["revision"] for event in register.told if event["vat"] == vat]
+        revisions = [event["revision"] for event in register.events if event["vat"] == vat]
         assert revisions == sorted(revisions)

@@ -1,286 +1,257 @@
-"""Plans of batches of records."""
+"""Plans of batches of records, and the events that they publish."""
 
 import dataclasses
 from datetime import UTC, datetime
 
 import orjson
+import pytest
 
-from common.contracts.company import CompanyKey, Country, Status, UnitKey
-from lookup.changes.companies import plan_companies, plan_owners
-from lookup.changes.participants import plan_participants
-from lookup.changes.states import ApplyContext, Bump, CompanyState, Known, Plan, UnitState, Verdict
-from lookup.changes.units import plan_units
-from lookup.records.records import OwnersRecord, SourceVersion
-from lookup.store.canonical_json import dump
+from common.contracts.company import CompanyKey, Status, UnitKey
+from lookup.changes.states import ApplyContext, Bump, DigestUpdate, Known, Plan, Verdict
+from lookup.changes.units import plan_unit_removal
+from lookup.records.digests import Part
+from lookup.records.records import SourceVersion, Stored
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
     a_company,
     a_company_record,
     a_held_role,
+    a_norwegian_record,
     a_participant_record,
+    a_renamed_record,
     a_unit,
     a_unit_record,
-    after,
     an_owner,
     an_owners_record,
-    unit_in,
 )
+from tests.builders.planning import PlannedRegister, told
 
 KEY = CompanyKey.parse("dk:12345674")
-NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
+NORWEGIAN = CompanyKey.parse("no:987654321")
+ELSEWHERE = CompanyKey.parse("dk:87654321")
+UNIT = UnitKey.parse("dk:1012345678")
+#: Digests of documents.
+ONE, OTHER = b"a document", b"another one"
 
 
-def as_of(version: SourceVersion, *, publish_events: bool = False) -> ApplyContext:
-    return ApplyContext(version, NOON, publish_events)
+def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
+    """Type and changed fields of each event."""
+    return [
+        (body["type"], [change["field"] for change in body["data"]["changes"]])
+        for body in told(plan)
+    ]
 
 
 def test_an_unknown_company_is_new_with_revision_one() -> None:
-    plan = plan_companies([a_company_record()], Known(), as_of(MONDAY))
+    plan = PlannedRegister().plan(a_company_record())
 
+    [write] = plan.companies
     assert plan.verdicts == (Verdict.NEW,)
-    assert plan.companies[0].expected is None
-    assert plan.companies[0].state.revision == 1
+    assert (write.expected, write.state.revision) == (None, 1)
+
+
+def test_a_new_company_has_only_a_created_event() -> None:
+    plan = PlannedRegister().plan(a_company_record(owners=(an_owner(),)))
+
+    [body] = told(plan)
+    assert body["type"] == "company.created"
+    assert (body["country"], body["vat"], body["revision"]) == ("dk", "12345674", 1)
+    assert body["data"]["company"]["name"] == "Prøvefabrikken ApS"
+    assert body["data"]["company"]["revision"] == 1
+    assert body["data"]["changes"] == []
+    assert "production_unit" not in body["data"]
 
 
 def test_an_unchanged_record_writes_nothing() -> None:
-    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    register = PlannedRegister.of(a_company_record())
 
-    plan = plan_companies([a_company_record(version=TUESDAY)], stored, as_of(MONDAY))
+    plan = register.plan(a_company_record(version=TUESDAY))
 
-    assert plan.verdicts == (Verdict.UNCHANGED,)
-    assert not plan.writes
+    assert plan == Plan(verdicts=(Verdict.UNCHANGED,))
 
 
 def test_a_newer_different_record_raises_the_revision() -> None:
-    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
-    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+    register = PlannedRegister.of(a_company_record())
 
-    plan = plan_companies([renamed], stored, as_of(MONDAY))
+    plan = register.plan(a_renamed_record())
 
     assert plan.verdicts == (Verdict.CHANGED,)
     assert (plan.companies[0].expected, plan.companies[0].state.revision) == (1, 2)
 
 
-def renamed_to(*names: str, former_names: tuple[str, ...] = ()) -> list[str]:
-    """The names that are held of a company that was called so, one after the other."""
-    stored = Known()
+def test_of_two_versions_with_equal_times_the_higher_sequence_is_newer() -> None:
+    register = PlannedRegister.of(a_company_record(version=SourceVersion(MONDAY.at, 1)))
+
+    plan = register.plan(a_renamed_record(version=SourceVersion(MONDAY.at, 2)))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+
+
+def test_a_second_phone_number_is_a_change_of_the_company() -> None:
+    register = PlannedRegister.of(a_company_record())
+
+    plan = register.plan(a_company_record(phones=("12345678", "87654321"), version=TUESDAY))
+
+    assert plan.verdicts == (Verdict.CHANGED,)
+
+
+@pytest.mark.parametrize("version", [MONDAY, TUESDAY])
+def test_a_different_record_that_is_not_newer_is_stale(version: SourceVersion) -> None:
+    register = PlannedRegister.of(a_company_record(version=TUESDAY))
+
+    plan = register.plan(a_renamed_record(version=version), version=TUESDAY)
+
+    assert plan == Plan(verdicts=(Verdict.STALE,))
+
+
+@pytest.mark.parametrize(
+    "names,held",
+    [
+        (["Gammelt Navn AS", "Nyt Navn AS"], ("Gammelt Navn AS",)),
+        (["Eldst AS", "Eldre AS", "Ny AS"], ("Eldre AS", "Eldst AS")),
+        (["Eldst AS", "Eldre AS", "Eldst AS"], ("Eldre AS",)),
+    ],
+)
+def test_a_name_that_was_stored_before_a_rename_is_held(
+    names: list[str], held: tuple[str, ...]
+) -> None:
+    register = PlannedRegister()
     for day, name in enumerate(names, 1):
-        company = a_company(name=name, former_names=former_names if day == len(names) else ())
-        version = SourceVersion(at=datetime(2026, 3, day, tzinfo=UTC))
-        plan = plan_companies([a_company_record(company, version=version)], stored, as_of(MONDAY))
-        stored = after(plan)
-    return list(stored.companies[KEY].held_names)
+        register.take(
+            a_renamed_record(name, version=SourceVersion(datetime(2026, 3, day, tzinfo=UTC)))
+        )
 
+    again = register.plan(a_renamed_record(names[-1]))
 
-def test_a_name_that_was_stored_before_a_rename_is_held() -> None:
-    assert renamed_to("Gammelt Navn AS", "Nyt Navn AS") == ["Gammelt Navn AS"]
-    assert renamed_to("Eldst AS", "Eldre AS", "Ny AS") == ["Eldre AS", "Eldst AS"]
-
-
-def test_a_name_that_the_company_has_again_is_not_held() -> None:
-    assert renamed_to("Eldst AS", "Eldre AS", "Eldst AS") == ["Eldre AS"]
+    assert register.company().held_names == held
+    assert again == Plan(verdicts=(Verdict.UNCHANGED,))
 
 
 def test_no_name_is_held_where_the_register_lists_former_names() -> None:
-    assert renamed_to("Gammelt Navn", "Nyt Navn", former_names=("Gammelt Navn",)) == []
+    register = PlannedRegister.of(a_company_record())
+
+    register.take(a_renamed_record(former_names=("Prøvefabrikken ApS",)))
+
+    assert register.company().held_names == ()
 
 
-def test_an_unchanged_company_with_a_held_name_writes_nothing() -> None:
-    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
-    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
-    stored = after(plan_companies([renamed], stored, as_of(MONDAY)))
-
-    plan = plan_companies([renamed], stored, as_of(MONDAY))
-
-    assert plan.verdicts == (Verdict.UNCHANGED,)
-
-
-def test_a_different_record_that_is_not_newer_is_stale() -> None:
-    stored = after(plan_companies([a_company_record(version=TUESDAY)], Known(), as_of(MONDAY)))
-    renamed = a_company(name="Gammelt Navn ApS")
-    older = a_company_record(renamed, version=MONDAY)
-    equal = a_company_record(renamed, version=TUESDAY)
-
-    for record in (older, equal):
-        plan = plan_companies([record], stored, as_of(TUESDAY))
-
-        assert plan.verdicts == (Verdict.STALE,)
-        assert not plan.writes
-
-
-def stored_by_an_earlier_release(version: SourceVersion) -> Known:
+def stored_by_an_earlier_release(version: SourceVersion) -> PlannedRegister:
     """Of the company as it is read now, before it had all of its fields."""
-    known = after(plan_companies([a_company_record(version=version)], Known(), as_of(MONDAY)))
-    state = known.companies[KEY]
-    core = orjson.loads(state.core or b"")
+    register = PlannedRegister.of(a_company_record(version=version))
+    core = orjson.loads(register.company().core or b"")
     del core["registered"], core["accounts"]
-    return Known(companies={KEY: dataclasses.replace(state, core=orjson.dumps(core))})
+    register.replace_company(core=orjson.dumps(core))
+    return register
 
 
 def test_a_company_of_an_earlier_release_is_updated_from_the_same_document() -> None:
-    stored = stored_by_an_earlier_release(TUESDAY)
+    register = stored_by_an_earlier_release(TUESDAY)
     same = a_company_record(a_company(accounts="2024"), version=TUESDAY)
 
-    plan = plan_companies([same], stored, as_of(TUESDAY, publish_events=True))
+    plan = register.plan(same, version=TUESDAY)
 
+    [write] = plan.companies
     assert plan.verdicts == (Verdict.CHANGED,)
-    (write,) = plan.companies
     assert (write.state.core, write.state.revision) == (same.core, 2)
     assert write.updated_at is None, "the register changed nothing"
     assert plan.outbox_events == ()
 
 
 def test_a_real_change_beside_newly_read_fields_is_published_alone() -> None:
-    stored = stored_by_an_earlier_release(MONDAY)
-    renamed = a_company_record(a_company(accounts="2024", name="Nyt Navn ApS"), version=TUESDAY)
+    register = stored_by_an_earlier_release(MONDAY)
 
-    plan = plan_companies([renamed], stored, as_of(TUESDAY, publish_events=True))
+    plan = register.plan(a_renamed_record(accounts="2024"), version=TUESDAY)
 
-    (event,) = plan.outbox_events
-    changes = orjson.loads(event.body)["data"]["changes"]
-    assert [change["field"] for change in changes] == ["name"]
+    assert changes_of(plan) == [("company.updated", ["name"])]
     assert plan.companies[0].updated_at == TUESDAY.at
 
 
 def test_an_older_document_never_replaces_a_company_of_an_earlier_release() -> None:
-    older = a_company_record(a_company(name="Gammelt Navn ApS"), version=MONDAY)
+    register = stored_by_an_earlier_release(TUESDAY)
 
-    plan = plan_companies([older], stored_by_an_earlier_release(TUESDAY), as_of(TUESDAY))
+    plan = register.plan(a_renamed_record(version=MONDAY), version=TUESDAY)
 
     assert plan.verdicts == (Verdict.STALE,)
 
 
-def test_of_two_versions_with_equal_times_the_higher_sequence_is_newer() -> None:
-    first, second = SourceVersion(MONDAY.at, 1), SourceVersion(MONDAY.at, 2)
-    stored = after(plan_companies([a_company_record(version=first)], Known(), as_of(MONDAY)))
-    renamed = a_company_record(a_company(name="Nyt Navn ApS"), version=second)
-
-    plan = plan_companies([renamed], stored, as_of(MONDAY))
-
-    assert plan.verdicts == (Verdict.CHANGED,)
-
-
-def test_a_record_without_a_version_has_that_of_its_file() -> None:
-    plan = plan_companies([a_company_record(version=None)], Known(), as_of(TUESDAY))
-
-    assert plan.companies[0].state.version == TUESDAY
-    assert plan.companies[0].updated_at == TUESDAY.at
-
-
-def test_a_removed_company_stays_out_with_all_that_belongs_to_it() -> None:
-    removed = Known(tombstones={KEY})
-
-    plans = [
-        plan_companies([a_company_record()], removed, as_of(MONDAY)),
-        plan_units([a_unit_record()], removed, as_of(MONDAY)),
-        plan_participants([a_participant_record()], removed, as_of(MONDAY)),
-    ]
-
-    assert [plan.verdicts for plan in plans] == [(Verdict.REMOVED,)] * 3
-    assert not any(plan.writes for plan in plans)
-
-
-def test_a_removed_unit_stays_out_with_its_identifiers() -> None:
-    unit = UnitKey.parse("dk:1012345678")
-    known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")}, tombstones={unit})
-
-    plans = [
-        plan_units([a_unit_record()], known, as_of(MONDAY)),
-        plan_participants([a_participant_record(holder=unit)], known, as_of(MONDAY)),
-    ]
-
-    assert [plan.verdicts for plan in plans] == [(Verdict.REMOVED,)] * 2
-
-
-def test_the_update_time_of_a_company_is_its_records() -> None:
+def test_version_and_update_time_are_the_records_or_its_files() -> None:
     told_at = datetime(2026, 3, 1, tzinfo=UTC)
-    record = dataclasses.replace(a_company_record(version=TUESDAY), updated_at=told_at)
+    dated = dataclasses.replace(a_company_record(version=TUESDAY), updated_at=told_at)
 
-    plan = plan_companies([record], Known(), as_of(TUESDAY))
+    [own] = PlannedRegister().plan(dated, version=MONDAY).companies
+    [files] = PlannedRegister().plan(a_company_record(version=None), version=TUESDAY).companies
 
-    assert plan.companies[0].updated_at == told_at
-    assert plan.companies[0].state.version == TUESDAY
+    assert (own.state.version, own.updated_at) == (TUESDAY, told_at)
+    assert (files.state.version, files.updated_at) == (TUESDAY, TUESDAY.at)
 
 
-def test_a_second_phone_number_is_a_change_of_the_company() -> None:
-    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
-    reachable = a_company_record(phones=("12345678", "87654321"), version=TUESDAY)
+def test_a_removed_company_or_unit_stays_out_with_all_that_belongs_to_it() -> None:
+    company, unit = PlannedRegister(Known(tombstones={KEY})), PlannedRegister.of(a_company_record())
+    unit.known = dataclasses.replace(unit.known, tombstones={UNIT})
 
-    plan = plan_companies([reachable], stored, as_of(MONDAY))
+    plans = [
+        company.plan(a_company_record()),
+        company.plan(a_unit_record()),
+        company.plan(a_participant_record()),
+        unit.plan(a_unit_record()),
+        unit.plan(a_participant_record(holder=UNIT)),
+    ]
 
-    assert plan.verdicts == (Verdict.CHANGED,)
+    assert plans == [Plan(verdicts=(Verdict.REMOVED,))] * 5
 
 
 def test_owners_are_stored_before_their_company() -> None:
-    owners = after(plan_owners([an_owners_record(an_owner())], Known(), as_of(MONDAY)))
-    company = a_company(country=Country.NO, vat="987654321")
+    register = PlannedRegister.of(an_owners_record(an_owner()))
+    waiting = register.company(NORWEGIAN)
 
-    plan = plan_companies([a_company_record(company, owners=None)], owners, as_of(MONDAY))
+    plan = register.plan(a_norwegian_record())
 
-    waiting = next(iter(owners.companies.values()))
     assert (waiting.is_known, waiting.revision) == (False, 0)
     assert plan.verdicts == (Verdict.NEW,)
-    assert plan.companies[0].expected == 0
-    assert plan.companies[0].state.revision == 1
+    assert (plan.companies[0].expected, plan.companies[0].state.revision) == (0, 1)
     assert plan.companies[0].state.owners == waiting.owners
 
 
-def test_owners_of_a_known_company_raise_its_revision_and_keep_its_record() -> None:
-    company = a_company(country=Country.NO, vat="987654321")
-    stored = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
-
-    plan = plan_owners([an_owners_record(an_owner())], stored, as_of(MONDAY))
-
-    [before], [after_it] = stored.companies.values(), [write.state for write in plan.companies]
-    assert after_it.revision == before.revision + 1
-    assert after_it.core == before.core
+def test_owners_of_an_unknown_company_have_no_event() -> None:
+    assert told(PlannedRegister().plan(an_owners_record(an_owner()))) == []
 
 
-NORWEGIAN = CompanyKey.parse("no:987654321")
+def test_owners_of_a_known_company_raise_its_revision_and_are_published() -> None:
+    register = PlannedRegister.of(a_norwegian_record())
+    before = register.company(NORWEGIAN)
 
+    plan = register.plan(an_owners_record(an_owner()))
 
-def a_norwegian_company_with(record: OwnersRecord) -> Known:
-    """The stored company with its roles."""
-    company = a_company(country=Country.NO, vat="987654321")
-    alone = after(plan_companies([a_company_record(company, owners=None)], Known(), as_of(MONDAY)))
-    return after(plan_owners([record], alone, as_of(MONDAY)))
-
-
-def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
-    bodies = (orjson.loads(event.body) for event in plan.outbox_events)
-    return [
-        (body["type"], [change["field"] for change in body["data"]["changes"]]) for body in bodies
-    ]
+    [write] = plan.companies
+    assert (write.state.revision, write.state.core) == (before.revision + 1, before.core)
+    assert changes_of(plan) == [("owners.changed", ["owners"])]
 
 
 def test_empty_roles_are_stored_without_an_event() -> None:
-    stored = a_norwegian_company_with(an_owners_record())
+    register = PlannedRegister.of(a_norwegian_record(), an_owners_record())
 
-    assert stored.companies[NORWEGIAN].owners == b"null"
-    assert stored.companies[NORWEGIAN].roles == b"[]"
-    plan = plan_owners([an_owners_record()], stored, as_of(TUESDAY, publish_events=True))
-    assert plan.verdicts == (Verdict.UNCHANGED,)
+    state = register.company(NORWEGIAN)
+    assert (state.owners, state.roles) == (b"null", b"[]")
+    assert register.plan(an_owners_record()).verdicts == (Verdict.UNCHANGED,)
 
 
 def test_a_changed_board_is_an_update_of_the_company_and_no_change_of_its_owners() -> None:
-    stored = a_norwegian_company_with(an_owners_record(an_owner()))
-    appointed = an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY)
+    register = PlannedRegister.of(a_norwegian_record(), an_owners_record(an_owner()))
+    before = register.company(NORWEGIAN)
 
-    plan = plan_owners([appointed], stored, as_of(TUESDAY, publish_events=True))
+    plan = register.plan(an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY))
 
     assert changes_of(plan) == [("company.updated", ["roles"])]
-    assert plan.companies[0].state.revision == stored.companies[NORWEGIAN].revision + 1
+    assert plan.companies[0].state.revision == before.revision + 1
 
 
 def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event() -> None:
-    known = a_norwegian_company_with(an_owners_record(an_owner()))
-    state = dataclasses.replace(known.companies[NORWEGIAN], roles=None)
+    register = PlannedRegister.of(a_norwegian_record(), an_owners_record(an_owner()))
+    register.replace_company(NORWEGIAN, roles=None)
     same = an_owners_record(an_owner(), roles=[a_held_role()])
 
-    plan = plan_owners(
-        [same], Known(companies={NORWEGIAN: state}), as_of(MONDAY, publish_events=True)
-    )
+    plan = register.plan(same)
 
     assert plan.verdicts == (Verdict.CHANGED,)
     assert plan.companies[0].state.roles == same.role_list
@@ -288,78 +259,190 @@ def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event(
 
 
 def test_a_danish_document_of_the_same_version_adds_roles_without_an_event() -> None:
-    stored = after(plan_companies([a_company_record()], Known(), as_of(MONDAY)))
+    register = PlannedRegister.of(a_company_record())
     same = a_company_record(roles=[a_held_role()])
 
-    plan = plan_companies([same], stored, as_of(MONDAY, publish_events=True))
+    plan = register.plan(same)
 
     assert plan.companies[0].state.roles == same.role_list
     assert plan.outbox_events == ()
 
 
 def test_a_changed_danish_board_is_part_of_the_companys_update() -> None:
-    first = a_company_record(roles=[])
-    stored = after(plan_companies([first], Known(), as_of(MONDAY)))
+    register = PlannedRegister.of(a_company_record(roles=[]))
     later = a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY)
 
-    plan = plan_companies([later], stored, as_of(TUESDAY, publish_events=True))
-
-    assert changes_of(plan) == [("company.updated", ["phone", "roles"])]
+    assert changes_of(register.plan(later)) == [("company.updated", ["phone", "roles"])]
 
 
 def test_units_raise_the_revision_of_their_company_once_per_batch() -> None:
-    known = Known(companies={KEY: CompanyState(revision=4, core=b"{}")})
+    register = PlannedRegister.of(a_company_record())
     units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
 
-    plan = plan_units(units, known, as_of(MONDAY))
+    plan = register.plan(*units)
 
     assert plan.verdicts == (Verdict.NEW, Verdict.NEW)
-    assert plan.bumps == (Bump(KEY, expected=4),)
+    assert plan.bumps == (Bump(KEY, expected=1),)
+    assert changes_of(plan) == [("production_unit.created", [])] * 2
+    assert {event.revision for event in plan.outbox_events} == {2}
+    assert len({event.id for event in plan.outbox_events}) == 2
+    assert told(plan)[0]["data"]["production_unit"]["number"] == "1012345678"
 
 
 def test_a_unit_that_moves_changes_both_companies() -> None:
-    other = CompanyKey.parse("dk:87654321")
-    unit = a_unit_record()
-    known = Known(
-        companies={
-            KEY: CompanyState(revision=4, core=b"{}"),
-            other: CompanyState(revision=7, core=b"{}"),
-        },
-        units={UnitKey.parse(unit.key): UnitState(1, dump(unit_in(unit)), other, (), MONDAY)},
-    )
+    other = a_company_record(a_company(vat="87654321"))
+    register = PlannedRegister.of(a_company_record(), other, a_unit_record(company="87654321"))
 
-    plan = plan_units([dataclasses.replace(unit, version=TUESDAY)], known, as_of(MONDAY))
+    plan = register.plan(a_unit_record(version=TUESDAY))
 
-    assert set(plan.bumps) == {Bump(KEY, expected=4), Bump(other, expected=7)}
+    assert set(plan.bumps) == {Bump(KEY, expected=1), Bump(ELSEWHERE, expected=2)}
 
 
 def test_a_unit_of_an_unknown_company_is_stored() -> None:
-    plan = plan_units([a_unit_record()], Known(), as_of(MONDAY))
+    plan = PlannedRegister().plan(a_unit_record())
 
-    assert plan.verdicts == (Verdict.NEW,)
-    assert plan.bumps == ()
+    assert (plan.verdicts, plan.bumps) == ((Verdict.NEW,), ())
 
 
 def test_an_identifier_of_a_unit_raises_the_revision_of_its_company() -> None:
-    unit = UnitKey.parse("dk:1012345678")
-    known = Known(
-        companies={KEY: CompanyState(revision=4, core=b"{}")},
-        units={unit: UnitState(1, dump(a_unit()), KEY, (), MONDAY)},
-    )
+    register = PlannedRegister.of(a_company_record(), a_unit_record())
 
-    plan = plan_participants(
-        [a_participant_record("0096:1012345678", holder=unit)], known, as_of(MONDAY)
-    )
+    plan = register.plan(a_participant_record("0096:1012345678", holder=UNIT))
 
-    assert plan.bumps == (Bump(KEY, expected=4),)
+    assert plan.bumps == (Bump(KEY, expected=2),)
 
 
 def test_an_ended_company_ranks_behind_every_active_one() -> None:
     big_but_ended = a_company_record(a_company(status=Status.ENDED, vat="10000009"))
     small = a_company_record(a_company(vat="10000017"))
 
-    ended, active = plan_companies([big_but_ended, small], Known(), as_of(MONDAY)).companies
+    ended, active = PlannedRegister().plan(big_but_ended, small).companies
 
     assert active.rank is not None
     assert ended.rank is not None
     assert active.rank < ended.rank
+
+
+GLN = "0088:5790000000005"
+
+
+def with_identifiers(*others: tuple[str, str]) -> PlannedRegister:
+    """A company with a unit, a GLN, and these identifiers with their holders."""
+    held = (a_participant_record(identifier, holder=holder) for identifier, holder in others)
+    return PlannedRegister.of(a_company_record(), a_unit_record(), a_participant_record(), *held)
+
+
+def listed(plan: Plan) -> tuple[list[str], list[str]]:
+    """The identifiers before and after the last event."""
+    [change] = told(plan)[-1]["data"]["changes"]
+    old, new = ([entry["identifier"] for entry in change[version]] for version in ("old", "new"))
+    return old, new
+
+
+def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
+    plan = with_identifiers().plan(a_participant_record("0184:12345674", holder=KEY))
+
+    assert listed(plan) == ([GLN], [GLN, "0184:12345674"])
+
+
+def test_vanished_identifiers_publish_the_remaining_list() -> None:
+    plan = with_identifiers(("0184:12345674", KEY)).plan("0184:12345674")
+
+    assert listed(plan) == ([GLN, "0184:12345674"], [GLN])
+
+
+def test_an_identifier_that_is_newer_than_the_export_has_not_vanished() -> None:
+    register = PlannedRegister.of(a_company_record(), a_participant_record(version=TUESDAY))
+
+    assert not register.plan(GLN, version=MONDAY).writes
+
+
+def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
+    register = with_identifiers(("0096:1012345678", UNIT))
+
+    plan = plan_unit_removal(
+        UNIT, register.known, ApplyContext(TUESDAY, TUESDAY.at, publish_events=True)
+    )
+
+    ended, _ = told(plan)
+    unit = ended["data"]["production_unit"]
+    said = {"number": "1012345678", "name": None, "main": False, "status": "ended"}
+    assert changes_of(plan) == [
+        ("production_unit.ended", []),
+        ("einvoicing.changed", ["einvoicing"]),
+    ]
+    assert unit == {**dict.fromkeys(unit), **said}
+    assert listed(plan)[1] == [GLN]
+    assert [drop.key for drop in plan.drops] == ["0096:1012345678"]
+
+
+def test_a_unit_that_was_removed_before_is_not_removed_again() -> None:
+    plan = plan_unit_removal(UNIT, Known(tombstones={UNIT}), ApplyContext(TUESDAY, TUESDAY.at))
+
+    assert not plan.writes
+
+
+def test_a_change_read_twice_is_one_event_and_a_change_made_twice_is_two() -> None:
+    register = PlannedRegister.of(a_company_record())
+
+    once = register.plan(a_renamed_record())
+    again = register.take(a_renamed_record())
+    back = register.plan(a_company_record(version=SourceVersion(TUESDAY.at, 1)))
+
+    assert [event.id for event in once.outbox_events] == [event.id for event in again.outbox_events]
+    assert changes_of(back) == [("company.updated", ["name"])]
+    assert back.outbox_events[0].id != once.outbox_events[0].id
+
+
+COMPANY, OWNERS = a_norwegian_record(), an_owners_record(an_owner())
+PARTS: list[Stored] = [COMPANY, OWNERS, a_unit_record(), a_participant_record()]
+
+
+def digested(record: Stored, digest: bytes | None = ONE) -> Stored:
+    return dataclasses.replace(record, digest=digest)
+
+
+def test_a_changed_document_with_the_same_record_stores_only_its_digest() -> None:
+    register = PlannedRegister.of(*(digested(part) for part in PARTS))
+
+    plans = [register.plan(digested(part, OTHER)) for part in PARTS]
+
+    assert register.company(NORWEGIAN).digest == register.company(NORWEGIAN).owners_digest == ONE
+    assert plans == [
+        Plan(verdicts=(Verdict.UNCHANGED,), digest_updates=(DigestUpdate(*update, OTHER),))
+        for update in (
+            (Part.COMPANY, NORWEGIAN, 2),
+            (Part.OWNERS, NORWEGIAN, 2),
+            (Part.UNIT, UNIT, 1),
+            (Part.PARTICIPANT, GLN, 1),
+        )
+    ]
+
+
+@pytest.mark.parametrize("digest", [ONE, None])
+def test_an_unchanged_document_and_a_record_without_one_write_nothing(digest: bytes | None) -> None:
+    register = PlannedRegister.of(*(digested(part) for part in PARTS))
+
+    plans = [register.plan(digested(part, digest)) for part in PARTS]
+
+    assert plans == [Plan(verdicts=(Verdict.UNCHANGED,))] * len(PARTS)
+
+
+def test_a_change_without_a_document_clears_its_digest_and_keeps_that_of_the_owners() -> None:
+    register = PlannedRegister.of(digested(COMPANY), digested(OWNERS, OTHER))
+
+    plan = register.plan(a_norwegian_record(name="Nytt Navn AS", version=TUESDAY))
+
+    [write] = plan.companies
+    assert plan.verdicts == (Verdict.CHANGED,)
+    assert (write.state.digest, write.state.owners_digest) == (None, OTHER)
+
+
+def test_owners_without_a_company_and_stale_and_removed_records_store_no_digest() -> None:
+    waiting, register = PlannedRegister.of(digested(OWNERS)), PlannedRegister.of(digested(COMPANY))
+    older = digested(a_norwegian_record(name="Gammelt Navn AS"), OTHER)
+    removed = PlannedRegister(Known(tombstones={NORWEGIAN}))
+
+    assert not waiting.plan(digested(OWNERS, OTHER)).writes
+    assert register.plan(older) == Plan(verdicts=(Verdict.STALE,))
+    assert not removed.plan(older).writes
