@@ -14,7 +14,9 @@ from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, a_held_role, an_owner
 
 
-def a_found_company(*, score: float = 100.0, **fields: Any) -> Candidate:
+def answered(
+    *include: Include, score: float = 100.0, extras: Extras | None = None, **fields: Any
+) -> Any:
     row: dict[str, Any] = {
         "revision": 3,
         "core": dump(a_company()),
@@ -24,31 +26,27 @@ def a_found_company(*, score: float = 100.0, **fields: Any) -> Candidate:
         **fields,
     }
     hit = SearchHit(CompanyKey(Country.DK, "12345674"), score)
-    return Candidate(SearchType.VAT, hit, CompanyRow(**row))
+    return answer(Candidate(SearchType.VAT, hit, CompanyRow(**row)), include, extras or Extras())
+
+
+def body(*include: Include, **fields: Any) -> Any:
+    return orjson.loads(answered(*include, **fields).body)
 
 
 def test_the_body_is_the_company_with_revision_match_and_source() -> None:
-    body = orjson.loads(answer(a_found_company(), (), Extras()).body)
+    bare = body()
 
-    assert body["vat"] == "12345674"
-    assert body["revision"] == 3
-    assert body["match"] == {"type": "vat", "score": 100, "matched_name": None}
-    assert body["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
-
-
-def test_the_body_matches_the_contract() -> None:
-    body = orjson.loads(answer(a_found_company(), tuple(Include), Extras()).body)
-
-    parsed = CompanyAnswer.model_validate(body)
-
-    assert parsed.owners is not None
-    assert parsed.owners[0].name == "Anna Testesen"
+    assert (bare["vat"], bare["revision"]) == ("12345674", 3)
+    assert bare["match"] == {"type": "vat", "score": 100, "matched_name": None}
+    assert bare["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
+    assert body(score=91.2345)["match"]["score"] == 91.2
 
 
-def test_without_an_include_its_key_is_absent() -> None:
-    bare = orjson.loads(answer(a_found_company(), (), Extras()).body)
-    full = orjson.loads(answer(a_found_company(), tuple(Include), Extras()).body)
+def test_the_body_matches_the_contract_and_has_a_part_only_if_it_is_included() -> None:
+    bare, full = body(), body(*Include)
 
+    parsed = CompanyAnswer.model_validate(full)
+    assert parsed.owners == (an_owner(),)
     assert not set(Include) & bare.keys()
     assert [full[one] for one in Include if one not in ("owners", "roles")] == [[], [], []]
     assert full["production_units_total"] == 0
@@ -56,9 +54,7 @@ def test_without_an_include_its_key_is_absent() -> None:
 
 
 def test_lists_that_the_register_lacks_are_null() -> None:
-    found = a_found_company(owners=b"null", roles=b"null")
-
-    full = orjson.loads(answer(found, tuple(Include), Extras()).body)
+    full = body(*Include, owners=b"null", roles=b"null")
 
     assert (full["owners"], full["roles"]) == (None, None)
 
@@ -66,41 +62,25 @@ def test_lists_that_the_register_lacks_are_null() -> None:
 def test_companies_of_an_earlier_release_have_every_field() -> None:
     core = orjson.loads(dump(a_company()))
     del core["registered"], core["parent"]
-    found = a_found_company(core=orjson.dumps(core))
 
-    body = orjson.loads(answer(found, (), Extras()).body)
+    earlier = body(core=orjson.dumps(core))
 
-    assert (body["registered"], body["parent"]) == (None, None)
-
-
-def test_a_fuzzy_score_has_one_decimal() -> None:
-    body = orjson.loads(answer(a_found_company(score=91.2345), (), Extras()).body)
-
-    assert body["match"]["score"] == 91.2
+    assert (earlier["registered"], earlier["parent"]) == (None, None)
 
 
-def test_the_tag_changes_with_the_revision_the_match_and_what_is_included() -> None:
+def test_the_tag_changes_with_all_that_a_client_sees_but_the_registers_time() -> None:
+    one, other = dump(a_company(vat="10000009")), dump(a_company(vat="10000017"))
+    alternatives: Any = ([], [(90.0, one)], [(90.0, other)], [(80.0, one)])
+
     tags = {
-        answer(found, include, Extras()).tag
-        for found in (a_found_company(), a_found_company(revision=4), a_found_company(score=90.0))
+        answered(*include, **found).tag
+        for found in ({}, {"revision": 4}, {"score": 90.0})
         for include in ((), (Include.OWNERS,), (Include.EINVOICING,))
     }
-
-    assert len(tags) == 9
-
-
-def test_the_tag_changes_with_the_alternatives() -> None:
-    one, other = dump(a_company(vat="10000009")), dump(a_company(vat="10000017"))
-    tags = {
-        answer(a_found_company(), (Include.ALTERNATIVES,), Extras(alternatives=alternatives)).tag
-        for alternatives in ([], [(90.0, one)], [(90.0, other)], [(80.0, one)])
+    of_alternatives = {
+        answered(Include.ALTERNATIVES, extras=Extras(alternatives=given)).tag
+        for given in alternatives
     }
 
-    assert len(tags) == 4
-
-
-def test_the_tag_ignores_the_registers_time() -> None:
-    earlier = answer(a_found_company(), (), Extras())
-    later = answer(a_found_company(updated_at=datetime(2020, 1, 1, tzinfo=UTC)), (), Extras())
-
-    assert earlier.tag == later.tag
+    assert (len(tags), len(of_alternatives)) == (9, 4)
+    assert answered(updated_at=datetime(2020, 1, 1, tzinfo=UTC)).tag == answered().tag

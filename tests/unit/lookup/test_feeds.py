@@ -4,24 +4,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, Country, Status, UnitKey
+from common.contracts.company import CompanyKey, Status, UnitKey
 from lookup.changes.ended import Ended, ended_record, has_ended
 from lookup.changes.states import CompanyState, Known, UnitState
 from lookup.loading.progress import BEGINNING, Cursor, Position
-from lookup.records.records import CompanyRecord, UnitRecord
+from lookup.records.records import CompanyRecord
 from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
 from tests.builders.companies import (
     MONDAY,
-    a_company,
     a_company_record,
+    a_norwegian_company,
     a_unit,
     company_in,
-    unit_in,
+    contents,
 )
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
@@ -35,12 +34,9 @@ def a_cursor(**fields: Any) -> Cursor:
 
 
 def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> Known:
-    company = a_company(country=Country.NO, vat="987654321", status=status)
-    unit = a_unit(
-        number="912345678",
-        status=Status.ENDED if unit_ended else Status.ACTIVE,
-        ended=unit_ended,
-    )
+    company = a_norwegian_company(status=status)
+    unit_status = Status.ENDED if unit_ended else Status.ACTIVE
+    unit = a_unit(number="912345678", status=unit_status, ended=unit_ended)
     return Known(
         companies={COMPANY: CompanyState(3, core=dump(company), phones=("22334455",))},
         units={UNIT: UnitState(2, dump(unit), COMPANY, ("33445566",), MONDAY)},
@@ -48,12 +44,7 @@ def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> K
 
 
 def test_a_number_with_several_notices_is_fetched_once_for_the_last() -> None:
-    notices = [
-        ChangeNotice("1", 5),
-        ChangeNotice("2", 6),
-        ChangeNotice("1", 9),
-        ChangeNotice("1", 7),
-    ]
+    notices = [ChangeNotice(*given) for given in (("1", 5), ("2", 6), ("1", 9), ("1", 7))]
 
     assert split_notices(notices) == ([], [ChangeNotice("1", 9), ChangeNotice("2", 6)])
 
@@ -68,40 +59,28 @@ def test_an_ended_company_keeps_its_stored_fields() -> None:
     record = ended_record(COMPANY, Ended("2026-11-01"), known())
 
     assert isinstance(record, CompanyRecord)
-    before = a_company(country=Country.NO, vat="987654321")
-    assert orjson.loads(dump(company_in(record))) == {
-        **before.model_dump(mode="json"),
-        "status": "ended",
-        "status_text": "Slettet",
-        "ended": "2026-11-01",
-    }
+    end = {"status": "ended", "status_text": "Slettet", "ended": "2026-11-01"}
+    assert company_in(record) == a_norwegian_company().model_copy(update=end)
     assert record.phones == ("22334455",)
 
 
 def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> None:
     ended = Ended("2026-11-01")
 
-    open_until_then = ended_record(UNIT, ended, known())
-    closed_before = ended_record(UNIT, ended, known(unit_ended="2020-01-01"))
+    for closed_on, day in ((None, "2026-11-01"), ("2020-01-01", "2020-01-01")):
+        record = ended_record(UNIT, ended, known(unit_ended=closed_on))
 
-    assert isinstance(open_until_then, UnitRecord)
-    assert isinstance(closed_before, UnitRecord)
-    assert open_until_then.company == COMPANY
-    assert unit_in(open_until_then).ended == "2026-11-01"
-    assert unit_in(closed_before).ended == "2020-01-01"
+        assert record is not None
+        assert (contents(record).company, contents(record).ended) == (COMPANY, day)
 
 
 def test_an_unknown_ended_company_has_the_fields_of_the_answer() -> None:
-    told = a_company_record()
+    ended, told = Ended("2026-11-01"), a_company_record()
+    owners_alone = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
 
-    assert ended_record(COMPANY, Ended("2026-11-01"), Known()) is None
+    assert ended_record(COMPANY, ended, Known()) is None
+    assert ended_record(COMPANY, ended, owners_alone) is None
     assert ended_record(COMPANY, Ended("2026-11-01", told), Known()) == told
-
-
-def test_owners_without_a_company_give_no_ended_record() -> None:
-    stub = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
-
-    assert ended_record(COMPANY, Ended("2026-11-01"), stub) is None
 
 
 def test_ended_companies_and_units_may_be_absent_from_a_file() -> None:
