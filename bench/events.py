@@ -21,7 +21,7 @@ from common.contracts.events import (
 )
 from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from lookup.records.records import CompanyRecord
 from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES

@@ -1,6 +1,9 @@
 """Deliveries with defaults for everything; a test names only what matters to it."""
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import count
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -10,9 +13,12 @@ from common.contracts.company import Country
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType, RegistryEvent, event_id
 from common.contracts.webhooks import DeliveryId, WebhookId
+from common.mongo import Database
 from dispatcher.settings import Settings
-from tests.builders.webhooks import NOON, OWNER, URL, encoded_key
+from dispatcher.store import Store
+from tests.builders.webhooks import NOON, OWNER, URL, encoded_key, secret_keys
 from webhook_store.deliveries.models import Attempted, Claimed, NewDelivery
+from webhook_store.deliveries.rows import DeliveryTimes
 from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
 
 WEBHOOK = WebhookId("wh_1")
@@ -108,4 +114,22 @@ def dispatcher_settings(**given: str) -> Settings:
             "webhook_secret_keys": f"k1:{encoded_key('k1')}",
             **given,
         }
+    )
+
+
+def a_store(
+    database: Database, *, now: Callable[[], datetime] = lambda: NOON, **times: timedelta
+) -> Store:
+    """The dispatcher's store; claims are numbered, and nothing expires during a test."""
+    ids = count(1)
+    lasting = DeliveryTimes(
+        **{"lease": timedelta(seconds=30), "retention": timedelta(days=36_500), **times}
+    )
+    return Store(
+        database,
+        secret_keys(),
+        lasting,
+        now=now,
+        new_id=lambda: f"claim-{next(ids)}",
+        random=Random(1),
     )

@@ -22,7 +22,7 @@ from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.system import System
 from tests.conftest import DatabaseNames

@@ -24,7 +24,7 @@ from common.contracts.webhooks import Webhook, encode_for
 from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from local_stack.system import Service, System
 from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.receiver import Receiver, receiving

@@ -1,19 +1,19 @@
-"""Fakes of the dispatcher's ports."""
+"""Fakes of the dispatcher's store, queue, sender and telemetry."""
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from common.contracts.company import CompanyKey, Country
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DeliveryId, WebhookId
-from dispatcher.deliveries.telemetry import AttemptReport, DeferReason
+from dispatcher.deliveries.retry import Decision
+from dispatcher.deliveries.telemetry import DeferReason, Telemetry
 from dispatcher.sending.outcome import Answered, Outcome, Post
+from dispatcher.store import Store
 from tests.builders.deliveries import a_sendable
 from tests.builders.webhooks import NOON
 from webhook_store.deliveries.models import (
@@ -22,15 +22,14 @@ from webhook_store.deliveries.models import (
     CancelReason,
     Claimed,
     DeliveryState,
-    Due,
     EventBody,
     NewDelivery,
     Result,
-    StoredEvent,
     Written,
 )
-from webhook_store.webhooks.matching import Subject
-from webhook_store.webhooks.models import Match, OwnerNotice, Sendable
+from webhook_store.webhooks.models import Sendable
+
+T = TypeVar("T")
 
 #: The lease of an unclaimed row.
 NO_LEASE = NOON - timedelta(days=1)
@@ -60,115 +59,12 @@ class Switch:
             raise Unavailable("away")
 
 
-T = TypeVar("T")
-
-
-async def retry(action: Callable[[], Awaitable[T]], *, what: str) -> T:
-    """`Retry` without a pause."""
-    while True:
-        try:
-            return await action()
-        except Unavailable:
-            await asyncio.sleep(0)
-
-
-@dataclass
-class FakeWebhooks:
-    """`Webhooks` of which the same match every event, and every one exists and is enabled."""
-
-    matches: list[Match] = field(default_factory=list)
-    asked: list[tuple[EventType, Country, str]] = field(default_factory=list)
-    others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
-    database: Switch = field(default_factory=Switch)
-
-    async def matching(self, subject: Subject) -> Sequence[Match]:
-        self.asked.append((subject.kind, subject.country, subject.vat))
-        return self.matches
-
-    async def of_owner(
-        self,
-        owner: str,  # noqa: ARG002
-        kind: EventType,  # noqa: ARG002
-        *,
-        other_than: str,  # noqa: ARG002
-    ) -> Sequence[Match]:
-        return self.matches
-
-    async def match_of(self, webhook_id: WebhookId) -> Match | None:
-        return next((match for match in self.matches if match.webhook_id == webhook_id), None)
-
-    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
-        self.database.check()
-        return self.others.get(webhook_id, a_sendable(webhook_id))
-
-
-@dataclass
-class FakeNotices:
-    """`Notices` in memory."""
-
-    noted: list[Attempted] = field(default_factory=list)
-    waiting: list[OwnerNotice] = field(default_factory=list)
-    database: Switch = field(default_factory=Switch)
-
-    async def failing(self, attempted: Attempted) -> None:
-        self.database.check()
-        self.noted.append(attempted)
-
-    async def due(self, *, limit: int) -> Sequence[OwnerNotice]:
-        return self.waiting[:limit]
-
-    async def remove(self, notice: OwnerNotice) -> None:
-        self.waiting.remove(notice)
-
-
-@dataclass
-class FakeEvents:
-    """`Events` in memory."""
-
-    stored: dict[str, StoredEvent] = field(default_factory=dict)
-    #: Body of events that were not stored here.
-    default: bytes | None = b'{"id":"event"}'
-    #: Bodies are read only while this is set.
-    reading: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        self.reading.set()
-
-    async def store(self, event: StoredEvent) -> None:
-        self.stored.setdefault(event.id, event)
-
-    async def is_removed(self, company: CompanyKey) -> bool:
-        return any(
-            event.company == company and event.kind is EventType.COMPANY_REMOVED
-            for event in self.stored.values()
-        )
-
-    async def of_company(self, company: CompanyKey) -> Sequence[str]:
-        return [
-            event.id
-            for event in self.stored.values()
-            if event.company == company and event.kind is not EventType.COMPANY_REMOVED
-        ]
-
-    async def forget(self, event_ids: Collection[str]) -> None:
-        for event_id in event_ids:
-            self.stored.pop(event_id, None)
-
-    async def body(self, event_id: str) -> EventBody | None:
-        await self.reading.wait()
-        event = self.stored.get(event_id)
-        if event is not None:
-            return EventBody(event.body, event.trace)
-        return None if self.default is None else EventBody(self.default)
-
-
 @dataclass
 class FakeRow:
     """Stored delivery."""
 
     new: NewDelivery
     due_at: datetime
-    wake_at: datetime
     state: DeliveryState = DeliveryState.WAITING
     reason: CancelReason | None = None
     attempts: int = 0
@@ -179,29 +75,24 @@ class FakeRow:
 
 
 @dataclass
-class FakeReceipts:
-    """`Receipts` in memory."""
+class FakeStore(Store):
+    """What posting uses of the store, in memory; every webhook exists and is enabled.
 
-    received: set[str] = field(default_factory=set)
-
-    async def has(self, event_id: str) -> bool:
-        return event_id in self.received
-
-    async def add(self, event_id: str) -> None:
-        self.received.add(event_id)
-
-
-@dataclass
-class FakeRows:
-    """`Rows` and `OverdueRows` in memory."""
+    `TestFakeStore` tests that it keeps the store's promises.
+    """
 
     time: Time = field(default_factory=Time)
     lease: timedelta = timedelta(seconds=30)
-    grace: timedelta = timedelta(seconds=30)
     rows: dict[DeliveryId, FakeRow] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
-    database: Switch = field(default_factory=Switch)
-    #: Results are written only while this is set.
+    #: Webhooks in another state than an enabled one's; None is deleted.
+    others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
+    #: The body of every event.
+    stored_body: bytes | None = b'{"id":"event"}'
+    noted: list[Attempted] = field(default_factory=list)
+    mongo: Switch = field(default_factory=Switch)
+    #: Bodies are read only while this is set, and results written only while the other is.
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
     writing: asyncio.Event = field(default_factory=asyncio.Event)
     #: Deliveries whose claim raises an unexpected error.
     crashing: set[DeliveryId] = field(default_factory=set)
@@ -209,23 +100,38 @@ class FakeRows:
     crashing_backlogs: set[WebhookId] = field(default_factory=set)
     #: Claims that an unavailable database refused.
     refused: int = 0
-    _claims: int = 0
+    _number: int = 0
 
     def __post_init__(self) -> None:
+        self.reading.set()
         self.writing.set()
 
-    async def insert(self, new: Sequence[NewDelivery]) -> None:
-        self.database.check()
-        now = self.time.now()
+    def keep(self, *new: NewDelivery) -> None:
+        """Stores deliveries."""
         for one in new:
-            row = FakeRow(one, now, now + self.grace)
+            row = FakeRow(one, self.time.now())
             if one.cancelled is not None:
                 row.state, row.reason = DeliveryState.CANCELLED, one.cancelled
             self.rows.setdefault(one.id, row)
 
+    async def retry(self, action: Callable[[], Awaitable[T]], *, what: str) -> T:  # noqa: ARG002
+        while True:
+            try:
+                return await action()
+            except Unavailable:
+                await asyncio.sleep(0)
+
+    async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
+        self.mongo.check()
+        return self.others.get(webhook_id, a_sendable(webhook_id))
+
+    async def body(self, event_id: str) -> EventBody | None:  # noqa: ARG002
+        await self.reading.wait()
+        return None if self.stored_body is None else EventBody(self.stored_body)
+
     async def claim(self, task: DeliveryTask) -> Claimed | None:
-        self.refused += self.database.away
-        self.database.check()
+        self.refused += self.mongo.away
+        self.mongo.check()
         if task.delivery_id in self.crashing:
             raise ValueError("crashed")
         row = self.rows.get(task.delivery_id)
@@ -265,36 +171,22 @@ class FakeRows:
                 row.state, row.reason = DeliveryState.CANCELLED, reason
             case Attempted(next_attempt_at=datetime() as due_at):
                 row.attempts, row.retries = row.attempts + 1, row.retries + 1
-                row.due_at, row.wake_at = due_at, due_at + self.grace
+                row.due_at = due_at
             case Attempted():
                 row.attempts, row.state = row.attempts + 1, result.state
         return Written(held=True)
 
-    async def purge(self, event_ids: Collection[str]) -> None:
-        for row in self.rows.values():
-            if row.new.event_id in event_ids and self._is_free(row):
-                row.state, row.reason = DeliveryState.CANCELLED, CancelReason.COMPANY_REMOVED
-
-    async def overdue(self, *, at: datetime, limit: int) -> Sequence[Due]:
-        self.database.check()
-        waiting = [row for row in self.rows.values() if self._is_free(row) and row.wake_at <= at]
-        waiting.sort(key=lambda row: (row.retries, row.wake_at))
-        return [Due(_task(row), is_retry=row.retries > 0) for row in waiting[:limit]]
-
-    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
-        for delivery_id in ids:
-            row = self.rows[delivery_id]
-            if self._is_free(row) and row.wake_at <= at:
-                row.wake_at = until
+    async def note_failing(self, attempted: Attempted) -> None:
+        self.mongo.check()
+        self.noted.append(attempted)
 
     def _is_free(self, row: FakeRow) -> bool:
         return row.state is DeliveryState.WAITING and row.lease_until <= self.time.now()
 
     def _claimed(self, row: FakeRow) -> Claimed:
-        self._claims += 1
-        row.claim = f"claim-{self._claims}"
+        self._number += 1
+        row.claim = f"claim-{self._number}"
         row.lease_until = self.time.now() + self.lease
-        row.wake_at = min(row.wake_at, row.lease_until)
         return Claimed(
             id=row.new.id,
             webhook_id=row.new.webhook_id,
@@ -371,10 +263,10 @@ class FakeSender:
 
 
 @dataclass
-class FakeTelemetry:
-    """`Telemetry` that records its calls."""
+class FakeTelemetry(Telemetry):
+    """Telemetry that records its calls."""
 
-    reports: list[AttemptReport] = field(default_factory=list)
+    written: list[Written] = field(default_factory=list)
     cancellations: list[Cancelled] = field(default_factory=list)
     deferrals: list[tuple[DeliveryId, DeferReason]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
@@ -382,8 +274,14 @@ class FakeTelemetry:
     failures: list[tuple[DeliveryId, WebhookId]] = field(default_factory=list)
     failed_backlogs: list[WebhookId] = field(default_factory=list)
 
-    def attempted(self, report: AttemptReport) -> None:
-        self.reports.append(report)
+    def attempted(
+        self,
+        attempted: Attempted,  # noqa: ARG002
+        host: str,  # noqa: ARG002
+        decision: Decision,  # noqa: ARG002
+        written: Written,
+    ) -> None:
+        self.written.append(written)
 
     def cancelled(self, cancelled: Cancelled) -> None:
         self.cancellations.append(cancelled)

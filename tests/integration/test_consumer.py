@@ -21,7 +21,7 @@ from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 from common.runtime import tracing
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration

@@ -28,7 +28,7 @@ from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.topology import Queue, Topology, declare
 from dispatcher.batcher import running
-from dispatcher.queues.delay_queues import DelayQueues, delivery_topology
+from dispatcher.queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task
 from tests.delivery.waiting import SOON, eventually, until_connected
 

@@ -16,7 +16,7 @@ from common.messaging.connection import supervised
 from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher
 from common.mongo import Database
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from lookup.commands import main
 from lookup.events.outbox import StoredOutbox
 from lookup.events.publisher import PublishOutbox

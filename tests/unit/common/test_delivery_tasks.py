@@ -10,7 +10,7 @@ from common.contracts.topology import (
     delay_arguments,
     delay_queue,
 )
-from dispatcher.queues.delay_queues import delivery_topology
+from dispatcher.queues import delivery_topology
 from tests.builders.deliveries import a_task
 
 DELAYS = [timedelta(minutes=minutes) for minutes in (1, 5, 30, 120)]

@@ -26,12 +26,12 @@ ROW = a_delivery_id()
 async def a_dispatching() -> Dispatching:
     """With one delivery that waits."""
     dispatching = Dispatching()
-    await dispatching.keep(a_new_delivery())
+    dispatching.store.keep(a_new_delivery())
     return dispatching
 
 
 def attempted(dispatching: Dispatching, number: int = 0) -> Attempted:
-    result = dispatching.rows.results[number]
+    result = dispatching.store.results[number]
     assert isinstance(result, Attempted)
     return result
 
@@ -46,7 +46,7 @@ async def test_a_due_delivery_is_posted_signed_and_recorded() -> None:
     assert post.headers["X-Delivery-Id"] == ROW
     assert post.headers["X-Timestamp"] == "1772452800"
     assert post.headers["Content-Type"] == "application/json"
-    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+    assert dispatching.store.rows[ROW].state is DeliveryState.SUCCEEDED
     assert attempted(dispatching).response_code == 204
 
 
@@ -87,7 +87,7 @@ async def test_a_delivery_that_fails_for_good_disables_its_webhook() -> None:
     last = attempted(dispatching, 2)
     assert last.disable is DisabledReason.DELIVERY_FAILED
     assert last.next_attempt_at is None
-    assert dispatching.rows.rows[ROW].state is DeliveryState.FAILED
+    assert dispatching.store.rows[ROW].state is DeliveryState.FAILED
     assert len(dispatching.delivery_queue.scheduled) == 2
 
 
@@ -97,17 +97,17 @@ async def test_a_hanging_receiver_holds_no_message() -> None:
     async with dispatching.working():
         await dispatching.wake(a_task())
 
-        assert dispatching.rows.rows[ROW].claim is not None
+        assert dispatching.store.rows[ROW].claim is not None
         dispatching.sender.gate.set()
         await dispatching.throttled.drain(2)
 
-    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+    assert dispatching.store.rows[ROW].state is DeliveryState.SUCCEEDED
 
 
 async def test_a_message_without_a_claim_releases_its_slot() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     await dispatching.wake_and_finish(a_task(7))
-    await dispatching.keep(a_new_delivery())
+    dispatching.store.keep(a_new_delivery())
 
     await dispatching.wake_and_finish(a_task())
 
@@ -116,15 +116,15 @@ async def test_a_message_without_a_claim_releases_its_slot() -> None:
 
 async def test_a_failed_claim_releases_its_slot_and_fails_the_message() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery())
-    dispatching.rows.crashing.add(ROW)
+    dispatching.store.keep(a_new_delivery())
+    dispatching.store.crashing.add(ROW)
     with pytest.raises(ValueError, match="crashed"):
         await dispatching.wake_and_finish(a_task())
-    dispatching.rows.crashing.clear()
+    dispatching.store.crashing.clear()
 
     await dispatching.wake_and_finish(a_task())
 
-    assert dispatching.rows.rows[ROW].state is DeliveryState.SUCCEEDED
+    assert dispatching.store.rows[ROW].state is DeliveryState.SUCCEEDED
 
 
 async def test_a_repeated_message_posts_once() -> None:
@@ -167,31 +167,31 @@ async def test_a_delivery_that_its_webhook_must_not_receive_is_cancelled(
     webhook: object, reason: CancelReason
 ) -> None:
     dispatching = await a_dispatching()
-    dispatching.webhooks.others[WEBHOOK] = webhook  # type: ignore[assignment]
+    dispatching.store.others[WEBHOOK] = webhook  # type: ignore[assignment]
 
     await dispatching.wake_and_finish(a_task())
 
     assert dispatching.sender.posts == []
-    assert dispatching.rows.rows[ROW].reason is reason
+    assert dispatching.store.rows[ROW].reason is reason
     assert [one.reason for one in dispatching.telemetry.cancellations] == [reason]
 
 
 async def test_a_delivery_of_a_removed_company_is_cancelled() -> None:
     dispatching = await a_dispatching()
-    dispatching.events.default = None
+    dispatching.store.stored_body = None
 
     await dispatching.wake_and_finish(a_task())
 
-    assert dispatching.rows.rows[ROW].reason is CancelReason.COMPANY_REMOVED
+    assert dispatching.store.rows[ROW].reason is CancelReason.COMPANY_REMOVED
 
 
 async def test_a_secret_that_cannot_be_opened_charges_no_attempt() -> None:
     dispatching = await a_dispatching()
-    dispatching.webhooks.others[WEBHOOK] = a_sendable(secrets=None)
+    dispatching.store.others[WEBHOOK] = a_sendable(secrets=None)
 
     await dispatching.wake_and_finish(a_task())
 
-    assert dispatching.rows.rows[ROW].attempts == 0
+    assert dispatching.store.rows[ROW].attempts == 0
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.DECRYPTION_FAILED)]
 
 
@@ -201,13 +201,13 @@ async def test_a_local_failure_charges_no_attempt() -> None:
 
     await dispatching.wake_and_finish(a_task())
 
-    assert dispatching.rows.rows[ROW].attempts == 0
+    assert dispatching.store.rows[ROW].attempts == 0
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.OUTAGE)]
 
 
 async def test_a_post_that_might_outlast_its_lease_is_not_started() -> None:
     dispatching = await a_dispatching()
-    dispatching.rows.lease = timedelta(seconds=9)
+    dispatching.store.lease = timedelta(seconds=9)
 
     await dispatching.wake_and_finish(a_task())
 
@@ -217,17 +217,17 @@ async def test_a_post_that_might_outlast_its_lease_is_not_started() -> None:
 
 async def test_a_delivery_whose_event_was_read_late_is_posted_under_a_new_lease() -> None:
     dispatching = await a_dispatching()
-    dispatching.events.reading.clear()
+    dispatching.store.reading.clear()
 
     async with dispatching.working():
         await dispatching.wake(a_task())
-        first = dispatching.rows.rows[ROW].claim
-        dispatching.time.pass_by(dispatching.rows.lease)
-        dispatching.events.reading.set()
+        first = dispatching.store.rows[ROW].claim
+        dispatching.time.pass_by(dispatching.store.lease)
+        dispatching.store.reading.set()
         await until(lambda: dispatching.sender.posts != [])
         await dispatching.throttled.drain(2)
 
-    row = dispatching.rows.rows[ROW]
+    row = dispatching.store.rows[ROW]
     assert (row.state, row.attempts) == (DeliveryState.SUCCEEDED, 1)
     assert row.settled_by != first
     assert dispatching.telemetry.deferrals == []
@@ -235,13 +235,13 @@ async def test_a_delivery_whose_event_was_read_late_is_posted_under_a_new_lease(
 
 async def test_a_delivery_that_another_process_claimed_meanwhile_is_not_posted() -> None:
     dispatching = await a_dispatching()
-    dispatching.events.reading.clear()
+    dispatching.store.reading.clear()
 
     async with dispatching.working():
         await dispatching.wake(a_task())
-        dispatching.time.pass_by(dispatching.rows.lease)
-        dispatching.rows.rows[ROW].claim = "another-claim"
-        dispatching.events.reading.set()
+        dispatching.time.pass_by(dispatching.store.lease)
+        dispatching.store.rows[ROW].claim = "another-claim"
+        dispatching.store.reading.set()
         await until(lambda: dispatching.telemetry.deferrals != [])
 
     assert dispatching.telemetry.deferrals == [(ROW, DeferReason.LEASE)]
@@ -250,22 +250,22 @@ async def test_a_delivery_that_another_process_claimed_meanwhile_is_not_posted()
 
 async def test_a_webhook_that_was_deleted_during_an_outage_receives_nothing() -> None:
     dispatching = await a_dispatching()
-    dispatching.events.reading.clear()
+    dispatching.store.reading.clear()
 
     async with dispatching.working():
         await dispatching.wake(a_task())
-        dispatching.time.pass_by(dispatching.rows.lease)
-        dispatching.webhooks.others[WEBHOOK] = None
-        dispatching.events.reading.set()
-        await until(lambda: dispatching.rows.rows[ROW].state is not DeliveryState.WAITING)
+        dispatching.time.pass_by(dispatching.store.lease)
+        dispatching.store.others[WEBHOOK] = None
+        dispatching.store.reading.set()
+        await until(lambda: dispatching.store.rows[ROW].state is not DeliveryState.WAITING)
 
-    assert dispatching.rows.rows[ROW].reason is CancelReason.WEBHOOK_DELETED
+    assert dispatching.store.rows[ROW].reason is CancelReason.WEBHOOK_DELETED
     assert dispatching.sender.posts == []
 
 
 async def test_a_database_outage_fails_the_message() -> None:
     dispatching = await a_dispatching()
-    dispatching.rows.database.away = True
+    dispatching.store.mongo.away = True
 
     with pytest.raises(Unavailable):
         await dispatching.wake_and_finish(a_task())
@@ -276,13 +276,13 @@ async def test_a_database_outage_fails_the_message() -> None:
 async def test_a_failed_claim_does_not_cancel_others_of_its_message() -> None:
     dispatching = await a_dispatching()
     other = WebhookId("wh_2")
-    await dispatching.keep(a_new_delivery(2, webhook_id=other))
-    dispatching.rows.rows[a_delivery_id(2)].claim = "another-claim"
+    dispatching.store.keep(a_new_delivery(2, webhook_id=other))
+    dispatching.store.rows[a_delivery_id(2)].claim = "another-claim"
     dispatching.sender.outcomes.append(Unavailable("only this one"))
 
     await dispatching.wake_and_finish(a_task(), a_task(2, webhook_id=other))
 
-    assert dispatching.rows.rows[a_delivery_id(2)].state is DeliveryState.SUCCEEDED
+    assert dispatching.store.rows[a_delivery_id(2)].state is DeliveryState.SUCCEEDED
 
 
 async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job() -> None:
@@ -292,7 +292,7 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job
 
     await dispatching.wake_and_finish(a_task())
 
-    assert dispatching.rows.rows[ROW].attempts == 1
+    assert dispatching.store.rows[ROW].attempts == 1
     assert dispatching.telemetry.unpublished == [a_task(attempt=2)]
 
 
@@ -303,11 +303,11 @@ async def test_a_result_after_the_lease_is_ignored() -> None:
 
     async def lose_the_claim() -> None:
         await until(lambda: dispatching.sender.in_flight == 1)
-        dispatching.rows.rows[ROW].claim = "another-claim"
+        dispatching.store.rows[ROW].claim = "another-claim"
         dispatching.sender.gate.set()
 
     await asyncio.gather(dispatching.wake_and_finish(a_task()), lose_the_claim())
 
-    [report] = dispatching.telemetry.reports
-    assert not report.written.held
+    [written] = dispatching.telemetry.written
+    assert not written.held
     assert dispatching.delivery_queue.scheduled == []

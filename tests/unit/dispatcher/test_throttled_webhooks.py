@@ -22,7 +22,7 @@ LIMIT_KEY = LimitKey(WEBHOOK, "hooks.example.com", "prøvefirma")
 
 
 def done(dispatching: Dispatching) -> int:
-    return sum(row.state is DeliveryState.SUCCEEDED for row in dispatching.rows.rows.values())
+    return sum(row.state is DeliveryState.SUCCEEDED for row in dispatching.store.rows.values())
 
 
 def crowd(dispatching: Dispatching, *tasks: DeliveryTask) -> None:
@@ -33,7 +33,7 @@ def crowd(dispatching: Dispatching, *tasks: DeliveryTask) -> None:
 
 async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(*(a_new_delivery(number) for number in range(20)))
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(20)))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         await dispatching.wake(*(a_task(number) for number in range(20)))
@@ -47,43 +47,43 @@ async def test_all_of_a_slow_webhooks_deliveries_are_made_four_at_a_time() -> No
 
 async def test_a_message_over_the_limit_is_acked_before_its_delivery() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         await dispatching.wake(a_task(1))
         await dispatching.wake(a_task(2))
 
         assert dispatching.telemetry.deferrals == [(a_delivery_id(2), DeferReason.THROTTLED)]
-        assert dispatching.rows.rows[a_delivery_id(2)].claim is None
+        assert dispatching.store.rows[a_delivery_id(2)].claim is None
         dispatching.sender.gate.set()
 
 
 async def test_a_full_backlog_loses_nothing_and_keeps_first_attempts_first() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     many = range(2 * MAX_BUFFERED + 1)
-    await dispatching.keep(*(a_new_delivery(number) for number in many))
+    dispatching.store.keep(*(a_new_delivery(number) for number in many))
     retry = a_delivery_id(0)
-    dispatching.rows.rows[retry].retries = dispatching.rows.rows[retry].attempts = 1
+    dispatching.store.rows[retry].retries = dispatching.store.rows[retry].attempts = 1
     async with dispatching.working():
         crowd(dispatching, a_task(0, attempt=2), *(a_task(number) for number in many[1:]))
         await until(lambda: done(dispatching) == len(many))
         await until(lambda: dispatching.throttled.count == 0)
 
-    assert dispatching.rows.results[-1].delivery.id == retry
+    assert dispatching.store.results[-1].delivery.id == retry
 
 
 async def test_deliveries_without_messages_are_read_when_a_message_says_so() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(*(a_new_delivery(number) for number in range(40)))
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(40)))
     async with dispatching.working():
         [message] = encode_tasks([a_task(1), a_task(2)], more=True)
-        await dispatching.deliver(message)
+        await dispatching.throttled.handle(message)
         await until(lambda: done(dispatching) == 40)
 
 
 async def test_a_rescan_finds_deliveries_without_messages() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         without = dispatching.throttled.rescan(WEBHOOK)
@@ -98,13 +98,13 @@ async def test_a_rescan_finds_deliveries_without_messages() -> None:
 
 async def test_a_slot_is_released_before_its_post_is_recorded() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
-    dispatching.rows.writing.clear()
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(10)))
+    dispatching.store.writing.clear()
     async with dispatching.working():
         crowd(dispatching, *(a_task(number) for number in range(10)))
         await until(lambda: len(dispatching.sender.posts) == 10)
         assert done(dispatching) == 0
-        dispatching.rows.writing.set()
+        dispatching.store.writing.set()
         await until(lambda: done(dispatching) == 10)
 
     assert dispatching.sender.most_in_flight == 1
@@ -113,15 +113,15 @@ async def test_a_slot_is_released_before_its_post_is_recorded() -> None:
 async def test_posts_wait_for_a_slow_database() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     many = MAX_RECORDING + 10
-    await dispatching.keep(*(a_new_delivery(number) for number in range(many)))
-    dispatching.rows.writing.clear()
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(many)))
+    dispatching.store.writing.clear()
     async with dispatching.working():
         dispatching.throttled.scan(LIMIT_KEY)
         await until(lambda: len(dispatching.sender.posts) == MAX_RECORDING + 1)
         for _ in range(20):
             await asyncio.sleep(0)
         posted = len(dispatching.sender.posts)
-        dispatching.rows.writing.set()
+        dispatching.store.writing.set()
         await until(lambda: done(dispatching) == many)
 
     assert posted == MAX_RECORDING + 1
@@ -129,11 +129,11 @@ async def test_posts_wait_for_a_slow_database() -> None:
 
 async def test_simultaneous_timeouts_do_not_start_as_many_posts_at_once() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(owner=2))
-    await dispatching.keep(*(a_new_delivery(number) for number in range(4)))
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(4)))
     dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
     async with dispatching.working():
         await dispatching.wake(*(a_task(number) for number in range(4)))
-        await until(lambda: len(dispatching.rows.results) == 3)
+        await until(lambda: len(dispatching.store.results) == 3)
         for _ in range(20):
             await asyncio.sleep(0)
 
@@ -143,10 +143,10 @@ async def test_simultaneous_timeouts_do_not_start_as_many_posts_at_once() -> Non
 async def test_a_hanging_webhook_delays_no_other() -> None:
     dispatching = Dispatching()
     other = WebhookId("wh_2")
-    dispatching.webhooks.others[other] = a_sendable(other, url="https://hooks.example.com/other")
+    dispatching.store.others[other] = a_sendable(other, url="https://hooks.example.com/other")
     dispatching.sender.hanging = a_sendable().url
-    await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
-    await dispatching.keep(a_new_delivery(9, webhook_id=other))
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(8)))
+    dispatching.store.keep(a_new_delivery(9, webhook_id=other))
     async with dispatching.working():
         await dispatching.wake(*(a_task(number) for number in range(8)))
         await until(lambda: dispatching.sender.in_flight == 4)
@@ -154,20 +154,20 @@ async def test_a_hanging_webhook_delays_no_other() -> None:
         await dispatching.wake(a_task(9, webhook_id=other))
         await until(lambda: done(dispatching) == 1)
 
-        assert dispatching.rows.rows[a_delivery_id(9)].state is DeliveryState.SUCCEEDED
+        assert dispatching.store.rows[a_delivery_id(9)].state is DeliveryState.SUCCEEDED
         assert dispatching.sender.in_flight == 4
 
 
 async def test_first_attempts_go_before_retries() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
-    dispatching.rows.rows[a_delivery_id(2)].retries = 1
-    dispatching.rows.rows[a_delivery_id(2)].attempts = 1
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2), a_new_delivery(3))
+    dispatching.store.rows[a_delivery_id(2)].retries = 1
+    dispatching.store.rows[a_delivery_id(2)].attempts = 1
     async with dispatching.working():
         crowd(dispatching, a_task(2, attempt=2), a_task(1), a_task(3))
         await until(lambda: done(dispatching) == 3)
 
-    assert [result.delivery.id for result in dispatching.rows.results] == [
+    assert [result.delivery.id for result in dispatching.store.results] == [
         a_delivery_id(1),
         a_delivery_id(3),
         a_delivery_id(2),
@@ -179,18 +179,18 @@ async def test_a_delivery_added_while_a_backlog_ends_is_not_lost() -> None:
     async with dispatching.working():
         crowd(dispatching, a_task(2))
         await asyncio.sleep(0)
-        await dispatching.keep(a_new_delivery(1))
+        dispatching.store.keep(a_new_delivery(1))
         crowd(dispatching, a_task(1))
         await until(lambda: done(dispatching) == 1)
 
 
 async def test_a_backlog_survives_a_crashed_attempt() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.outcomes.append(Answered(204))
     # An id of a wrong width cannot be signed: an internal error.
     wrong = a_new_delivery(1, id="short", occurred_at=a_new_delivery(1).occurred_at)
-    await dispatching.keep(wrong)
+    dispatching.store.keep(wrong)
     async with dispatching.working():
         crowd(dispatching, a_task(1).model_copy(update={"delivery_id": "short"}))
         crowd(dispatching, a_task(1), a_task(2))
@@ -202,8 +202,8 @@ async def test_a_backlog_survives_a_crashed_attempt() -> None:
 
 async def test_a_backlog_survives_a_crashed_claim() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
-    dispatching.rows.crashing.add(a_delivery_id(1))
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.store.crashing.add(a_delivery_id(1))
     async with dispatching.working():
         crowd(dispatching, a_task(1), a_task(2))
         await until(lambda: done(dispatching) == 1)
@@ -214,8 +214,8 @@ async def test_a_backlog_survives_a_crashed_claim() -> None:
 async def test_a_crashed_backlog_does_not_affect_others() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
     other = WebhookId("wh_2")
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
-    dispatching.rows.crashing_backlogs.add(WEBHOOK)
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2, webhook_id=other))
+    dispatching.store.crashing_backlogs.add(WEBHOOK)
     dispatching.sender.gate.clear()
     async with dispatching.working():
         dispatching.throttled.add(
@@ -228,7 +228,7 @@ async def test_a_crashed_backlog_does_not_affect_others() -> None:
         dispatching.sender.gate.set()
         await until(lambda: done(dispatching) == 1)
 
-        dispatching.rows.crashing_backlogs.clear()
+        dispatching.store.crashing_backlogs.clear()
         dispatching.throttled.scan(LIMIT_KEY)  # as a requeued message does
         await until(lambda: done(dispatching) == 2)
 
@@ -237,8 +237,8 @@ async def test_a_crashed_backlog_does_not_affect_others() -> None:
 
 async def test_a_backlog_of_a_disabled_webhook_cancels_its_deliveries() -> None:
     dispatching = Dispatching()
-    dispatching.webhooks.others[WEBHOOK] = None
-    await dispatching.keep(*(a_new_delivery(number) for number in range(10)))
+    dispatching.store.others[WEBHOOK] = None
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(10)))
     async with dispatching.working():
         crowd(dispatching, *(a_task(number) for number in range(10)))
         await until(lambda: len(dispatching.telemetry.cancellations) == 10)
@@ -248,7 +248,7 @@ async def test_a_backlog_of_a_disabled_webhook_cancels_its_deliveries() -> None:
 
 async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(webhook=1))
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         crowd(dispatching, a_task(1), a_task(2))
@@ -264,12 +264,12 @@ async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
 
 async def test_a_backlog_waits_out_an_outage() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(a_new_delivery(1), a_new_delivery(2))
-    dispatching.webhooks.database.away = dispatching.rows.database.away = True
+    dispatching.store.keep(a_new_delivery(1), a_new_delivery(2))
+    dispatching.store.mongo.away = True
     async with dispatching.working():
         crowd(dispatching, a_task(1), a_task(2))
-        await until(lambda: dispatching.rows.refused > 1)
-        dispatching.webhooks.database.away = dispatching.rows.database.away = False
+        await until(lambda: dispatching.store.refused > 1)
+        dispatching.store.mongo.away = False
         await until(lambda: done(dispatching) == 2)
 
     assert len(dispatching.sender.posts) == 2
@@ -278,21 +278,21 @@ async def test_a_backlog_waits_out_an_outage() -> None:
 
 async def test_a_backlog_that_waits_for_the_database_does_not_delay_the_end() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(a_new_delivery(1))
-    dispatching.rows.database.away = True
+    dispatching.store.keep(a_new_delivery(1))
+    dispatching.store.mongo.away = True
     async with dispatching.working():
         crowd(dispatching, a_task(1))
-        await until(lambda: dispatching.rows.refused > 0)
+        await until(lambda: dispatching.store.refused > 0)
         async with asyncio.timeout(2):
             await dispatching.throttled.drain(60)
 
-    assert dispatching.rows.rows[a_delivery_id(1)].attempts == 0
+    assert dispatching.store.rows[a_delivery_id(1)].attempts == 0
     assert dispatching.sender.posts == []
 
 
 async def test_a_drain_is_bounded() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(*(a_new_delivery(number) for number in range(8)))
+    dispatching.store.keep(*(a_new_delivery(number) for number in range(8)))
     dispatching.sender.gate.clear()
     async with dispatching.working():
         crowd(dispatching, *(a_task(number) for number in range(8)))
@@ -302,12 +302,12 @@ async def test_a_drain_is_bounded() -> None:
 
     # Deliveries in flight and those waiting for a slot are not lost: both are still waiting rows.
     assert dispatching.sender.in_flight == 0
-    assert all(row.state is DeliveryState.WAITING for row in dispatching.rows.rows.values())
+    assert all(row.state is DeliveryState.WAITING for row in dispatching.store.rows.values())
 
 
 async def test_a_drained_process_starts_no_posts() -> None:
     dispatching = Dispatching()
-    await dispatching.keep(a_new_delivery(1))
+    dispatching.store.keep(a_new_delivery(1))
     async with dispatching.working():
         await dispatching.throttled.drain(1)
         crowd(dispatching, a_task(1))

@@ -9,10 +9,11 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from dispatcher.deliveries.retry import Decision, Done, GiveUp, RetryAfter, decide, may_be_attempted
-from dispatcher.deliveries.telemetry import AttemptReport, DeferReason, Telemetry
-from dispatcher.ports import DeliveryQueue, Events, Notices, Retry, Rows, Webhooks
+from dispatcher.deliveries.telemetry import DeferReason, Telemetry
+from dispatcher.queues import DeliveryQueue
 from dispatcher.sending.outcome import Cause, Outcome, Post, Sender, cause_of, status_of
 from dispatcher.sending.signature import signature_headers
+from dispatcher.store import Store
 from webhook_store.deliveries.models import Attempted, Cancelled, CancelReason, Claimed, EventBody
 from webhook_store.webhooks.headers import constant_headers
 from webhook_store.webhooks.models import Sendable, SigningSecrets
@@ -46,17 +47,13 @@ class Attempt:
     Between `post` and `record` the caller releases the slot, so that no write holds one.
     """
 
-    webhooks: Webhooks
-    events: Events
-    rows: Rows
+    store: Store
     sender: Sender
     delivery_queue: DeliveryQueue
-    notices: Notices
     telemetry: Telemetry
     delays: Sequence[timedelta]
     #: Maximum duration of a post.
     post_timeout: timedelta
-    retry: Retry
     now: Clock
 
     async def post(self, webhook: Sendable | None, delivery: Claimed) -> Posted | None:
@@ -70,7 +67,7 @@ class Attempt:
         if not may_be_attempted(webhook, delivery):
             await self._cancel(delivery, CancelReason.WEBHOOK_DISABLED)
             return None
-        body = await self.events.body(delivery.event_id)
+        body = await self.store.body(delivery.event_id)
         if body is None:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
             return None
@@ -90,10 +87,10 @@ class Attempt:
         Otherwise the response might arrive after another process has claimed the row. The webhook
         is read again, since it may have changed since the claim.
         """
-        webhook = await self.retry(
-            lambda: self.webhooks.sendable(delivery.webhook_id), what="sendable"
+        webhook = await self.store.retry(
+            lambda: self.store.sendable(delivery.webhook_id), what="sendable"
         )
-        renewed = await self.rows.renew(delivery)
+        renewed = await self.store.renew(delivery)
         if renewed is None or not self._outlasts_a_post(renewed):
             self.telemetry.deferred(delivery.id, DeferReason.LEASE)
             return None
@@ -133,8 +130,8 @@ class Attempt:
             next_attempt_at=_next_attempt_at(decision, posted.ended_at),
             disable=_disables(decision),
         )
-        written = await self.rows.record(attempted)
-        self.telemetry.attempted(AttemptReport(attempted, posted.webhook.host, decision, written))
+        written = await self.store.record(attempted)
+        self.telemetry.attempted(attempted, posted.webhook.host, decision, written)
         if written.held and isinstance(decision, RetryAfter):
             await self._retry(_retry_of(attempted), decision.delay)
             if delivery.retries >= FAILING_RETRIES:
@@ -148,13 +145,13 @@ class Attempt:
 
     async def _note_failing(self, attempted: Attempted) -> None:
         try:
-            await self.notices.failing(attempted)
+            await self.store.note_failing(attempted)
         except Unavailable as outage:
             self.telemetry.not_noted(attempted.delivery.webhook_id, str(outage))
 
     async def _cancel(self, delivery: Claimed, reason: CancelReason) -> None:
         cancelled = Cancelled(delivery, reason)
-        await self.rows.record(cancelled)
+        await self.store.record(cancelled)
         self.telemetry.cancelled(cancelled)
 
 

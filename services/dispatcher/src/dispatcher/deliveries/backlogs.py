@@ -12,13 +12,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from common.contracts.deliveries import DeliveryTask
+from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from dispatcher.deliveries.attempt import Attempt, Posted
 from dispatcher.deliveries.slots import LimitKey, Slots
-from dispatcher.deliveries.telemetry import DeferReason, Telemetry
-from dispatcher.ports import Retry, Rows, Webhooks
+from dispatcher.deliveries.telemetry import DeferReason
 from webhook_store.deliveries.models import Claimed
 from webhook_store.webhooks.models import Sendable
 
@@ -63,22 +62,11 @@ class _Backlog:
 class ThrottledWebhooks:
     """Backlogs of one process; they run while `running` is entered."""
 
-    def __init__(  # noqa: PLR0913 (its ports)
-        self,
-        *,
-        webhooks: Webhooks,
-        rows: Rows,
-        attempt: Attempt,
-        slots: Slots,
-        telemetry: Telemetry,
-        retry: Retry,
-    ) -> None:
-        self._retry = retry
-        self._webhooks = webhooks
-        self._rows = rows
+    def __init__(self, attempt: Attempt, slots: Slots) -> None:
         self._attempt = attempt
+        self._store = attempt.store
+        self._telemetry = attempt.telemetry
         self._slots = slots
-        self._telemetry = telemetry
         self._group: asyncio.TaskGroup | None = None
         self._backlogs: dict[WebhookId, _Backlog] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -90,12 +78,28 @@ class ThrottledWebhooks:
         """Returns the number of webhooks with due deliveries that wait for a slot."""
         return len(self._backlogs)
 
+    async def handle(self, body: bytes) -> None:
+        """Claims or defers every delivery of a message; raises `Unavailable` to be retried.
+
+        Idempotent: a late or repeated message finds nothing to claim.
+        """
+        message = DeliveryTasks.model_validate_json(body)
+        # Not a TaskGroup: one failure must not cancel the other claims.
+        ended = await asyncio.gather(
+            *(self.deliver(task, more=message.more) for task in message.tasks),
+            return_exceptions=True,
+        )
+        errors = [error for error in ended if error is not None]
+        # Internal errors come first: a message that always fails must be dead-lettered.
+        for error in sorted(errors, key=lambda error: isinstance(error, Unavailable)):
+            raise error
+
     async def deliver(self, task: DeliveryTask, *, more: bool) -> None:
         """Claims and starts a due delivery, or adds it to a backlog if no slot is free.
 
         `more` marks that its webhook has others due without a message. May raise `Unavailable`.
         """
-        webhook = await self._webhooks.sendable(task.webhook_id)
+        webhook = await self._store.sendable(task.webhook_id)
         if webhook is None:
             await self._cancel(task)
             return
@@ -108,7 +112,7 @@ class ThrottledWebhooks:
             return
         delivery = None
         try:
-            delivery = await self._rows.claim(task)
+            delivery = await self._store.claim(task)
         finally:
             if delivery is None:
                 self._slots.release(limit_key)
@@ -116,7 +120,7 @@ class ThrottledWebhooks:
             self._run(self._attempt_in_slot(limit_key, webhook, delivery))
 
     async def _cancel(self, task: DeliveryTask) -> None:
-        delivery = await self._rows.claim(task)
+        delivery = await self._store.claim(task)
         if delivery is not None:
             await self._attempt.post(None, delivery)
 
@@ -193,7 +197,7 @@ class ThrottledWebhooks:
         # Buffered deliveries are in the store as well. Nothing is claimed before it has a slot:
         # otherwise its lease could expire while it waits.
         backlog.more = False
-        due = await self._rows.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
+        due = await self._store.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
         backlog.first_attempts.clear()
         backlog.retries.clear()
         for task in due:
@@ -213,8 +217,8 @@ class ThrottledWebhooks:
         try:
             # Each by itself: a claim that was made is not made again.
             webhook, delivery = await asyncio.gather(
-                self._after_outage(self._webhooks.sendable, task.webhook_id),
-                self._after_outage(self._rows.claim, task),
+                self._after_outage(self._store.sendable, task.webhook_id),
+                self._after_outage(self._store.claim, task),
             )
         except _Stopping:
             pass  # the requeue job requeues the row
@@ -233,7 +237,7 @@ class ThrottledWebhooks:
                 raise _Stopping
             return await ask(question)
 
-        return await self._retry(unless_stopping, what="claim")
+        return await self._store.retry(unless_stopping, what="claim")
 
     async def _attempt_in_slot(
         self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed

@@ -28,12 +28,11 @@ from dispatcher.deliveries.telemetry import (
     WAITING,
     WEBHOOKS,
 )
-from dispatcher.ports import DeliveryQueue, OverdueRows
-from webhook_store.deliveries.events import Events
+from dispatcher.queues import DeliveryQueue
+from dispatcher.store import Store
 from webhook_store.deliveries.models import Due
 from webhook_store.deliveries.recoveries import Recoveries
 from webhook_store.deliveries.rows import Deliveries
-from webhook_store.webhooks.sending import Webhooks
 
 #: Maximum rows requeued per pass.
 BATCH_SIZE = 1000
@@ -58,7 +57,7 @@ class Requeued:
 class OverdueRequeuer:
     """Recovers from purged queues, lost messages and crashed processes."""
 
-    rows: OverdueRows
+    rows: Deliveries
     delivery_queue: DeliveryQueue
     #: Minimum interval between two requeues of a row.
     pause: timedelta
@@ -153,9 +152,7 @@ class RequeueJob:
 class Survey:
     """Measures waiting deliveries and deletes expired events."""
 
-    rows: Deliveries
-    events: Events
-    webhooks: Webhooks
+    store: Store
     recoveries: Recoveries
     depths: QueueDepths
     delays: Sequence[timedelta]
@@ -171,17 +168,19 @@ class Survey:
         now = self.now()
         oldest = now
         for retries, delay in enumerate((timedelta(0), *self.delays)):
-            count = await self.rows.waiting(retries=retries, limit=_MAX_COUNTED)
+            count = await self.store.deliveries.waiting(retries=retries, limit=_MAX_COUNTED)
             WAITING.labels(f"{delay.total_seconds():g}s").set(count)
-            oldest = min(oldest, await self.rows.oldest_due(at=now, retries=retries) or now)
+            oldest = min(
+                oldest, await self.store.deliveries.oldest_due(at=now, retries=retries) or now
+            )
         OLDEST_DUE.set((now - oldest).total_seconds())
-        for status, webhooks in (await self.webhooks.count_by_status()).items():
+        for status, webhooks in (await self.store.webhooks.count_by_status()).items():
             WEBHOOKS.labels(status).set(webhooks)
         RECOVERIES.set(len(await self.recoveries.unfinished()))
         for queue in (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE):
             QUEUED.labels(queue).set(await self.depths.ready(queue))
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
-        while await self.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):
+        while await self.store.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):
             pass
 
 

@@ -3,10 +3,9 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
@@ -77,16 +76,6 @@ DEAD_LETTERS = Gauge("webhook_dead_letters", "Messages in the dead-letter queue"
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptReport:
-    """Report of one attempt."""
-
-    attempted: Attempted
-    host: str
-    decision: Decision
-    written: Written
-
-
 class DeferReason(StrEnum):
     """Reason to defer a due delivery. No attempt is charged."""
 
@@ -100,33 +89,8 @@ class DeferReason(StrEnum):
     OUTAGE = "outage"
 
 
-class Telemetry(Protocol):
+class Telemetry:
     """Logs and metrics of the use cases."""
-
-    def attempted(self, report: AttemptReport) -> None:
-        """Reports an attempt whose result was written, also if its claim was lost."""
-
-    def cancelled(self, cancelled: Cancelled) -> None:
-        """Reports a claimed delivery that was cancelled instead of attempted."""
-
-    def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:
-        """Reports a due delivery that was not attempted now; `detail` explains an outage."""
-
-    def not_published(self, task: DeliveryTask) -> None:
-        """Reports a retry whose message was not published; the requeue job requeues it."""
-
-    def not_noted(self, webhook_id: WebhookId, detail: str) -> None:
-        """Reports a notice that could not be stored; the next failed attempt notes it."""
-
-    def failed(self, delivery_id: DeliveryId, webhook_id: WebhookId) -> None:
-        """Reports the exception that ended an attempt."""
-
-    def backlog_failed(self, webhook_id: WebhookId) -> None:
-        """Reports the exception that ended a backlog; the requeue job requeues its rows."""
-
-
-class LoggingTelemetry:
-    """`Telemetry` over structlog and Prometheus."""
 
     def __init__(self) -> None:
         self._receivers = RecentReceivers(time.monotonic)
@@ -144,12 +108,13 @@ class LoggingTelemetry:
             for value in values:
                 metric.labels(value)
 
-    def attempted(self, report: AttemptReport) -> None:
-        """Counts an attempt by its outcome and cause, and logs it in one line."""
-        attempted, written = report.attempted, report.written
+    def attempted(
+        self, attempted: Attempted, host: str, decision: Decision, written: Written
+    ) -> None:
+        """Counts an attempt by its outcome and cause, and logs it; its claim may be lost."""
         delivery = attempted.delivery
         succeeded = _count(attempted)
-        self._receivers.note(report.host, succeeded)
+        self._receivers.note(host, succeeded)
         if written.disabled and attempted.disable is not None:
             DISABLED.labels(attempted.disable).inc()
         if not written.held:
@@ -160,12 +125,12 @@ class LoggingTelemetry:
             webhook_id=delivery.webhook_id,
             event_id=delivery.event_id,
             event_type=delivery.event_type,
-            host=report.host,
+            host=host,
             attempt=attempted.number,
             status=attempted.response_code,
             error=attempted.error,
             duration_ms=int(attempted.duration.total_seconds() * 1000),
-            decision=type(report.decision).__name__,
+            decision=type(decision).__name__,
             next_attempt_at=attempted.next_attempt_at,
             by_hand=delivery.by_hand,
             held=written.held,

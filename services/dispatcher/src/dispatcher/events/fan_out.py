@@ -9,7 +9,8 @@ from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
-from dispatcher.ports import DeliveryQueue, Events, Receipts, Rows, Webhooks
+from dispatcher.queues import DeliveryQueue
+from dispatcher.store import Store
 from webhook_store.deliveries.models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import Match, delivery_id
@@ -26,20 +27,17 @@ class NotAnEvent(Exception):
 class FanOut:
     """Safe to repeat at any point: ids derive from the event, and a receipt ends its fan-out."""
 
-    webhooks: Webhooks
-    events: Events
-    receipts: Receipts
-    rows: Rows
+    store: Store
     delivery_queue: DeliveryQueue
 
     async def __call__(self, message: bytes) -> None:
         """Fans an event out; raises NotAnEvent, or `Unavailable` when it must be retried."""
         event, body = _read(message)
-        if await self.receipts.has(event.id):
+        if await self.store.has_receipt(event.id):
             return
         await self._fan_out(event, body)
         # Last: once a receipt exists, the outbox does not publish the event again.
-        await self.receipts.add(event.id)
+        await self.store.add_receipt(event.id)
 
     async def _fan_out(self, event: AddressedEvent, body: bytes) -> None:
         matches = await self._matches(event)
@@ -48,38 +46,32 @@ class FanOut:
         if not matches and not is_removal:
             return
         company = _company(event)
-        await self.events.store(StoredEvent(event.id, event.type, company, body))
+        await self.store.store_event(StoredEvent(event.id, event.type, company, body))
         if company is not None:
             if is_removal:
-                await self._purge(company)
-            elif await self.events.is_removed(company):
-                await self.events.forget([event.id])
+                # The removal is stored before this, and other events check for it after they are
+                # stored, so of two concurrent events at least one sees the other.
+                await self.store.purge(await self.store.events.of_company(company))
+            elif await self.store.is_removed(company):
+                await self.store.events.forget([event.id])
                 return
         for first in range(0, len(matches), CHUNK):
             await self._deliver(event, matches[first : first + CHUNK])
 
     async def _matches(self, event: AddressedEvent) -> Sequence[Match]:
         if event.webhook_id is not None:
-            match = await self.webhooks.match_of(event.webhook_id)
+            match = await self.store.webhooks.match_of(event.webhook_id)
             return () if match is None else (match,)
         if event.owner is not None and event.data is not None and event.data.webhook is not None:
             about = event.data.webhook.id
-            return await self.webhooks.of_owner(event.owner, event.type, other_than=about)
+            return await self.store.webhooks.of_owner(event.owner, event.type, other_than=about)
         if event.country is None or event.vat is None:
             raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
-        return await self.webhooks.matching(Subject.of(event, event.country, event.vat))
-
-    async def _purge(self, company: CompanyKey) -> None:
-        # The removal is stored before this, and other events check for it after they are stored,
-        # so of two concurrent events at least one sees the other. Rows are purged first, since
-        # they are found through their events.
-        earlier = await self.events.of_company(company)
-        await self.rows.purge(earlier)
-        await self.events.forget(earlier)
+        return await self.store.matching(Subject.of(event, event.country, event.vat))
 
     async def _deliver(self, event: AddressedEvent, matches: Sequence[Match]) -> None:
         new = [_delivery(event, match) for match in matches]
-        await self.rows.insert(new)
+        await self.store.insert(new)
         await self.delivery_queue.enqueue(
             [
                 DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=1)

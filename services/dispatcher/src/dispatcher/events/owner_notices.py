@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Unavailable
@@ -11,11 +12,18 @@ from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
-from dispatcher.ports import Notices, OwnerEvents
+from webhook_store.notices import Notices
 from webhook_store.webhooks.models import OwnerNotice
 
 #: Webhooks per batch.
 BATCH = 100
+
+
+class OwnerEvents(Protocol):
+    """Outbox of the lookup service, from which events for owners are published."""
+
+    async def store(self, owner: str, event: RegistryEvent) -> None:
+        """Returns when the event is stored, once for each id; raises `Unavailable`."""
 
 
 @dataclass(frozen=True, slots=True)

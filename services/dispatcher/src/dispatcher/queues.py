@@ -1,8 +1,11 @@
-"""Delivery messages over RabbitMQ: published immediately, or through a delay queue."""
+"""Queues of the dispatcher: their topology, delivery messages now or later, and consumers."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import timedelta
+from random import Random
+from typing import Protocol
 
 from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.failures import Unavailable
@@ -17,6 +20,8 @@ from common.contracts.topology import (
     delay_arguments,
     delay_queue,
 )
+from common.messaging.connection import SupervisedConnection
+from common.messaging.consumer import Consumer, Handler
 from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
@@ -38,6 +43,19 @@ def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
             *(Queue(delay_queue(delay), delay_arguments(delay)) for delay in dict.fromkeys(delays)),
         ),
     )
+
+
+class DeliveryQueue(Protocol):
+    """Queue of due deliveries. Every method may raise `Unavailable`."""
+
+    async def enqueue(self, tasks: Sequence[DeliveryTask], *, retries: bool) -> None:
+        """Enqueues deliveries for their first attempts or for retries."""
+
+    async def schedule(self, task: DeliveryTask, *, after: timedelta) -> None:
+        """Schedules a delivery after one of the schedule's delays."""
+
+    async def waiting(self) -> int:
+        """Returns the number of messages that no consumer has received."""
 
 
 class DelayQueues:
@@ -88,3 +106,49 @@ class DelayQueues:
         except Unroutable:
             self._renew(f"the queue {queue} does not take messages")
             raise Unavailable(f"the queue {queue} does not take messages") from None
+
+
+#: Prefetch counts. A delivery message is acked once its deliveries are claimed, however slow
+#: their receivers are.
+EVENTS_PREFETCH = 200
+DELIVERIES_PREFETCH = 400
+RETRIES_PREFETCH = 200
+
+
+@asynccontextmanager
+async def consumers(  # noqa: PLR0913 (the handlers and their dependencies)
+    connection: SupervisedConnection,
+    *,
+    fan_out: Handler,
+    deliver: Handler,
+    drain: Callable[[float], Awaitable[None]],
+    topology: Topology,
+    random: Random,
+    shutdown_grace: float,
+) -> AsyncIterator[None]:
+    """Consumes during the body; on exit stops consuming, then drains the work in flight.
+
+    `drain` does so for posts, within a timeout in seconds.
+    """
+    queues = (
+        (EVENTS_QUEUE, fan_out, EVENTS_PREFETCH),
+        (DELIVERIES_QUEUE, deliver, DELIVERIES_PREFETCH),
+        (RETRIES_QUEUE, deliver, RETRIES_PREFETCH),
+    )
+    running = [
+        Consumer(connection, queue, handler, topology=topology, prefetch=prefetch, random=random)
+        for queue, handler, prefetch in queues
+    ]
+    for consumer in running:
+        await connection.add(consumer)
+    try:
+        yield
+    finally:
+        clock = asyncio.get_running_loop().time
+        stop_at = clock() + shutdown_grace
+        # Concurrently: while one consumer drains, the others must not accept messages.
+        await asyncio.gather(*(consumer.drain(shutdown_grace) for consumer in running))
+        # Afterwards: a message in flight may still start posts.
+        await drain(max(0.0, stop_at - clock()))
+        for consumer in running:
+            connection.remove(consumer)

@@ -1,1 +1,0 @@
-"""Queues: their topology, delayed messages and consumers."""
