@@ -17,7 +17,6 @@ from lookup.app import build
 from lookup.events.receipts import republish
 from lookup.events.restored import removed, skip_ahead
 from lookup.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
-from lookup.loading.remove import remove_company
 from lookup.loading.stores import Stores, utc_now
 from lookup.registers.table import companies_of
 from lookup.settings import Settings, StoreSettings
@@ -120,7 +119,7 @@ async def _remove(register: Database, chosen: argparse.Namespace) -> int:
         return MISUSED
     key = CompanyKey(chosen.country, number)
     source = companies_of(chosen.country).name
-    was_known = await remove_company(Stores.of(register), source, key)
+    was_known = await Stores.of(register).remove_company(source, key)
     say("removed" if was_known else "it was not stored; imports will not store it")
     return SOUND
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Question, SearchType
+from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, SearchType
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, rendered_units
@@ -43,13 +43,6 @@ class Group(NamedTuple):
     #: The number of companies that each needs.
     limit: int
     client: str
-
-
-class Search(NamedTuple):
-    """A question of a request."""
-
-    question: Question
-    group: Group
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +81,18 @@ class AnswerLookups:
         """The companies that match each request, best first, each once."""
         found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
-            searches = {
-                number: _search(request, turn)
+            still = [
+                number
                 for number, request in enumerate(requests)
                 if _is_open(request, turn, next(iter(found[number].values()), None))
-            }
-            results = await self._hits(list(searches.values()))
+            ]
+            results = await self._hits([requests[number] for number in still], turn)
             rows = await self._rows(hit.key for hits in results for hit in hits)
-            for (number, search), hits in zip(searches.items(), results, strict=True):
+            for number, hits in zip(still, results, strict=True):
                 for hit in hits:
                     if hit.key in rows:
-                        candidate = Candidate(search.question.type, hit, rows[hit.key])
+                        question = requests[number].questions[turn]
+                        candidate = Candidate(question.type, hit, rows[hit.key])
                         before = found[number].get(hit.key, candidate)
                         better = candidate.hit.score > before.hit.score
                         found[number][hit.key] = candidate if better else before
@@ -123,13 +117,17 @@ class AnswerLookups:
         wanted = set(keys)
         return await self.register.companies(wanted) if wanted else {}
 
-    async def _hits(self, searches: Sequence[Search]) -> list[Sequence[SearchHit]]:
+    async def _hits(
+        self, requests: Sequence[LookupRequest], turn: int
+    ) -> list[Sequence[SearchHit]]:
+        """The hits of one question of each request; those of a group are searched together."""
+        searches = [(_group(request, turn), request.questions[turn].term) for request in requests]
         terms: defaultdict[Group, list[str]] = defaultdict(list)
-        for search in searches:
-            terms[search.group].append(search.question.term)
+        for group, term in searches:
+            terms[group].append(term)
         answers = await asyncio.gather(*(self._hits_of(*each) for each in terms.items()))
         hits = dict(zip(terms, answers, strict=True))
-        return [hits[search.group].get(search.question.term, ()) for search in searches]
+        return [hits[group].get(term, ()) for group, term in searches]
 
     async def _hits_of(
         self, group: Group, terms: Sequence[str]
@@ -236,10 +234,9 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
         return None
 
 
-def _search(request: LookupRequest, turn: int) -> Search:
-    question = request.questions[turn]
+def _group(request: LookupRequest, turn: int) -> Group:
     limit = 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
-    return Search(question, Group(request.country, question.type, limit, request.client))
+    return Group(request.country, request.questions[turn].type, limit, request.client)
 
 
 def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:

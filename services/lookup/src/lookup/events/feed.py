@@ -1,7 +1,7 @@
 """The event feed: published events in the order of their positions, read over RPC."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -125,13 +125,7 @@ class StoredFeed:
             limit=request.limit,
             session=session,
         )
-        events: list[FeedEvent] = []
-        size = 0
-        async for document in cursor:
-            events.append(_event(document))
-            size += len(events[-1].body)
-            if size > MAX_BYTES:
-                break
+        events, _ = await _up_to(request.limit, cursor)
         return FeedPage(events=tuple(reversed(events)), position=readable.newest)
 
     async def _page(
@@ -143,13 +137,9 @@ class StoredFeed:
         cursor = self._events.find(
             query, _EVENT, sort=[("position", 1)], limit=request.limit + 1, session=session
         )
-        events: list[FeedEvent] = []
-        size = 0
-        async for document in cursor:
-            if len(events) == request.limit or size > MAX_BYTES:
-                return FeedPage(events=tuple(events), position=events[-1].position, has_more=True)
-            events.append(_event(document))
-            size += len(events[-1].body)
+        events, is_cut = await _up_to(request.limit, cursor)
+        if is_cut:
+            return FeedPage(events=tuple(events), position=events[-1].position, has_more=True)
         # A reader ahead of a database that was briefly behind keeps its position.
         return FeedPage(events=tuple(events), position=max(after, until), has_more=until < newest)
 
@@ -187,8 +177,18 @@ def _matching(limits: FeedFilter) -> dict[str, Any]:
     return query
 
 
-def _event(document: Mapping[str, Any]) -> FeedEvent:
-    return FeedEvent(position=document["position"], type=document["type"], body=document["body"])
+async def _up_to(
+    limit: int, cursor: AsyncIterable[Mapping[str, Any]]
+) -> tuple[list[FeedEvent], bool]:
+    """The events of one page, and whether the cursor has more."""
+    events: list[FeedEvent] = []
+    size = 0
+    async for document in cursor:
+        if len(events) == limit or size > MAX_BYTES:
+            return events, True
+        events.append(FeedEvent(**document))
+        size += len(document["body"])
+    return events, False
 
 
 def report(

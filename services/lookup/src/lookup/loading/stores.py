@@ -5,11 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Self
 
+from common.contracts.company import CompanyKey, UnitKey
 from common.mongo import Database
 from lookup.changes.apply import ApplyRecords
 from lookup.changes.parts import StoredParts
+from lookup.changes.states import ApplyContext, Plan
 from lookup.changes.transaction import StoredRegisterWriter
+from lookup.changes.units import plan_unit_removal
 from lookup.loading.progress import StoredCursors, StoredLoadStates
+from lookup.records.records import SourceVersion
 
 Clock = Callable[[], datetime]
 
@@ -44,3 +48,32 @@ class Stores:
     def apply(self) -> ApplyRecords:
         """Applies batches of records to these stores."""
         return ApplyRecords(self.writer, self.now)
+
+    async def remove_company(self, source: str, key: CompanyKey) -> bool:
+        """Purges a company that its register ordered removed; False if unknown.
+
+        A tombstone stays. The event is published, except during the first load of the source.
+        """
+        publish_events = await self.states.is_loaded(source)
+        return await self.writer.remove(key, at=self.now(), publish_events=publish_events)
+
+    async def remove_unit(self, source: str, key: UnitKey) -> bool:
+        """Purges a unit with its identifiers, as `remove_company` does a company.
+
+        The event says only that the unit ended.
+        """
+        now = self.now()
+        publish_events = await self.states.is_loaded(source)
+        context = ApplyContext(SourceVersion(now), now, publish_events)
+
+        async def plan() -> Plan:
+            known = await self.writer.known(units=[key])
+            unit = known.units.get(key)
+            holders: set[CompanyKey | UnitKey] = {key}
+            if unit is not None and unit.company is not None:
+                holders.add(unit.company)
+            known = await self.writer.with_all_participants(known, holders)
+            return plan_unit_removal(key, known, context)
+
+        done = await self.apply.through(plan)
+        return any(removal.expected is not None for removal in done.removals)

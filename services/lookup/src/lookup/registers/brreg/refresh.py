@@ -9,7 +9,7 @@ from typing import assert_never
 from common.contracts.company import CompanyKey, Country, UnitKey
 from lookup.changes.ended import Ended, ended_record
 from lookup.changes.states import Known
-from lookup.following.companies_first import CompaniesFirst
+from lookup.following.dependencies import CompaniesFirst
 from lookup.loading.batches import Tally
 from lookup.loading.stores import Stores
 from lookup.records.digests import Part

@@ -12,7 +12,6 @@ from lookup.following.telemetry import PassTelemetry
 from lookup.loading.batches import Tally
 from lookup.loading.load import LoadFile
 from lookup.loading.progress import Cursor, Position, is_due
-from lookup.loading.remove import remove_company, remove_unit
 from lookup.loading.stores import Stores
 from lookup.records.digests import Part
 from lookup.records.records import FileBroken
@@ -132,8 +131,8 @@ def _refresh(
 
     async def purge(number: str) -> bool:
         if source.part is Part.UNIT:
-            return await remove_unit(stores, source.name, UnitKey(Country.NO, number))
-        return await remove_company(stores, NO_ENTITIES.name, CompanyKey(Country.NO, number))
+            return await stores.remove_unit(source.name, UnitKey(Country.NO, number))
+        return await stores.remove_company(NO_ENTITIES.name, CompanyKey(Country.NO, number))
 
     return RefreshEntities(
         source=source,

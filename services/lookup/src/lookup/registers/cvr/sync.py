@@ -9,8 +9,7 @@ from aiohttp import encode_basic_auth
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.changes.ended import Ended, ended_record
 from lookup.changes.states import Known
-from lookup.following.companies_first import CompaniesFirst
-from lookup.following.dependencies import SyncDependencies
+from lookup.following.dependencies import CompaniesFirst, SyncDependencies
 from lookup.following.responses import RegisterFault
 from lookup.following.telemetry import PassTelemetry
 from lookup.loading.batches import Item, Tally
