@@ -16,7 +16,6 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.errors import BrokerUnavailable
-from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
@@ -89,8 +88,8 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
         )
         await publishing.add(publisher)
         client = await stack.enter_async_context(RpcClient(asking, replies, queues=(ROUTE.queue,)))
-        server = RpcServer(serve, ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(attached(serve, server, drain_timeout=SOON))
+        server = RpcServer((serve,), ROUTE.queue, LookupRequest, answer, report=unreported)
+        await stack.enter_async_context(server.serving(drain_timeout=SOON))
         await until_connected(asking, replies, serve, publishing)
         yield Clients(client, asking, publisher, publishing)
 
@@ -138,8 +137,8 @@ async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_re
         connection = await stack.enter_async_context(
             supervised(own_amqp_url, name="lookup", random=Random(1))
         )
-        server = RpcServer(connection, ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(attached(connection, server, drain_timeout=SOON))
+        server = RpcServer((connection,), ROUTE.queue, LookupRequest, answer, report=unreported)
+        await stack.enter_async_context(server.serving(drain_timeout=SOON))
         gateway = await asyncio.to_thread(system.start, "gateway")
         await asyncio.to_thread(gateway.wait_until_ready)
 

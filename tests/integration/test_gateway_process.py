@@ -76,7 +76,7 @@ def test_it_is_not_ready_before_it_has_reached_each_dependency(alone: System) ->
     status, body = asked(service.admin_port, "/readyz")
 
     assert status == 503
-    assert body["checks"].keys() == {"broker_requests", "broker_replies", "database"}
+    assert body["checks"].keys() == {"broker", "database"}
     assert "ok" not in body["checks"].values()
 
 

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -22,7 +22,6 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.contracts.topology import lookup_queue
 from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.in_flight import attached
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
@@ -180,14 +179,14 @@ async def a_server(
     async with supervised(amqp_url, name="server", random=Random(2)) as connection:
         await until_connected(connection)
         server = RpcServer(
-            connection,
+            (connection,),
             ROUTE.queue,
             LookupRequest,
             handler,
             report=handler.report,
             together=together,
         )
-        async with attached(connection, server, drain_timeout=SOON):
+        async with server.serving(drain_timeout=SOON):
             yield connection
 
 
@@ -532,20 +531,25 @@ async def test_client_and_server_reconnect(
     assert (before, after) == (b"before", b"after")
 
 
-async def test_a_request_in_flight_fails_when_the_connections_close(
-    rpc: Rpc, amqp_url: str, vhost: str, management: Management
+@pytest.mark.parametrize("is_repeatable", [True, False])
+async def test_of_the_requests_in_flight_on_lost_connections_only_repeatable_ones_are_sent_again(
+    rpc: Rpc, amqp_url: str, vhost: str, management: Management, *, is_repeatable: bool
 ) -> None:
-    echo = Echo()
+    route, echo = replace(ROUTE, is_repeatable=is_repeatable), Echo()
     async with a_server(amqp_url, echo):
-        asking = asyncio.create_task(rpc.ask("wait", timeout=SOON))
+        asking = asyncio.create_task(rpc.ask("wait", route=route))
         await echo.asked.wait()
         await _close_all(management, vhost)
-
-        with pytest.raises(RpcFailed) as failed:
-            await asking
+        if is_repeatable:
+            echo.gate.set()
+        [outcome] = await asyncio.gather(asking, return_exceptions=True)
         echo.gate.set()
 
-    assert failed.value.failure.code is FailureCode.UNAVAILABLE
+    if is_repeatable:
+        assert outcome == b"wait"
+    else:
+        assert code_of(outcome) is FailureCode.UNAVAILABLE
+        assert echo.lists == [["wait"]]
 
 
 async def test_a_server_declares_its_deleted_queue_and_exchange_again(
@@ -618,9 +622,7 @@ async def test_a_call_without_a_broker_fails_at_once() -> None:
         connection = await stack.enter_async_context(
             supervised(nowhere, name="asker", random=Random(1))
         )
-        client = await stack.enter_async_context(
-            RpcClient(connection, connection, queues=(ROUTE.queue,))
-        )
+        client = await stack.enter_async_context(RpcClient(connection, queues=(ROUTE.queue,)))
 
         async with asyncio.timeout(SOON):
             with pytest.raises(RpcFailed) as failed:

@@ -3,17 +3,19 @@
 import asyncio
 import socket
 from collections.abc import Iterable
+from random import Random
 from unittest.mock import AsyncMock
 
 import pamqp.frame
 import pytest
+from aiohappyeyeballs import AddrInfoType
 from pamqp import commands
 from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 from yarl import URL
 
 from common.messaging import frames
-from common.messaging.content import ContentProtocol, ContentTransport, MessageReader
+from common.messaging.content import ContentProtocol, ContentTransport, MessageReader, Nodes
 from common.messaging.frames import Content
 
 TAKEN, OTHER = 2, 3
@@ -212,7 +214,7 @@ async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_
         monkeypatch.setattr(loop, "getaddrinfo", AsyncMock(return_value=found))
 
         async with asyncio.timeout(10), server:
-            reader, writer = await ContentTransport().create(
+            reader, writer = await ContentTransport(Nodes(Random(1))).create(
                 URL("amqp://broker:5672"), ssl_context_provider=None
             )
             received = await reader.readexactly(len(frames.HEARTBEAT))
@@ -222,3 +224,36 @@ async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_
 
     assert received == frames.HEARTBEAT
     assert timeout == 3_000
+
+
+def addresses(*hosts: str) -> list[AddrInfoType]:
+    kind = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+    return [(*kind, (host, 5672)) for host in hosts]
+
+
+def test_a_connection_prefers_a_node_that_no_other_one_uses() -> None:
+    nodes = Nodes(Random(1))
+    nodes.use("10.0.0.1")
+
+    found = nodes.in_order(addresses("10.0.0.1", "10.0.0.2", "10.0.0.3"))
+
+    assert found[-1:] == addresses("10.0.0.1")
+
+
+def test_a_connection_leaves_the_node_that_it_lost() -> None:
+    nodes = Nodes(Random(1))
+    for host in ("10.0.0.1", "10.0.0.2"):
+        nodes.use(host)
+    nodes.leave("10.0.0.2")
+
+    found = nodes.in_order(addresses("10.0.0.1", "10.0.0.2", "10.0.0.3"))
+
+    assert found == addresses("10.0.0.3", "10.0.0.2", "10.0.0.1")
+
+
+def test_processes_do_not_all_choose_the_same_node() -> None:
+    hosts = addresses("10.0.0.1", "10.0.0.2", "10.0.0.3")
+
+    first = {Nodes(Random(seed)).in_order(hosts)[0][4][0] for seed in range(20)}
+
+    assert first == {"10.0.0.1", "10.0.0.2", "10.0.0.3"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
@@ -17,6 +18,7 @@ from common.contracts.lookup import (
     SuggestRequest,
     UnitsRequest,
 )
+from common.contracts.webhook_api import Operation, WebhookRequest
 from common.messaging.rpc import RpcFailed, unavailable
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
@@ -35,11 +37,13 @@ class FakeRpc:
     failures: list[RpcFailed] = field(default_factory=list)
     #: Queue, client in the request, and client of the turn.
     calls: list[tuple[str, str, str]] = field(default_factory=list)
+    are_repeatable: list[bool] = field(default_factory=list)
 
     async def call(
         self, route: Route, request: Any, reply: type[Contract], *, client: str = "", **_: object
     ) -> Contract:
-        self.calls.append((route.queue, request.client, client))
+        self.calls.append((route.queue, getattr(request, "client", ""), client))
+        self.are_repeatable.append(route.is_repeatable)
         if self.failures:
             raise self.failures.pop(0)
         return reply.model_construct()
@@ -121,3 +125,23 @@ def test_a_short_name_is_the_same_everywhere_and_shared_by_many() -> None:
     assert clients.short_name("192.0.2.7") == clients.short_name("192.0.2.7")
     assert clients.short_name("192.0.2.7") != clients.short_name("192.0.2.8")
     assert len(bytes.fromhex(clients.short_name("192.0.2.7"))) == 3
+
+
+@pytest.mark.parametrize(
+    "operation, key, is_repeatable",
+    [
+        (Operation.LIST, None, True),
+        (Operation.CREATE, None, False),
+        (Operation.CREATE, "k", True),
+        (Operation.DELETE, None, False),
+    ],
+)
+async def test_an_operation_that_changes_something_is_repeated_only_under_an_idempotency_key(
+    operation: Operation, key: str | None, *, is_repeatable: bool
+) -> None:
+    rpc = FakeRpc()
+    request = WebhookRequest(operation=operation, call_id=UUID(int=1), idempotency_key=key)
+
+    await rpc.services.do(request, request_id="r")
+
+    assert rpc.are_repeatable == [is_repeatable]

@@ -148,9 +148,7 @@ async def _broker(
     await publishing.add(depths)
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
     await stack.enter_async_context(running(*delivery_queue.batchers))
-    rpc = await stack.enter_async_context(
-        RpcClient(publishing, consuming, queues=(OWNER_EVENTS_QUEUE,))
-    )
+    rpc = await stack.enter_async_context(RpcClient(publishing, queues=(OWNER_EVENTS_QUEUE,)))
     return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 
 

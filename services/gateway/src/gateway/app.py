@@ -2,12 +2,13 @@
 
 import time
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from uuid import uuid4
 
 from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
 from common.messaging.broadcast import BroadcastReceiver
-from common.messaging.connection import supervised
+from common.messaging.connection import health_of, supervised_apart
 from common.messaging.rpc_client import RpcClient
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
@@ -44,25 +45,21 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         # Not from the system: that costs a system call for each id.
         return random.randbytes(16).hex()
 
-    publishing = await stack.enter_async_context(
-        supervised(amqp_url, name="gateway-requests", random=random)
-    )
-    consuming = await stack.enter_async_context(
-        supervised(amqp_url, name="gateway-replies", random=random)
+    connections = await stack.enter_async_context(
+        supervised_apart(amqp_url, name="gateway", random=random)
     )
     services = RpcServices(
-        await stack.enter_async_context(RpcClient(publishing, consuming, queues=GATEWAY_QUEUES))
+        await stack.enter_async_context(RpcClient(*connections, queues=GATEWAY_QUEUES))
     )
     notices = FeedNotices()
-    await consuming.add(
+    await connections[0].add(
         BroadcastReceiver(
-            consuming, FEED_EXCHANGE, receive=notices.receive, missed=notices.wake_all
+            connections[0], FEED_EXCHANGE, receive=notices.receive, missed=notices.wake_all
         )
     )
     processes = await stack.enter_async_context(workers(settings.xml_processes))
 
-    health.add("broker_requests", publishing.health, required=Required.FIRST)
-    health.add("broker_replies", consuming.health, required=Required.FIRST)
+    health.add("broker", partial(health_of, connections), required=Required.FIRST)
     health.add("database", ping(mongo), required=Required.FIRST)
 
     access = database(mongo, settings.access_db)

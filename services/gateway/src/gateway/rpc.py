@@ -1,7 +1,7 @@
 """Requests to the other services over the broker."""
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from common.contracts.company import Country
@@ -66,6 +66,7 @@ _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
 _EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
 #: One request per message: one that resolves a slow name delays no other.
 _WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
+_WEBHOOK_CHANGES = replace(_WEBHOOKS, is_repeatable=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +105,11 @@ class RpcServices:
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
         """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""
+        is_repeatable = request.operation.method == "GET" or request.idempotency_key is not None
+        route = _WEBHOOKS if is_repeatable else _WEBHOOK_CHANGES
         # Without a reply the operation may have been carried out: no timeout of a lookup.
         return await self._call(
-            _WEBHOOKS, request, WebhookReply, request_id, deadline=ServiceUnavailable
+            route, request, WebhookReply, request_id, deadline=ServiceUnavailable
         )
 
     async def _in_turn(

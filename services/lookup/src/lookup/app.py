@@ -1,5 +1,6 @@
 """Composition root of the lookup service, in the order of startup."""
 
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
@@ -22,9 +23,13 @@ from common.contracts.topology import (
     units_queue,
 )
 from common.messaging.broadcast import Broadcaster
-from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.connection import (
+    SupervisedConnection,
+    health_of,
+    supervised,
+    supervised_apart,
+)
 from common.messaging.depth import QueueProbe
-from common.messaging.in_flight import attached
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer
 from common.messaging.topology import Topology
@@ -73,33 +78,31 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     register = database(mongo, settings.register_db)
     indexes = await _indexes(settings, stack, random)
-    connection = await stack.enter_async_context(
-        supervised(settings.amqp_url.get_secret_value(), name="lookup", random=random)
+    connections = await stack.enter_async_context(
+        supervised_apart(settings.amqp_url.get_secret_value(), name="lookup", random=random)
     )
 
-    health.add("broker", connection.health)
+    health.add("broker", partial(health_of, connections))
     health.add("database", ping(mongo))
     health.add("index", indexes.health)
 
     stored = StoredRegister(also_from_secondaries(register))
     for country in settings.countries:
-        await _serve(
-            settings, connection, stack, *_country_servers(country, connection, stored, indexes)
-        )
+        await _serve(settings, stack, *_country_servers(country, connections, stored, indexes))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
-    await _serve(settings, connection, stack, *_event_servers(connection, feed, register))
+    await _serve(settings, stack, *_event_servers(connections, feed, register))
     await _publish_events(settings, mongo, stack, health, now)
 
 
 def _country_servers(
     country: Country,
-    connection: SupervisedConnection,
+    connections: Sequence[SupervisedConnection],
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
-    serving = partial(RpcServer[Any], connection, report=report)
+    serving = partial(RpcServer[Any], connections, report=report)
     in_turns = partial(serving, concurrency=IN_TURNS)
     lookups = AnswerLookups(stored, indexes)
     return (
@@ -111,13 +114,13 @@ def _country_servers(
 
 
 def _event_servers(
-    connection: SupervisedConnection, feed: StoredFeed, register: Database
+    connections: Sequence[SupervisedConnection], feed: StoredFeed, register: Database
 ) -> tuple[RpcServer[Any], ...]:
     store = StoreOwnerEvents(register)
     return (
-        RpcServer(connection, FEED_QUEUE, FeedRequest, feed.pages, report=report_reads),
-        RpcServer(connection, EVENT_QUEUE, EventRequest, feed.events, report=report_reads),
-        RpcServer(connection, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
+        RpcServer(connections, FEED_QUEUE, FeedRequest, feed.pages, report=report_reads),
+        RpcServer(connections, EVENT_QUEUE, EventRequest, feed.events, report=report_reads),
+        RpcServer(connections, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
     )
 
 
@@ -185,10 +188,9 @@ def _outbox_worker(
 
 async def _serve(
     settings: Settings,
-    connection: SupervisedConnection,
     stack: AsyncExitStack,
     *servers: RpcServer[Any],
 ) -> None:
     drain_timeout = settings.shutdown_grace.total_seconds()
     for server in servers:
-        await stack.enter_async_context(attached(connection, server, drain_timeout=drain_timeout))
+        await stack.enter_async_context(server.serving(drain_timeout=drain_timeout))

@@ -8,8 +8,7 @@ from random import Random
 
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhook_api import WebhookRequest
-from common.messaging.connection import supervised
-from common.messaging.in_flight import attached
+from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
@@ -53,15 +52,15 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     publishing = await stack.enter_async_context(
         supervised(amqp_url, name="webhook-registry-publish", random=random)
     )
-    consuming = await stack.enter_async_context(
-        supervised(amqp_url, name="webhook-registry-consume", random=random)
+    serving = await stack.enter_async_context(
+        supervised_apart(amqp_url, name="webhook-registry", random=random)
     )
     publisher = Publisher(publishing, topology=TOPOLOGY, timeout=PUBLISH_TIMEOUT)
     await publishing.add(publisher)
     resolver = await stack.enter_async_context(system_resolver(timeout=settings.resolve_timeout))
 
     health.add("broker_publish", publishing.health)
-    health.add("broker_consume", consuming.health)
+    health.add("broker_consume", partial(health_of, serving))
     health.add("database", ping(mongo))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
@@ -95,7 +94,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         ),
     )
     server = RpcServer(
-        consuming,
+        serving,
         WEBHOOKS_QUEUE,
         WebhookRequest,
         operations,
@@ -103,5 +102,5 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         concurrency=CONCURRENCY,
     )
     await stack.enter_async_context(
-        attached(consuming, server, drain_timeout=settings.shutdown_grace.total_seconds())
+        server.serving(drain_timeout=settings.shutdown_grace.total_seconds())
     )

@@ -7,7 +7,7 @@ attachment opens its channel and declares its queues and consumers anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractQueue
 from prometheus_client import Counter, Gauge
 
-from common.messaging.content import ContentChannel, ContentTransport
+from common.messaging.content import ContentChannel, ContentTransport, Nodes
 from common.messaging.errors import BrokerUnavailable, broker_calls, reason_of
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
@@ -51,15 +51,16 @@ class Attachment(Protocol):
 class SupervisedConnection:
     """A connection that is restored after a loss; `ready` while every attachment is on it."""
 
-    def __init__(self, url: str, *, name: str, random: Random) -> None:
+    def __init__(self, url: str, *, name: str, random: Random, nodes: Nodes | None = None) -> None:
         self._url = url
+        self._nodes = nodes or Nodes(random)
         self._random = random
         self._attachments: list[Attachment] = []
         self._connection: AbstractConnection | None = None
         self._lost: asyncio.Future[str] | None = None
         self._attached = asyncio.Event()
         self._blocked = False
-        self._transport = ContentTransport()
+        self._transport = ContentTransport(self._nodes)
         self._own_queues: dict[str, AbstractChannel] = {}
         self.name = name
         _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
@@ -68,6 +69,11 @@ class SupervisedConnection:
     def ready(self) -> bool:
         """True while the connection is open and every attachment is on it."""
         return self._attached.is_set()
+
+    @property
+    def is_blocked(self) -> bool:
+        """True from when the broker blocks the connection until a new one accepts messages."""
+        return self._blocked
 
     async def health(self) -> str | None:
         """Checks the connection; returns None, or a message."""
@@ -155,13 +161,19 @@ class SupervisedConnection:
             await asyncio.sleep(next(waits))
 
     async def _connected_once(self) -> str:
+        self._transport = ContentTransport(self._nodes)
+        try:
+            return await self._connected_over(self._transport)
+        finally:
+            self._transport.leave()
+
+    async def _connected_over(self, transport: ContentTransport) -> str:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             connection = aio_pika.Connection(
                 aio_pika.connection.make_url(self._url, heartbeat=HEARTBEAT),
                 client_properties={"connection_name": self.name},
             )
-            self._transport = ContentTransport()
-            connection.kwargs["transport_factory"] = self._transport
+            connection.kwargs["transport_factory"] = transport
             await connection.connect()
         self._connection = connection
         self._lost = asyncio.get_running_loop().create_future()
@@ -259,9 +271,30 @@ async def _close(connection: AbstractConnection) -> None:
 
 
 @asynccontextmanager
-async def supervised(url: str, *, name: str, random: Random) -> AsyncIterator[SupervisedConnection]:
+async def supervised(
+    url: str, *, name: str, random: Random, nodes: Nodes | None = None
+) -> AsyncIterator[SupervisedConnection]:
     """A supervised connection during the body; it may not be connected when the body starts."""
-    connection = SupervisedConnection(url, name=name, random=random)
+    connection = SupervisedConnection(url, name=name, random=random, nodes=nodes)
     _UP.labels(name).set(0)
     async with beside(connection.run()):
         yield connection
+
+
+@asynccontextmanager
+async def supervised_apart(
+    url: str, *, name: str, random: Random
+) -> AsyncIterator[tuple[SupervisedConnection, SupervisedConnection]]:
+    """Two supervised connections, to different nodes if the host of the URL has several."""
+    nodes = Nodes(random)
+    async with (
+        supervised(url, name=f"{name}-1", random=random, nodes=nodes) as first,
+        supervised(url, name=f"{name}-2", random=random, nodes=nodes) as second,
+    ):
+        yield first, second
+
+
+async def health_of(connections: Sequence[SupervisedConnection]) -> str | None:
+    """Checks connections of which one is enough; returns None, or a message."""
+    messages = [await connection.health() for connection in connections]
+    return None if None in messages else messages[0]

@@ -7,11 +7,12 @@ socket to a callback and back; every other frame is aiormq's.
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
-from aiohappyeyeballs import start_connection
+from aiohappyeyeballs import AddrInfoType, start_connection
 from aiormq.connection import TransportFactory
 from yarl import URL
 
@@ -176,10 +177,47 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
             super().data_received(others)
 
 
+class Nodes:
+    """The addresses of nodes that connections use, so that each takes another one."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._used: list[str] = []
+        self._left = ""
+        #: Held by the connection that chooses: two at once could choose the same node.
+        self.choosing = asyncio.Lock()
+
+    def in_order(self, addresses: Sequence[AddrInfoType]) -> list[AddrInfoType]:
+        """Returns unused addresses first, and one whose connection ended after the others.
+
+        Otherwise in any order: the resolver sorts them, by which all processes would choose the
+        same node.
+        """
+        shuffled = self._random.sample(addresses, len(addresses))
+        return sorted(
+            shuffled, key=lambda each: (each[4][0] in self._used, each[4][0] == self._left)
+        )
+
+    def _rank(self, address: str) -> tuple[bool, bool]:
+        return address in self._used, address == self._left
+
+    def use(self, address: str) -> str:
+        """Notes that a connection to the address begins, and returns it."""
+        self._used.append(address)
+        return address
+
+    def leave(self, address: str) -> None:
+        """Notes that it has ended."""
+        self._used.remove(address)
+        self._left = address
+
+
 class ContentTransport(TransportFactory):
     """Opens the socket of one connection, for aiormq."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: Nodes) -> None:
+        self._nodes = nodes
+        self._address: str | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._readers: _Readers = {}
 
@@ -192,7 +230,11 @@ class ContentTransport(TransportFactory):
         reader = asyncio.StreamReader()
         ssl = await context.get_context() if url.scheme == "amqps" else None
         addresses = await loop.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
-        connected = await start_connection(addresses, happy_eyeballs_delay=_NEXT_ADDRESS)
+        async with self._nodes.choosing:
+            connected = await start_connection(
+                self._nodes.in_order(addresses), happy_eyeballs_delay=_NEXT_ADDRESS
+            )
+            self._address = self._nodes.use(connected.getpeername()[0])
         for level, option, value in _NOTICE_SILENCE:
             connected.setsockopt(level, option, value)
         transport, protocol = await loop.create_connection(
@@ -204,6 +246,12 @@ class ContentTransport(TransportFactory):
         )
         self._transport, self._readers = transport, protocol.readers
         return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
+
+    def leave(self) -> None:
+        """Notes that the connection has ended."""
+        if self._address is not None:
+            self._nodes.leave(self._address)
+            self._address = None
 
     async def content_of(self, channel: AbstractChannel) -> ContentChannel:
         """Returns the messages of an open channel of this connection."""

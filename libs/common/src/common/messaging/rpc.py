@@ -6,7 +6,8 @@ that a reply's ready JSON travels as bytes and is copied, never parsed.
 Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same order:
 `[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
 hosts differ. A message without requests asks for the server's queue, which is the reply-to of the
-reply.
+reply. The header `server` of that reply is the same for all queues of a server; without it the
+queue is its only one.
 
 The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
 request without a trace. A message has neither if none has one.
@@ -26,6 +27,8 @@ from common.messaging import frames
 C = TypeVar("C", bound=Contract)
 
 Result = Contract | Failure
+
+_SERVER = "server"
 
 
 class Undecodable(Exception):
@@ -90,6 +93,16 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
                 states = [""] * count
             return [parse(*pair) for pair in zip(parents, states, strict=True)]
     return [None] * count
+
+
+def encode_server(name: str) -> bytes:
+    """Returns the headers of a reply that introduces a server."""
+    return frames.table({_SERVER: name})
+
+
+def decode_server(headers: bytes) -> str | None:
+    """Returns the name of the server that a reply introduces, if it has one."""
+    return frames.texts(headers).get(_SERVER) if headers else None
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from itertools import count
 from typing import Self, TypeVar
 
@@ -17,17 +16,19 @@ from common.messaging.rpc import (
     RpcFailed,
     Undecodable,
     deadline_exceeded,
+    decode_server,
     encode_traces,
     unavailable,
 )
-from common.messaging.rpc_channels import Replies, Requests
+from common.messaging.rpc_links import PROBE, Link
 from common.messaging.rpc_pending import Call
 from common.messaging.rpc_routes import (
     FAILED,
     Batch,
+    ResendReason,
     Route,
     RouteQueue,
-    Server,
+    ServerQueue,
     answer_all,
     fail_all,
 )
@@ -39,50 +40,57 @@ _LATE = Counter("rpc_late_replies_total", "Replies after their deadline, dropped
 
 #: Seconds between checks for expired calls.
 TICK = 0.02
-#: Seconds without a reply after which the client probes whether a server still consumes.
-PROBE = 0.25
 #: Seconds between questions for further servers, while there are calls.
 DISCOVERY = 2.0
+#: Seconds that a question to a server may wait for it; more than until it counts as silent.
+QUESTION = 1.0
+#: Seconds without a connection or a server until calls fail at once.
+OUTAGE = 2.0
 
 log = structlog.get_logger()
 
 
 class RpcClient:
-    """Calls over one publishing and one consuming connection.
+    """Calls over one connection or several, each to another node of the broker.
 
-    Each server has a queue of its own (ADR 0037). The client asks for these queues through the
-    exchange of the request queue, which has the request queue's name and routes to all of them.
-    Requests are published without confirms: the broker returns one whose server is gone, and the
-    reply confirms every other (ADR 0033). Replies arrive in an exclusive queue of this process,
-    declared anew on each connection: RabbitMQ's direct reply-to does not survive a reconnect and
-    measured slower.
+    Each server has a queue of its own at each node that it is connected to (ADR 0037). The client
+    asks for these queues through the exchange of the request queue, which has the request queue's
+    name and routes to all of them. Requests are published without confirms: the broker returns one
+    whose server is gone, and the reply confirms every other (ADR 0033).
+
+    A read is sent again when its connection, its server or a node between them is lost or falls
+    silent (ADR 0048). Calls wait while there is no connection or no server, but fail at once after
+    `OUTAGE` seconds of that.
     """
 
-    def __init__(
-        self,
-        publishing: SupervisedConnection,
-        consuming: SupervisedConnection,
-        *,
-        queues: Sequence[str],
-    ) -> None:
+    def __init__(self, *connections: SupervisedConnection, queues: Sequence[str]) -> None:
         self._ids = map(str, count(1))
         self._route_queues: dict[str, RouteQueue] = {}
         self._calls: dict[Call, None] = {}
         self._sent: dict[str, Batch] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._replies = Replies(consuming, self._replied, self._lost)
-        self._requests = Requests(publishing, queues, self._replies, self._returned, self._lost)
+        self._tick_at = 0.0
+        #: Time from which there is no link, if there is none.
+        self._down_since = float("-inf")
+        self._links = [
+            Link(
+                connection, queues, replied=self._replied, returned=self._returned, lost=self._lost
+            )
+            for connection in connections
+        ]
 
     async def __aenter__(self) -> Self:
-        await self._requests.supervised.add(self._requests)
-        await self._replies.supervised.add(self._replies)
+        for link in self._links:
+            await link.supervised.add(link)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Fails the calls whose replies can no longer arrive."""
-        self._requests.supervised.remove(self._requests)
-        self._replies.supervised.remove(self._replies)
-        self._requests.detach()
+        for link in self._links:
+            link.supervised.remove(link)
+        self._down_since = float("-inf")
+        for link in self._links:
+            link.detach()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -112,7 +120,15 @@ class RpcClient:
         try:
             loop = asyncio.get_running_loop()
             deadline = loop.time() + timeout
-            call = Call(request_id, request, deadline, loop.create_future(), trace, client)
+            call = Call(
+                request_id,
+                request,
+                deadline,
+                loop.create_future(),
+                trace,
+                client,
+                is_repeatable=route.is_repeatable,
+            )
             answer = await self._answer(route, call)
             failure = None
             return reply.model_validate(answer)
@@ -127,7 +143,9 @@ class RpcClient:
                 span.end(error=failure)
 
     async def _answer(self, route: Route, call: Call) -> dict[str, object]:
-        if self._requests.content is None or self._replies.queue is None:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        if self._link() is None and started - self._down_since >= OUTAGE:
             raise unavailable("broker_unavailable")
         route_queue = self._route_queues.get(route.queue)
         if route_queue is None:
@@ -135,8 +153,6 @@ class RpcClient:
         overload = route_queue.overload(call.client)
         if overload is not None:
             raise unavailable(overload)
-        loop = asyncio.get_running_loop()
-        started = loop.time()
         self._calls[call] = None
         self._expect(loop)
         route_queue.pending.append(call)
@@ -162,138 +178,196 @@ class RpcClient:
         route_queue.pump_is_due = False
         self._send_pending(route_queue)
 
+    def _link(self) -> Link | None:
+        """The link for the next message: the first that is up, of those that are not silent."""
+        best = None
+        for link in self._links:
+            if link.is_up:
+                if not link.silence.is_silent:
+                    return link
+                best = best or link
+        return best
+
     def _send_pending(self, route_queue: RouteQueue) -> None:
         while route_queue.pending.is_ready:
-            server = route_queue.free_server()
+            link, server = self._link(), route_queue.free_server()
+            if link is None:
+                return
             if server is None:
                 if not route_queue.servers:
                     self._discover(route_queue, every=PROBE)
                 return
             calls = route_queue.pending.take(route_queue.route.max_batch_size)
             if calls:
-                self._send(route_queue, server, calls)
+                self._send(route_queue, link, server.queues[0], calls)
 
-    def _send(self, route_queue: RouteQueue, server: Server, calls: list[Call]) -> None:
+    def _send(
+        self, route_queue: RouteQueue, link: Link, queue: ServerQueue, calls: list[Call]
+    ) -> None:
         now = asyncio.get_running_loop().time()
         deadline = max(call.deadline for call in calls)
         correlation_id = next(self._ids)
         items = [
             (call.request_id, int((call.deadline - now) * 1000), call.request) for call in calls
         ]
-        try:
-            self._requests.publish(
-                server.queue,
-                items,
-                correlation_id,
-                headers=encode_traces([call.trace for call in calls]),
-                seconds=deadline - now,
-            )
-        except ConnectionError:
-            fail_all(calls, unavailable("broker_unavailable"))
+        headers = encode_traces([call.trace for call in calls])
+        if not link.publish(
+            queue.name, items, correlation_id, headers=headers, seconds=deadline - now
+        ):
+            route_queue.pending.put_back(calls)
             return
-        self._sent[correlation_id] = Batch(route_queue, server, calls, now, deadline)
-        route_queue.begin(server, calls)
+        self._sent[correlation_id] = Batch(route_queue, queue, link, calls, now, deadline)
+        route_queue.begin(queue.server, calls)
         route_queue.batch_size.observe(len(calls))
 
     def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
         """Requests the queues of all servers of a route, unless it did so `every` seconds ago."""
         now = asyncio.get_running_loop().time()
-        if now - route_queue.asked_at >= every:
+        link = self._link()
+        if link is not None and now - route_queue.asked_at >= every:
             route_queue.asked_at = now
             queue = route_queue.route.queue
-            with suppress(ConnectionError):  # `_lost` is about to fail the calls
-                self._requests.publish(queue, (), queue, exchange=queue, seconds=PROBE)
+            link.publish(queue, (), queue, exchange=queue, seconds=PROBE)
 
-    def _probe(self, batch: Batch, now: float) -> None:
-        """Probes a slow server: the broker returns the message if its queue is gone."""
-        if now - max(batch.sent_at, batch.server.probed_at) >= PROBE:
-            batch.server.probed_at = now
-            self._question(batch)
+    def _question(self, batch: Batch, now: float) -> None:
+        """Probes link and server of a message: one or the other, or a node between, may be lost.
 
-    def _question(self, batch: Batch) -> None:
-        """Requests the queue of a message's server."""
-        with suppress(ConnectionError):
-            self._requests.publish(
-                batch.server.queue, (), batch.route_queue.route.queue, seconds=PROBE
+        The server answers with its queue; the broker returns the message if the queue is gone.
+        """
+        batch.link.probe(now)
+        if batch.link.silence.is_silent:
+            batch.queue.silence.heard()  # it is not known to be silent
+        elif batch.queue.silence.is_due(now):
+            batch.link.publish(
+                batch.queue.name, (), batch.route_queue.route.queue, seconds=QUESTION
             )
 
-    def _ended(self, correlation_id: str) -> Batch | None:
-        """Drops a message that is answered, returned or late, so that the next can be sent."""
-        batch = self._sent.pop(correlation_id, None)
-        if batch is not None:
-            batch.route_queue.end(batch.server, batch.calls)
-            if batch.route_queue.pending:
-                self._pump_soon(batch.route_queue)
-        return batch
+    def _again(self, batch: Batch, reason: ResendReason) -> None:
+        """Sends the reads of a message again, elsewhere; the first reply counts."""
+        batch.end()
+        batch.route_queue.send_again((call for call in batch.calls if call.is_repeatable), reason)
+        self._pump_soon(batch.route_queue)
 
     def _replied(self, reply: Content) -> None:
-        batch = self._ended(reply.correlation_id)
+        batch = self._sent.pop(reply.correlation_id, None)
         if batch is None:
             self._introduced(reply)
             return
+        batch.queue.silence.heard()
+        batch.end()
+        if batch.route_queue.pending:
+            self._pump_soon(batch.route_queue)
         try:
-            answer_all(batch.calls, reply.body)
+            refused = answer_all(batch.calls, reply.body)
         except Undecodable as error:
             queue = batch.route_queue.route.queue
             log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
             fail_all(batch.calls, unavailable("undecodable"))
+            return
+        if refused:
+            self._refused(batch, refused)
+
+    def _refused(self, batch: Batch, calls: Sequence[Call]) -> None:
+        """Sends reads that a server refused to another one, once."""
+        route_queue = batch.route_queue
+        if len(calls) == len(batch.calls):
+            batch.queue.server.refuse(refuses=True)
+        again: list[Call] = []
+        if route_queue.is_served_beside(batch.queue):
+            again = [call for call in calls if call.is_repeatable and not call.was_refused]
+        for call in again:
+            call.was_refused = True
+        route_queue.send_again(again, ResendReason.UNAVAILABLE)
+        fail_all((call for call in calls if call not in again), unavailable("unavailable"))
+        self._pump_soon(route_queue)
 
     def _introduced(self, reply: Content) -> None:
-        route_queue, server = self._route_queues.get(reply.correlation_id), reply.reply_to
-        if route_queue is None or server is None:
+        route_queue, queue = self._route_queues.get(reply.correlation_id), reply.reply_to
+        if route_queue is None or queue is None:
             _LATE.inc()
-        elif server not in route_queue.servers:
-            # A server that was only slow still has its earlier messages in flight.
-            known = (sent.server for sent in self._sent.values() if sent.server.queue == server)
-            route_queue.servers[server] = next(known, None) or Server(server)
+            return
+        is_new = queue not in route_queue.queues
+        known = route_queue.add(queue, decode_server(reply.headers) or queue)
+        known.silence.heard()
+        known.server.refuse(refuses=False)
+        if is_new:
             self._send_pending(route_queue)
 
     def _returned(self, request: Content) -> None:
         """A message whose server is gone, or a question to all servers when there is none."""
+        now = asyncio.get_running_loop().time()
         route_queue = self._route_queues.get(request.routing_key)
         if route_queue is not None:
-            route_queue.asked_at = float("-inf")
-            if not route_queue.servers:
+            if not route_queue.servers and now - route_queue.left_at >= OUTAGE:
+                route_queue.asked_at = float("-inf")
                 fail_all(route_queue.pending, unavailable("no_consumer"))
             return
-        for correlation_id, batch in list(self._sent.items()):
-            if batch.server.queue == request.routing_key:
-                self._ended(correlation_id)
-                batch.route_queue.pending.put_back(batch.calls)
         for route_queue in self._route_queues.values():
-            route_queue.servers.pop(request.routing_key, None)
+            route_queue.remove(request.routing_key, now)
+        for correlation_id, batch in list(self._sent.items()):
+            if batch.queue.name == request.routing_key:
+                del self._sent[correlation_id]
+                if batch.is_open:
+                    batch.end()
+                    batch.route_queue.send_again(batch.calls, ResendReason.SERVER_LOST)
+        for route_queue in self._route_queues.values():
             self._send_pending(route_queue)
 
-    def _lost(self) -> None:
-        """Fails every call: a lost connection loses the replies in transit."""
-        for correlation_id in list(self._sent):
-            self._ended(correlation_id)
-        for route_queue in self._route_queues.values():
-            route_queue.servers.clear()
-            route_queue.asked_at = float("-inf")
-        fail_all(self._calls, unavailable("broker_unavailable"))
+    def _lost(self, link: Link) -> None:
+        """Sends again what was sent over a lost connection, or fails it if it is no read."""
+        for correlation_id, batch in list(self._sent.items()):
+            if batch.link is link:
+                del self._sent[correlation_id]
+                fail_all(
+                    (call for call in batch.calls if not call.is_repeatable),
+                    unavailable("broker_unavailable"),
+                )
+                if batch.is_open:
+                    self._again(batch, ResendReason.CONNECTION_LOST)
+        if not any(each.is_up for each in self._links):
+            # A broker that is short of a resource blocks the connections to every node.
+            if not any(each.supervised.is_blocked for each in self._links):
+                self._down_since = asyncio.get_running_loop().time()
+            self._end_outage()
+
+    def _end_outage(self) -> None:
+        """Fails every call once there has been no connection for long."""
+        now = asyncio.get_running_loop().time()
+        if self._link() is None and now - self._down_since >= OUTAGE:
+            fail_all(self._calls, unavailable("broker_unavailable"))
 
     def _expect(self, loop: asyncio.AbstractEventLoop) -> None:
         # One timer for all calls: a timer each would cost as much as the rest of the call.
         if self._timer is None:
-            self._timer = loop.call_later(TICK, self._end_expired)
+            self._tick_at = loop.time() + TICK
+            self._timer = loop.call_at(self._tick_at, self._tick)
 
-    def _end_expired(self) -> None:
+    def _tick(self) -> None:
         self._timer = None
         loop = asyncio.get_running_loop()
         now = loop.time()
         fail_all([call for call in self._calls if call.deadline <= now], deadline_exceeded())
+        self._end_outage()
+        # After a standstill of this process, what others have sent still waits to be read.
+        stood_still = now - self._tick_at >= PROBE / 2
         for correlation_id, batch in list(self._sent.items()):
             if batch.deadline <= now:
-                # A server that does not answer gets no further requests until it says where it is.
-                batch.route_queue.servers.pop(batch.server.queue, None)
-                self._ended(correlation_id)
-                self._question(batch)
-            else:
-                self._probe(batch, now)
+                del self._sent[correlation_id]
+                batch.end()
+            elif now - batch.sent_at >= PROBE and not stood_still:
+                self._question(batch, now)
+                if batch.is_open and self._is_silent(batch):
+                    self._again(batch, ResendReason.SILENCE)
         for route_queue in self._route_queues.values():
             route_queue.pending.drop_ended()
             if route_queue.open_calls:
-                self._discover(route_queue, every=DISCOVERY if route_queue.servers else PROBE)
+                self._discover(route_queue, every=DISCOVERY if route_queue.is_whole else PROBE)
+                self._send_pending(route_queue)
         if self._calls or self._sent:
             self._expect(loop)
+
+    def _is_silent(self, batch: Batch) -> bool:
+        """True if a message waits for a silent link or server and could be sent elsewhere."""
+        if batch.link.silence.is_silent:
+            return self._link() is not batch.link
+        return batch.queue.silence.is_silent and batch.route_queue.is_served_beside(batch.queue)

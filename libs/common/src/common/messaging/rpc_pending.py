@@ -21,6 +21,10 @@ class Call:
     trace: TraceContext | None
     #: Whose call it is, where calls are sent in turns by client.
     client: str = ""
+    #: True if it may be carried out twice.
+    is_repeatable: bool = True
+    #: True once a server has refused it, and it was sent to another.
+    was_refused: bool = False
 
 
 class PendingCalls:

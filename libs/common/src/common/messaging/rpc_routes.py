@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from operator import attrgetter
-from typing import NamedTuple
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from common.contracts.failures import NEUTRAL
+from common.contracts.failures import NEUTRAL, FailureCode
 from common.messaging.rpc import RpcFailed, Undecodable, decode_results
+from common.messaging.rpc_links import Link, Silence
 from common.messaging.rpc_pending import Call, PendingCalls
 
 _LATENCY = Histogram(
@@ -25,12 +26,25 @@ _CAUSES = (
     *("broker_unavailable", "overload", CLIENT_OVERLOAD, "undecodable", "no_consumer"),
     *sorted(NEUTRAL),
 )
+_RESENT = Counter(
+    "rpc_requests_resent_total", "Requests that were sent again, by reason", ["queue", "reason"]
+)
 _LIST = Histogram(
     "rpc_request_batch_size",
     "Requests in a message",
     ["queue"],
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
+
+
+class ResendReason(Enum):
+    """The reason for which a request was sent again."""
+
+    CONNECTION_LOST = "connection_lost"
+    SERVER_LOST = "server_lost"
+    #: Its connection or its server left a probe unanswered.
+    SILENCE = "silence"
+    UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +66,47 @@ class Route:
     #: the requests of one client, so that nobody's slow request delays another's.
     client_in_flight: int | None = None
     client_pending: int | None = None
+    #: False for requests that a server must not carry out twice at the same time. They are sent
+    #: again only when the server's queue is gone.
+    is_repeatable: bool = True
 
 
-@dataclass(slots=True, eq=False)
+class ServerQueue:
+    """A queue of a server, and whether messages to it are answered."""
+
+    def __init__(self, name: str, server: "Server") -> None:
+        self.name = name
+        self.server = server
+        self.silence = Silence(server.judge)
+
+
 class Server:
-    """A process that serves a route, by its own queue."""
+    """A process that serves a route, by a queue of its own at each node that it is connected to."""
 
-    queue: str
-    in_flight: int = 0
-    probed_at: float = float("-inf")
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queues: list[ServerQueue] = []
+        #: Messages that it has not answered yet.
+        self.in_flight = 0
+        #: True if it has answered that it is unavailable, and not introduced itself since.
+        self.refuses = False
+        #: 0 if it serves; of the others, one that refuses at least answers at once.
+        self.rank = 0
+
+    def judge(self) -> None:
+        """Ranks the server, and its queues: that for the next message is the first."""
+        self.queues.sort(key=lambda queue: queue.silence.is_silent)
+        is_silent = bool(self.queues) and self.queues[0].silence.is_silent
+        self.rank = 2 if is_silent else int(self.refuses)
+
+    def refuse(self, *, refuses: bool) -> None:
+        """Notes whether the server refuses requests."""
+        if refuses != self.refuses:
+            self.refuses = refuses
+            self.judge()
+
+
+_LOAD = attrgetter("rank", "in_flight")
 
 
 class RouteQueue:
@@ -70,8 +116,11 @@ class RouteQueue:
         self.route = route
         self.pending = PendingCalls(route.client_in_flight)
         self.servers: dict[str, Server] = {}
+        self.queues: dict[str, ServerQueue] = {}
         #: Time of the last request for the servers' queue names.
         self.asked_at = float("-inf")
+        #: Time at which the last server left.
+        self.left_at = float("-inf")
         self.pump_is_due = False
         #: Calls waiting for a reply.
         self.open_calls = 0
@@ -81,23 +130,67 @@ class RouteQueue:
         self.batch_size = _LIST.labels(route.queue)
         for cause in _CAUSES:  # Prometheus sees no increase in a counter's first sample
             FAILED.labels(route.queue, cause)
+        for reason in ResendReason:
+            _RESENT.labels(route.queue, reason.value)
+
+    def add(self, queue: str, server: str) -> ServerQueue:
+        """Returns the queue of a server, which is known from now on."""
+        known = self.queues.get(queue)
+        if known is None:
+            process = self.servers.setdefault(server, Server(server))
+            known = self.queues[queue] = ServerQueue(queue, process)
+            process.queues.append(known)
+            process.judge()
+        return known
+
+    def remove(self, queue: str, now: float) -> None:
+        """Forgets a queue that does not exist any more, and a server without any."""
+        known = self.queues.pop(queue, None)
+        if known is not None:
+            known.server.queues.remove(known)
+            known.server.judge()
+            if not known.server.queues:
+                del self.servers[known.server.name]
+                self.left_at = now
+
+    def best_server(self) -> Server | None:
+        """Returns a server with the fewest messages in flight, of those that serve if any does."""
+        return min(self.servers.values(), key=_LOAD, default=None)
 
     def free_server(self) -> Server | None:
-        """Returns the server with the fewest messages in flight, if it may get another."""
-        best = min(self.servers.values(), key=attrgetter("in_flight"), default=None)
+        """Returns the best server if it may get another message."""
+        best = self.best_server()
         return None if best is None or best.in_flight >= self.route.in_flight else best
+
+    @property
+    def is_whole(self) -> bool:
+        """True if there are servers, and each of their queues serves."""
+        return bool(self.servers) and not any(
+            queue.silence.is_silent or queue.server.refuses for queue in self.queues.values()
+        )
+
+    def is_served_beside(self, queue: ServerQueue) -> bool:
+        """Returns whether a message could go to a server that serves, by another queue."""
+        best = self.best_server()
+        return best is not None and best.rank == 0 and best.queues[0] is not queue
 
     def begin(self, server: Server, calls: Sequence[Call]) -> None:
         """Counts a message to the server, which comes last among equals from now on."""
         server.in_flight += 1
         self.pending.sent(calls[0].client)
-        if len(self.servers) > 1:
-            self.servers[server.queue] = self.servers.pop(server.queue)
+        if len(self.servers) > 1 and server.name in self.servers:
+            self.servers[server.name] = self.servers.pop(server.name)
 
     def end(self, server: Server, calls: Sequence[Call]) -> None:
         """Takes back `begin`."""
         server.in_flight -= 1
         self.pending.ended(calls[0].client)
+
+    def send_again(self, calls: Iterable[Call], reason: "ResendReason") -> None:
+        """Makes the calls of a message pending again, before all others."""
+        again = [call for call in calls if not call.answer.done()]
+        self.pending.put_back(again)
+        _RESENT.labels(self.route.queue, reason.value).inc(len(again))
 
     def overload(self, client: str) -> str | None:
         """Returns the cause for which a further call of a client fails: it would only time out."""
@@ -115,25 +208,42 @@ def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
             call.answer.set_exception(error)
 
 
-def answer_all(calls: Sequence[Call], body: bytes) -> None:
-    """Gives each call its result from a reply's body; raises Undecodable."""
+def answer_all(calls: Sequence[Call], body: bytes) -> list[Call]:
+    """Gives each call its result from a reply's body, and returns those that were refused.
+
+    Raises Undecodable.
+    """
     results = decode_results(body)
     if len(results) != len(calls):
         raise Undecodable(f"{len(calls)} requests got {len(results)} results")
+    refused: list[Call] = []
     for call, (failure, reply) in zip(calls, results, strict=True):
         if call.answer.done():
             continue
-        if failure is not None:
-            call.answer.set_exception(RpcFailed(failure))
-        else:
+        if failure is None:
             call.answer.set_result(reply or {})
+        elif failure.code is FailureCode.UNAVAILABLE:
+            refused.append(call)
+        else:
+            call.answer.set_exception(RpcFailed(failure))
+    return refused
 
 
-class Batch(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Batch:
     """A message that waits for its reply until the last deadline of its calls."""
 
     route_queue: RouteQueue
-    server: Server
+    queue: ServerQueue
+    link: Link
     calls: list[Call]
     sent_at: float
     deadline: float
+    #: False once its calls were sent again; its reply still counts if it is the first.
+    is_open: bool = True
+
+    def end(self) -> None:
+        """Lets the server have another message instead."""
+        if self.is_open:
+            self.is_open = False
+            self.route_queue.end(self.queue.server, self.calls)

@@ -5,9 +5,10 @@ It alone turns an exception into a failure: a neutral code for the caller, the c
 
 import asyncio
 from collections import Counter as Counted
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar
+from uuid import uuid4
 
 import structlog
 from aio_pika import ExchangeType
@@ -21,7 +22,14 @@ from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
 from common.messaging.content import ContentChannel, never
 from common.messaging.frames import Content
 from common.messaging.in_flight import InFlightHandlers
-from common.messaging.rpc import Asked, Result, Undecodable, decode_requests, encode_results
+from common.messaging.rpc import (
+    Asked,
+    Result,
+    Undecodable,
+    decode_requests,
+    encode_results,
+    encode_server,
+)
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -53,18 +61,56 @@ _HELD = Gauge(
 log = structlog.get_logger()
 
 
+class _Listener:
+    """The queue of a server on one connection."""
+
+    def __init__(
+        self,
+        connection: SupervisedConnection,
+        queue: str,
+        take: Callable[[Content, "_Listener", ContentChannel], None],
+    ) -> None:
+        self.supervised = connection
+        self.own_queue = ""
+        self.in_flight = InFlightHandlers()
+        self._queue_name = queue
+        self._take = take
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        """Declares this process's queue, consumes it and binds it to the exchange."""
+        channel = await self.supervised.open_channel(connection, confirms=False)
+        exchange = await channel.declare_exchange(
+            self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+        )
+        queue = await self.supervised.declare_own_queue(channel, REQUESTS_ARGUMENTS)
+        self.own_queue = queue.name
+        content = await self.supervised.content_of(channel)
+        content.take(delivered=lambda message: self._take(message, self, content))
+        if await self.in_flight.begin(queue, never, no_ack=True):
+            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
+
+    def detach(self) -> None:
+        """Forgets the requests in flight: no reply can be sent over a lost connection."""
+        self.in_flight.forget()
+
+    async def drain(self, grace: float) -> None:
+        """Stops consuming, then waits at most `grace` seconds for running handlers."""
+        self.supervised.disown_queue(self.own_queue)
+        await self.in_flight.drain(grace)
+
+
 class RpcServer(Generic[C]):
-    """Serves a request queue, in an exclusive queue of this process that goes with its connection.
+    """Serves a request queue, in an exclusive queue of this process on each of its connections.
 
     The broker passes every message on immediately and waits for no ack: one that is lost with this
-    process is sent again by its client. The requests of a batch are handled together, and each
-    alone if that raises; or, if they take different times or change something, each alone from the
-    start (`together=False`).
+    process, or with a node, is sent again by its client. The requests of a batch are handled
+    together, and each alone if that raises; or, if they take different times or change something,
+    each alone from the start (`together=False`).
     """
 
     def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
         self,
-        connection: SupervisedConnection,
+        connections: Sequence[SupervisedConnection],
         queue: str,
         kind: type[C],
         handler: Handler[C],
@@ -73,45 +119,42 @@ class RpcServer(Generic[C]):
         together: bool = False,
         concurrency: int = CONCURRENCY,
     ) -> None:
-        self._supervised = connection
         self._queue_name = queue
+        self._introduction = encode_server(uuid4().hex)
         self._kind = kind
         self._handler = handler
         self._report = report
         self._together = together
         self._turns = asyncio.Semaphore(concurrency)
-        self._own_queue = ""
-        self._in_flight = InFlightHandlers()
-        _HELD.labels(queue).set_function(lambda: len(self._in_flight))
+        self._listeners = [_Listener(connection, queue, self._take) for connection in connections]
+        _HELD.labels(queue).set_function(lambda: self._held)
         self._seconds = _SECONDS.labels(queue)
 
-    async def attach(self, connection: AbstractConnection) -> None:
-        """Declares this process's queue, consumes it and binds it to the exchange."""
-        channel = await self._supervised.open_channel(connection, confirms=False)
-        exchange = await channel.declare_exchange(
-            self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+    @asynccontextmanager
+    async def serving(self, *, drain_timeout: float) -> AsyncIterator[None]:
+        """Serves during the body; leaving stops consuming, then waits for running handlers."""
+        for listener in self._listeners:
+            await listener.supervised.add(listener)
+        try:
+            yield
+        finally:
+            await asyncio.gather(*(listener.drain(drain_timeout) for listener in self._listeners))
+            for listener in self._listeners:
+                listener.supervised.remove(listener)
+
+    @property
+    def _held(self) -> int:
+        return sum(len(listener.in_flight) for listener in self._listeners)
+
+    def _take(self, message: Content, listener: "_Listener", channel: ContentChannel) -> None:
+        overloaded = self._held >= MAX_HELD
+        listener.in_flight.start(
+            self._work(message, channel, listener.own_queue, overloaded=overloaded)
         )
-        queue = await self._supervised.declare_own_queue(channel, REQUESTS_ARGUMENTS)
-        self._own_queue = queue.name
-        content = await self._supervised.content_of(channel)
-        content.take(delivered=lambda message: self._take(message, content))
-        if await self._in_flight.begin(queue, never, no_ack=True):
-            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
 
-    def detach(self) -> None:
-        """Forgets the requests in flight: no reply can be sent over a lost connection."""
-        self._in_flight.forget()
-
-    async def drain(self, grace: float) -> None:
-        """Stops consuming, then waits at most `grace` seconds for running handlers."""
-        self._supervised.disown_queue(self._own_queue)
-        await self._in_flight.drain(grace)
-
-    def _take(self, message: Content, channel: ContentChannel) -> None:
-        overloaded = len(self._in_flight) >= MAX_HELD
-        self._in_flight.start(self._work(message, channel, overloaded=overloaded))
-
-    async def _work(self, message: Content, channel: ContentChannel, *, overloaded: bool) -> None:
+    async def _work(
+        self, message: Content, channel: ContentChannel, own_queue: str, *, overloaded: bool
+    ) -> None:
         started = asyncio.get_running_loop().time()
         try:
             asked = decode_requests(message.body, self._kind, now=started, headers=message.headers)
@@ -129,11 +172,9 @@ class RpcServer(Generic[C]):
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
             body = self._encoded(asked, results)
-            own_queue = None if asked else self._own_queue
+            introduction = (None, body) if asked else (own_queue, body, self._introduction)
             # Not mandatory: a caller that has ended needs no reply.
-            channel.publish(
-                Content(message.reply_to or "", message.correlation_id, own_queue, body)
-            )
+            channel.publish(Content(message.reply_to or "", message.correlation_id, *introduction))
         self._seconds.observe(asyncio.get_running_loop().time() - started)
 
     def _encoded(self, asked: Sequence[Asked[C]], results: Sequence[Result]) -> bytes:

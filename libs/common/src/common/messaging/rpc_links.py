@@ -1,0 +1,142 @@
+"""Links of an RPC client to the broker: each has a channel, and a queue for the replies."""
+
+from collections.abc import Callable, Sequence
+
+from aio_pika import ExchangeType
+from aio_pika.abc import AbstractConnection
+
+from common.contracts.contract import Contract
+from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.content import ContentChannel, never
+from common.messaging.frames import Content
+from common.messaging.rpc import encode_requests
+
+#: Seconds without a sign of life after which a link or a server is probed, and after which a probe
+#: without an answer makes it silent.
+PROBE = 0.25
+#: Correlation id of the message by which a link probes its node: it goes to the link's own queue.
+_ECHO = "echo"
+
+
+class Silence:
+    """Whether something leaves a probe unanswered; `changed` is called when that changes."""
+
+    __slots__ = ("_changed", "_probed_at", "is_silent")
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        self.is_silent = False
+        self._changed = changed
+        self._probed_at: float | None = None
+
+    def heard(self) -> None:
+        """Ends the silence: something has arrived."""
+        if self._probed_at is not None:
+            self._probed_at = None
+            self._set(is_silent=False)
+
+    def is_due(self, now: float) -> bool:
+        """Returns whether a probe is to be sent now; one that waits for an answer is enough."""
+        if self._probed_at is None:
+            self._probed_at = now
+            return True
+        if now - self._probed_at >= PROBE:
+            self._set(is_silent=True)
+        return False
+
+    def _set(self, *, is_silent: bool) -> None:
+        if is_silent != self.is_silent:
+            self.is_silent = is_silent
+            self._changed()
+
+
+class Link:
+    """One connection, over which requests are published and their replies consumed.
+
+    Both share it although the broker may block a connection that publishes: replies need no acks,
+    so they arrive over a blocked connection as well.
+    """
+
+    def __init__(
+        self,
+        connection: SupervisedConnection,
+        queues: Sequence[str],
+        *,
+        replied: Callable[[Content], None],
+        returned: Callable[[Content], None],
+        lost: Callable[["Link"], None],
+    ) -> None:
+        self.supervised = connection
+        self.silence = Silence()
+        self._queues = queues
+        self._queue = ""
+        self._content: ContentChannel | None = None
+        self._on_reply, self._on_return, self._on_loss = replied, returned, lost
+
+    @property
+    def is_up(self) -> bool:
+        """True while requests can be published."""
+        return self._content is not None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        """Declares the exchanges of the request queues, and a queue for the replies."""
+        channel = await self.supervised.open_channel(connection, confirms=False)
+        # A message to an exchange that does not exist would close the channel.
+        for queue in self._queues:
+            await channel.declare_exchange(
+                queue, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+            )
+        replies = await self.supervised.declare_own_queue(channel)
+        content = await self.supervised.content_of(channel)
+        content.take(delivered=self._replied, returned=self._returned)
+        await replies.consume(never, no_ack=True, timeout=CONNECT_TIMEOUT)
+        self.silence.heard()
+        self._queue, self._content = replies.name, content
+
+    def detach(self) -> None:
+        """Drops the channel; what was sent over it has no reply any more."""
+        self._content = None
+        self._on_loss(self)
+
+    def publish(  # noqa: PLR0913 (the properties of a message)
+        self,
+        routing_key: str,
+        items: Sequence[tuple[str, int, Contract]],
+        correlation_id: str,
+        *,
+        exchange: str = "",
+        headers: bytes = b"",
+        seconds: float,
+    ) -> bool:
+        """Publishes a message that the broker drops after `seconds`; False if the link is down."""
+        body = encode_requests(items)
+        return self._publish(
+            Content(routing_key, correlation_id, self._queue, body, headers),
+            exchange=exchange,
+            expiration=max(int(seconds * 1000), 1),
+        )
+
+    def probe(self, now: float) -> None:
+        """Sends a message to the link's own queue, which its node answers by delivering it."""
+        if self.silence.is_due(now):
+            self._publish(Content(self._queue, _ECHO, None, b""))
+
+    def _publish(
+        self, content: Content, *, exchange: str = "", expiration: int | None = None
+    ) -> bool:
+        if self._content is None:
+            return False
+        try:
+            self._content.publish(content, exchange=exchange, expiration=expiration, mandatory=True)
+        except ConnectionError:
+            self._content = None  # `detach` follows
+            return False
+        return True
+
+    def _replied(self, reply: Content) -> None:
+        self.silence.heard()
+        if reply.correlation_id != _ECHO:
+            self._on_reply(reply)
+
+    def _returned(self, request: Content) -> None:
+        self.silence.heard()
+        self._on_return(request)
