@@ -72,6 +72,26 @@ CASES: dict[str, Case] = {
     "EventBudgetBurnsSlowly": Case(_events(7, 93), _events(5, 95), at="2h"),
     "EventBudgetBurnsSteadily": Case(_events(2, 98), _events(1, 149), at="2h"),
     "ServiceDown": Case({**_ALL_UP, 'up{job="gateway", pod="a"}': "1x50 0x10"}, _ALL_UP),
+    "DatabaseDown": Case(
+        {
+            'dependency_up{job="gateway", pod="a", dependency="database"}': "0x60",
+            'dependency_up{job="lookup", pod="a", dependency="database"}': "0x60",
+        },
+        {
+            'dependency_up{job="gateway", pod="a", dependency="database"}': "0x60",
+            'dependency_up{job="lookup", pod="a", dependency="database"}': "1x60",
+        },
+    ),
+    "BrokerDown": Case(
+        {
+            'dependency_up{job="gateway", pod="a", dependency="broker_requests"}': "0x60",
+            'dependency_up{job="lookup", pod="a", dependency="broker"}': "0x60",
+        },
+        {
+            'dependency_up{job="gateway", pod="a", dependency="broker_requests"}': "0x60",
+            'dependency_up{job="lookup", pod="a", dependency="broker"}': "1x60",
+        },
+    ),
     "DependencyDown": Case(
         {'dependency_up{job="lookup", pod="a", dependency="database"}': "0x60"},
         {
