@@ -34,7 +34,8 @@ from gateway.events.notices import FeedNotices
 from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
 from gateway.problems import Problem, ServiceUnavailable
-from gateway.routes import Dependencies, Policy, application
+from gateway.routes import Dependencies, application
+from gateway.settings import Policy
 from gateway.webhooks.handlers import Webhooks
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example

@@ -22,7 +22,8 @@ from common.runtime.public_port.metrics import ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from gateway.access.keys import Rate, Scope, write_key
 from gateway.http.problem_responses import refusals
-from gateway.routes import Policy, application
+from gateway.routes import application
+from gateway.settings import Policy
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.delivery.waiting import SOON, eventually
 from tests.fakes.gateway import FakeApiKeys, FakeLookups, Fakes

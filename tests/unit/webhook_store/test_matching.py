@@ -15,7 +15,6 @@ from webhook_store.webhooks.matching import (
     event_keys,
     is_selected,
     match_keys,
-    patterns_of,
 )
 
 KINDS = st.sampled_from([kind for kind in EventType if not kind.startswith("webhook.")])
@@ -23,7 +22,7 @@ COUNTRIES = st.sampled_from(Country)
 #: Few values, so that events and filters meet.
 VATS = st.sampled_from(["12345674", "87654325"])
 COMPANIES = st.builds(CompanyKey, COUNTRIES, VATS)
-PATTERNS = st.one_of(KINDS.map(str), KINDS.map(lambda kind: patterns_of(kind)[1]), st.just("*"))
+PATTERNS = st.one_of(KINDS.map(str), KINDS.map(lambda kind: kind.patterns[1]), st.just("*"))
 FIELDS = st.sampled_from(["address", "address.street", "address.city", "name"])
 
 
@@ -62,7 +61,7 @@ def test_index_keys_and_comparison_find_exactly_the_matching_webhooks(
     webhook: Webhook, subject: Subject
 ) -> None:
     listed = not set(match_keys(webhook)).isdisjoint(event_keys(subject))
-    subscribed = not set(webhook.events).isdisjoint(patterns_of(subject.kind))
+    subscribed = not set(webhook.events).isdisjoint(subject.kind.patterns)
     stored = (webhook.filter or WebhookFilter()).model_dump()
 
     found = listed and subscribed and is_selected(stored, subject)

@@ -24,7 +24,7 @@ from gateway.access.quotas import MongoQuotas
 from gateway.events.notices import FeedNotices
 from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
-from gateway.routes import Dependencies, Policy, application
+from gateway.routes import Dependencies, application
 from gateway.rpc import RpcServices
 from gateway.settings import Settings
 
@@ -82,7 +82,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     await stack.enter_async_context(
         public_port(
-            application(dependencies, _policy(settings)),
+            application(dependencies, settings),
             host=settings.http_host,
             port=settings.http_port,
             shared=settings.http_port_shared,
@@ -93,16 +93,4 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             ),
             metrics=ConnectionMetrics(),
         )
-    )
-
-
-def _policy(settings: Settings) -> Policy:
-    return Policy(
-        anonymous_lookups=settings.anonymous_lookups,
-        anonymous_rate=settings.anonymous_rate,
-        key_rate=settings.key_rate,
-        trusted_proxies=settings.trusted_proxies,
-        cors_origin=settings.cors_origin,
-        max_event_readers=settings.max_event_readers,
-        webhook_sources=settings.webhook_sources,
     )

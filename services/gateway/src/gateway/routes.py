@@ -13,7 +13,6 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.lookup import SearchType
 from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
-from gateway.access.clients import Network
 from gateway.access.keys import ApiKeys, Rate, Scope
 from gateway.access.limits import RateLimiter
 from gateway.access.quotas import MongoQuotas
@@ -43,6 +42,7 @@ from gateway.lookups.handlers import (
     units_handler,
 )
 from gateway.lookups.queries import SEARCH_PARAMETERS
+from gateway.settings import Policy
 from gateway.webhooks.handlers import (
     ENDPOINTS,
     EVENT_TYPES_PATH,
@@ -88,22 +88,6 @@ class Dependencies:
     #: Ids of created webhooks derive from it, so it is unique.
     new_call_id: Callable[[], UUID]
     registry: CollectorRegistry = REGISTRY
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """Access and rate limits of this process."""
-
-    anonymous_lookups: bool = True
-    anonymous_rate: Rate
-    key_rate: Rate
-    trusted_proxies: tuple[Network, ...] = ()
-    #: The origin whose scripts may look up; `*` is any, "" none.
-    cors_origin: str = "*"
-    #: Maximum number of waiting event requests and event streams per key.
-    max_event_readers: int = 100
-    #: Networks that deliveries come from.
-    webhook_sources: tuple[Network, ...] = ()
 
 
 def application(dependencies: Dependencies, policy: Policy) -> web.Application:

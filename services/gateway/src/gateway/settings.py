@@ -8,6 +8,7 @@ from pydantic_settings import NoDecode
 from common.runtime.settings import (
     DatabaseSettings,
     Duration,
+    EnvironmentSettings,
     Networks,
     Port,
     ServiceSettings,
@@ -29,15 +30,9 @@ class KeySettings(DatabaseSettings):
     access_db: str = Field(default="access", description="database of the API keys")
 
 
-class Settings(ServiceSettings, KeySettings):
-    """Settings of `serve`: the public port, the rates of clients and the limits of the process."""
+class Policy(EnvironmentSettings):
+    """Who may use the public interface, how often, and from where."""
 
-    admin_port: Port = Field(default=9101, description="operational port")
-    http_host: str = Field(default="127.0.0.1", description="address of the public port")
-    http_port: Port = Field(default=8080, description="public port")
-    http_port_shared: bool = Field(
-        default=False, description="let other gateways of this machine listen on the same port"
-    )
     anonymous_lookups: bool = Field(default=True, description="allow lookups without a key")
     anonymous_rate: RateSetting = Field(
         default=parse_rate("60/minute"),
@@ -53,9 +48,6 @@ class Settings(ServiceSettings, KeySettings):
     cors_origin: str = Field(
         default="*", description="CORS origin allowed to look up; `*` any, empty none"
     )
-    max_connections: int = Field(
-        default=2048, ge=1, description="maximum number of open client connections"
-    )
     max_event_readers: int = Field(
         default=100,
         ge=1,
@@ -65,6 +57,20 @@ class Settings(ServiceSettings, KeySettings):
         default=(),
         description="networks that the dispatcher's requests come from, comma-separated; "
         "published to receivers",
+    )
+
+
+class Settings(ServiceSettings, KeySettings, Policy):
+    """Settings of `serve`: the public port, the rates of clients and the limits of the process."""
+
+    admin_port: Port = Field(default=9101, description="operational port")
+    http_host: str = Field(default="127.0.0.1", description="address of the public port")
+    http_port: Port = Field(default=8080, description="public port")
+    http_port_shared: bool = Field(
+        default=False, description="let other gateways of this machine listen on the same port"
+    )
+    max_connections: int = Field(
+        default=2048, ge=1, description="maximum number of open client connections"
     )
     xml_processes: int = Field(
         default=1, ge=1, le=16, description="processes for XML documents over 8 kB"

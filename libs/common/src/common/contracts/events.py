@@ -38,6 +38,11 @@ class EventType(StrEnum):
     WEBHOOK_FAILING = "webhook.failing"
     WEBHOOK_DISABLED = "webhook.disabled"
 
+    @property
+    def patterns(self) -> tuple[str, str, str]:
+        """The patterns that select this type: itself, its family such as `company.*`, and `*`."""
+        return self.value, f"{self.partition('.')[0]}.*", "*"
+
 
 class Change(Contract):
     """One field's old and new value; field is a dotted path, and a list is given whole."""

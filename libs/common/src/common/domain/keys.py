@@ -4,10 +4,15 @@ A key is its text, `<country>:<number>`, with fields. MongoDB, JSON and logs tak
 it hashes as fast as a string; a named tuple would be stored by MongoDB as an array.
 """
 
+import re
 from collections.abc import Callable
 from typing import Self
 
-from common.domain.countries import Country
+from common.domain.countries import FORMATS, Country
+
+_COMPANY = re.compile(
+    "|".join(f"{country}:[0-9]{{{row.vat_digits}}}" for country, row in FORMATS.items())
+)
 
 
 class RegisterKey(str):
@@ -41,6 +46,15 @@ class CompanyKey(RegisterKey):
     """A company by its registration number, e.g. `dk:25052943`."""
 
     __slots__ = ()
+
+    @classmethod
+    def read(cls, text: str) -> Self | None:
+        """Returns the key that a client wrote, its country in either case; None for no key.
+
+        Check digits are not compared: a filter may name a company that ended.
+        """
+        folded = text.lower()
+        return cls.parse(folded) if _COMPANY.fullmatch(folded) else None
 
     @property
     def vat(self) -> str:

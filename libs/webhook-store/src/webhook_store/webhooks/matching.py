@@ -15,7 +15,7 @@ from common.contracts.company import Company, CompanyKey, Country
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import Webhook, WebhookFilter
 
-#: Every event type, or every country.
+#: Every country.
 ANY = "*"
 #: Pairs of industry and municipality of a webhook; with more it is indexed under its industries.
 _MAX_PAIRS = 1000
@@ -61,12 +61,6 @@ def digits(code: str) -> str:
     return code.replace(".", "")
 
 
-def patterns_of(kind: EventType) -> tuple[str, ...]:
-    """Returns the patterns that match an event type: itself, its family, everything."""
-    family = kind.partition(".")[0]
-    return (kind.value, f"{family}.{ANY}", ANY)
-
-
 def match_keys(webhook: Webhook) -> list[str]:
     """Returns a webhook's index keys; none when its filter can never match."""
     limits = webhook.filter or WebhookFilter()
@@ -103,7 +97,7 @@ def event_keys(subject: Subject) -> list[str]:
     A webhook found by another key than a pattern must still match one of the event type's patterns.
     """
     industries = [f"industry:{prefix}" for prefix in _prefixes(subject.industries)]
-    names = [*patterns_of(subject.kind), *industries]
+    names = [*subject.kind.patterns, *industries]
     if subject.municipality is not None:
         municipalities = [f"municipality:{subject.municipality.casefold()}"]
         names += [*municipalities, *_pairs(industries, municipalities)]

@@ -22,7 +22,7 @@ from webhook_store.webhooks.documents import (
     sealed_of,
     still_signs,
 )
-from webhook_store.webhooks.matching import Subject, event_keys, is_selected, patterns_of
+from webhook_store.webhooks.matching import Subject, event_keys, is_selected
 from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
 from webhook_store.webhooks.secrets import CannotUnseal, SecretKeys
 
@@ -79,7 +79,7 @@ class Webhooks:
         """
         wanted = {
             "owner": owner,
-            "events": {"$in": list(patterns_of(kind))},
+            "events": {"$in": list(kind.patterns)},
             "_id": {"$ne": other_than},
         }
         with translated_errors():
@@ -186,7 +186,7 @@ class _SubjectQuery:
         for number, subject in enumerate(subjects):
             for key in event_keys(subject):
                 by_key[key].append(number)
-        return cls(subjects, by_key, [frozenset(patterns_of(one.kind)) for one in subjects])
+        return cls(subjects, by_key, [frozenset(one.kind.patterns) for one in subjects])
 
     @property
     def filter(self) -> Document:

@@ -1,10 +1,10 @@
 """Authentication, authorization and rate limiting of requests."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 import structlog
@@ -13,6 +13,7 @@ from aiohttp import hdrs, web
 from gateway.access.clients import CURRENT, Network, client_of
 from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
 from gateway.access.limits import Quota, RateLimiter
+from gateway.access.single_flight import SingleFlight
 from gateway.problems import (
     Forbidden,
     InternalError,
@@ -76,8 +77,8 @@ class Authenticator:
         self._unproven = unproven
         #: Ids of keys that were valid, the most recently used last.
         self._proven: OrderedDict[str, None] = OrderedDict()
-        #: By key id, the end of the first of simultaneous checks.
-        self._checks: dict[str, asyncio.Event] = {}
+        #: By key id, the first of simultaneous checks.
+        self._checks = SingleFlight[AuthResult]()
         self._trusted_proxies = tuple(trusted_proxies)
 
     async def admit(self, request: web.BaseRequest, access: Access) -> AuthResult:
@@ -114,18 +115,12 @@ class Authenticator:
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
     ) -> AuthResult:
         """Lets simultaneous requests with an unproven key wait for the first of them."""
-        check = self._checks.get(presented.id)
-        if check is not None:
-            await check.wait()
-            if presented.id in self._proven:
-                return await self._with_presented(request, presented, access)
-            return await self._with_unproven(request, presented, access)
-        check = self._checks[presented.id] = asyncio.Event()
-        try:
-            return await self._with_unproven(request, presented, access)
-        finally:
-            del self._checks[presented.id]
-            check.set()
+        if not await self._checks.ended(presented.id):
+            check = partial(self._with_unproven, request, presented, access)
+            return await self._checks(presented.id, check)
+        if presented.id in self._proven:
+            return await self._with_presented(request, presented, access)
+        return await self._with_unproven(request, presented, access)
 
     async def _with_unproven(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access

@@ -7,11 +7,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, also_from_secondaries, translated_errors
 from gateway.access.keys import ApiKey, ApiKeys, Rate, Scope
+from gateway.access.single_flight import SingleFlight
 from gateway.problems import ServiceUnavailable
 
 #: Seconds for reading a key: an unavailable database is reported within 2 s.
@@ -120,7 +122,7 @@ class CachedApiKeys:
         self._keys = keys
         self._known = _Recent[ApiKey](clock, lifetime, max_keys)
         self._unknown = _Recent[bool](clock, lifetime, max_keys)
-        self._reads: dict[str, asyncio.Future[ApiKey | None]] = {}
+        self._reads = SingleFlight[ApiKey | None]()
 
     async def find(self, key_id: str) -> ApiKey | None:
         """Returns the key as it was up to `lifetime` seconds ago; None if there was none.
@@ -130,37 +132,15 @@ class CachedApiKeys:
         known = self._known.get(key_id)
         if known is not None or self._unknown.get(key_id):
             return known
-        read = self._reads.get(key_id)
-        if read is not None:
-            # Shielded: a cancelled request must not cancel the others' read.
-            return await asyncio.shield(read)
-        return await self._read(key_id)
+        return await self._reads(key_id, partial(self._read, key_id))
 
     async def _read(self, key_id: str) -> ApiKey | None:
-        read = asyncio.get_running_loop().create_future()
-        self._reads[key_id] = read
-        try:
-            key = await self._keys.find(key_id)
-        except BaseException as error:
-            read.set_exception(_for_others(error))
-            read.exception()  # retrieved: asyncio would report it if no other request waits
-            raise
-        else:
-            read.set_result(key)
-        finally:
-            del self._reads[key_id]
+        key = await self._keys.find(key_id)
         if key is None:
             self._unknown.put(key_id, value=True)
         else:
             self._known.put(key_id, key)
         return key
-
-
-def _for_others(error: BaseException) -> BaseException:
-    """The error for requests that shared a read; a cancellation is not passed on."""
-    if isinstance(error, Exception):
-        return error
-    return ServiceUnavailable("the API key could not be checked")
 
 
 class _Recent(Generic[V]):

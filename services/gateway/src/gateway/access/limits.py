@@ -1,9 +1,9 @@
 """Rate limits: a fixed window for each client, counted for all gateways together (ADR 0029)."""
 
-import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import ceil
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from prometheus_client import Counter
 from common.contracts.failures import Unavailable
 from gateway.access.keys import Rate
 from gateway.access.quotas import MongoQuotas
+from gateway.access.single_flight import SingleFlight
 
 #: Maximum clients per rate, about 25 MB; beyond, the oldest window is dropped.
 MAX_CLIENTS = 100_000
@@ -83,7 +84,7 @@ class RateLimiter:
         #: All are equally long, so they are nearly ordered by their end.
         self._windows: OrderedDict[str, _Window] = OrderedDict()
         #: Clients for whom a lease is being requested.
-        self._leasing: dict[str, asyncio.Future[None]] = {}
+        self._leasing = SingleFlight[_Window]()
         self._local_until = float("-inf")
 
     @property
@@ -114,17 +115,11 @@ class RateLimiter:
 
     async def _with_room(self, client: str, cost: int) -> _Window:
         """The client's window after a lease; requests of one moment share it."""
-        while (pending := self._leasing.get(client)) is not None:
-            await asyncio.shield(pending)
+        while await self._leasing.ended(client):
             window = self._window(client)
             if window is not None and (window.left >= cost or window.exhausted):
                 return window
-        done = self._leasing[client] = asyncio.get_running_loop().create_future()
-        try:
-            return await self._leased(client, cost)
-        finally:
-            del self._leasing[client]
-            done.set_result(None)
+        return await self._leasing(client, partial(self._leased, client, cost))
 
     async def _leased(self, client: str, cost: int) -> _Window:
         window = self._window(client)

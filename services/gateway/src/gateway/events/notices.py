@@ -108,7 +108,7 @@ class _Summary:
     def __init__(self, events: tuple[PublishedEvent, ...]) -> None:
         self.types = {event.type for event in events}
         self.companies = {event.company for event in events if event.company is not None}
-        self.countries = {company[:2] for company in self.companies}
+        self.countries = {company.country for company in self.companies}
         self.owners = {event.owner for event in events}
 
     def may_match(self, reader: Subscription) -> bool:

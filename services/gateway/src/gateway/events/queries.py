@@ -6,7 +6,6 @@ from typing import NamedTuple
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
-from common.domain.countries import FORMATS
 from gateway.http.parameters import Parameters, Reading, read_country
 
 AFTER, TYPES, COUNTRIES, COMPANIES = "after", "types", "countries", "companies"
@@ -92,7 +91,7 @@ class _EventsReading(Reading):
     def _types(self) -> tuple[EventType, ...]:
         chosen: dict[EventType, None] = {}
         for pattern in self._list(TYPES):
-            matching = [kind for kind in EventType if _matches(kind, pattern)]
+            matching = [kind for kind in EventType if pattern in kind.patterns]
             if not matching:
                 self.invalid(
                     TYPES,
@@ -111,30 +110,16 @@ class _EventsReading(Reading):
         return known
 
     def _companies(self) -> tuple[CompanyKey, ...]:
-        values = [value.lower() for value in self._list(COMPANIES)]
-        if len(values) > MAX_COMPANIES or not all(_is_company(value) for value in values):
+        keys = [CompanyKey.read(value) for value in self._list(COMPANIES)]
+        known = tuple(dict.fromkeys(key for key in keys if key is not None))
+        if len(keys) > MAX_COMPANIES or None in keys:
             self.invalid(
                 COMPANIES,
                 f"must be a comma-separated list of at most {MAX_COMPANIES} companies, each its "
                 "country and registration number, such as dk:12345674,no:123456785",
             )
-            return ()
-        return tuple(dict.fromkeys(CompanyKey.parse(value) for value in values))
+        return known
 
     def _list(self, name: str) -> list[str]:
         value = self.single(name)
         return [] if value is None else [part.strip() for part in value.split(",")]
-
-
-def _matches(kind: EventType, pattern: str) -> bool:
-    return pattern in {kind.value, f"{kind.partition('.')[0]}.*", "*"}
-
-
-def _is_company(text: str) -> bool:
-    country, _, number = text.partition(":")
-    return (
-        country in tuple(Country)
-        and number.isascii()
-        and number.isdigit()
-        and len(number) == FORMATS[Country(country)].vat_digits
-    )

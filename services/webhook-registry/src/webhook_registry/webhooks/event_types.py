@@ -15,6 +15,7 @@ from common.contracts.events import (
     FailedDelivery,
 )
 from common.contracts.webhooks import EventTypeList, PublicEventType
+from common.domain.countries import FORMATS
 
 Schema = dict[str, Any]
 
@@ -46,6 +47,8 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _OF_WEBHOOKS: Final = frozenset(
     {EventType.WEBHOOK_TEST, EventType.WEBHOOK_FAILING, EventType.WEBHOOK_DISABLED}
 )
+_DIGITS: Final = sorted(formats.vat_digits for formats in FORMATS.values())
+_VAT: Final = f"^[0-9]{{{_DIGITS[0]},{_DIGITS[-1]}}}$"
 _NULL: Final[Schema] = {"type": "null"}
 
 
@@ -69,7 +72,7 @@ def _body(kind: EventType) -> Schema:
             type={"const": kind.value},
             occurred_at={"type": "string", "format": "date-time"},
             country={"enum": [country.value for country in Country]} if of_company else _NULL,
-            vat={"type": "string", "pattern": "^[0-9]{8,9}$"} if of_company else _NULL,
+            vat={"type": "string", "pattern": _VAT} if of_company else _NULL,
             revision={"type": "integer", "minimum": 1} if of_company else _NULL,
             data=_data(kind),
         ),

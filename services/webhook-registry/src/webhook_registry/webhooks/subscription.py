@@ -6,11 +6,9 @@ from typing import Final
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
-from common.domain.countries import FORMATS
 from common.domain.nearest import nearest, unknown_names
 from webhook_registry.replies import Wrong
 from webhook_registry.webhooks.known_values import is_known, nearest_values
-from webhook_store.webhooks.matching import patterns_of
 
 MAX_COMPANIES = 1000
 #: Maximum entries of each other part of a filter.
@@ -29,12 +27,7 @@ FIELDS: Final = frozenset(
 )
 
 #: Patterns: each event type, each family (`company.*`), and `*`.
-PATTERNS = frozenset(pattern for kind in EventType for pattern in patterns_of(kind))
-
-#: Keys of companies; check digits are not compared.
-_COMPANY = re.compile(
-    "|".join(f"{country}:[0-9]{{{formats.vat_digits}}}" for country, formats in FORMATS.items())
-)
+PATTERNS = frozenset(pattern for kind in EventType for pattern in kind.patterns)
 
 
 def read_events(value: object) -> tuple[str, ...]:
@@ -160,10 +153,13 @@ def _companies(value: object) -> tuple[CompanyKey, ...]:
         return ()
     if not isinstance(value, list) or len(value) > MAX_COMPANIES:
         raise Wrong(f"give a list of at most {MAX_COMPANIES} companies", at=".companies")
+    keys = []
     for number, company in enumerate(value):
-        if not isinstance(company, str) or not _COMPANY.fullmatch(company.lower()):
+        key = CompanyKey.read(company) if isinstance(company, str) else None
+        if key is None:
             raise Wrong(
                 "give country and registration number, such as dk:12345674 or no:123456785",
                 at=f".companies[{number}]",
             )
-    return tuple(dict.fromkeys(CompanyKey.parse(company.lower()) for company in value))
+        keys.append(key)
+    return tuple(dict.fromkeys(keys))
