@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from common.mongo import Database
+from tests.builders.outbox import Outbox
 from tests.conftest import DatabaseNames
 from tests.syncing.world import World, a_world
 
@@ -13,3 +15,9 @@ async def world(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[
     """Registers of 25 companies each over HTTP, and an empty database that follows them."""
     async with a_world(mongo_url, database_names.register) as world:
         yield world
+
+
+@pytest.fixture
+def outbox(register_db: Database) -> Outbox:
+    """The empty outbox of a register, and the bus that it publishes to."""
+    return Outbox(register_db)

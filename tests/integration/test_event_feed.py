@@ -1,283 +1,192 @@
 """The feed of published events: each once, in one order, from any publishing process."""
 
 import asyncio
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 
 import pytest
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedFilter, FeedNotice, FeedPage, FeedRequest, PublishedEvent
-from common.mongo import Database
+from common.contracts.feed import FeedNotice, FeedPage, PublishedEvent
 from lookup.changes.transaction import StoredRegisterWriter
 from lookup.events import feed as feed_module
-from lookup.events.feed import StoredFeed
 from lookup.events.order import Superseded
 from lookup.events.outbox import StoredOutbox
-from lookup.events.publisher import PublishOutbox
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
-from tests.builders.companies import an_outbox_row
-from tests.fakes.lookup import FakeBus
+from tests.builders.outbox import NOON, RETENTION, Outbox, bodies
 
 pytestmark = pytest.mark.integration
 
-NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
-RETENTION = timedelta(days=30)
-TIMEOUT = timedelta(minutes=2)
+
+async def test_a_reader_gets_each_event_once_in_the_order_of_publication(outbox: Outbox) -> None:
+    await outbox.published("b", "a")
+    await outbox.published("d", "c")
+
+    first = await outbox.read(limit=3)
+    rest = await outbox.read(first.position)
+
+    assert (bodies(first), first.has_more) == (["b", "a", "d"], True)
+    assert (bodies(rest), rest.has_more) == (["c"], False)
+    assert bodies(await outbox.read(rest.position)) == []
 
 
-@dataclass
-class World:
-    register: Database
-    now: datetime = NOON
-    bus: FakeBus = field(default_factory=FakeBus)
+async def test_an_event_that_is_stored_late_follows_published_ones(outbox: Outbox) -> None:
+    await outbox.published("late", revision=7)
+    page = await outbox.read()
+    await outbox.published("early", revision=1)
 
-    def outbox(self) -> StoredOutbox:
-        return StoredOutbox(self.register, retention=RETENTION)
-
-    def publisher(self, outbox: StoredOutbox | None = None) -> PublishOutbox:
-        return PublishOutbox(outbox or self.outbox(), self.bus, lambda: self.now, TIMEOUT)
-
-    @property
-    def feed(self) -> StoredFeed:
-        return StoredFeed(self.register, retention=RETENTION, now=lambda: self.now)
-
-    async def store(self, *ids: str, **fields: Any) -> None:
-        await self.register[OUTBOX].insert_many(
-            an_outbox_row(identifier, **{"revision": number, **fields})
-            for number, identifier in enumerate(ids, 1)
-        )
-
-    async def published(self, *ids: str, **fields: Any) -> None:
-        await self.store(*ids, **fields)
-        await self.publisher()()
-
-    async def read(
-        self, after: int | None = None, *, owner: str = "acme", **fields: Any
-    ) -> FeedPage:
-        limits = FeedFilter(
-            **{name: fields.pop(name) for name in FeedFilter.model_fields if name in fields}
-        )
-        request = FeedRequest(owner=owner, after=after, filter=limits, **{"limit": 100, **fields})
-        return await self.feed.read(request)
+    assert bodies(await outbox.read(page.position)) == ["early"]
 
 
-@pytest.fixture(name="world")
-def _world(register_db: Database) -> World:
-    return World(register_db)
+async def test_an_unpublished_event_is_not_in_the_feed(outbox: Outbox) -> None:
+    await outbox.store("a")
 
-
-def bodies(page: FeedPage) -> list[str]:
-    return [event.body.decode() for event in page.events]
-
-
-async def test_a_reader_gets_each_event_once_in_the_order_of_publication(world: World) -> None:
-    await world.published("b", "a")
-    await world.published("d", "c")
-
-    first = await world.read(limit=3)
-    rest = await world.read(first.position)
-
-    assert bodies(first) == ["b", "a", "d"]
-    assert first.has_more
-    assert bodies(rest) == ["c"]
-    assert not rest.has_more
-    assert bodies(await world.read(rest.position)) == []
-
-
-async def test_an_event_that_is_stored_late_follows_published_ones(world: World) -> None:
-    await world.published("late", revision=7)
-    page = await world.read()
-    await world.published("early", revision=1)
-
-    assert bodies(await world.read(page.position)) == ["early"]
-
-
-async def test_an_unpublished_event_is_not_in_the_feed(world: World) -> None:
-    await world.store("a")
-
-    assert await world.read() == FeedPage(position=0)
-    assert await world.feed.event("a", owner="acme") is None
+    assert await outbox.read() == FeedPage(position=0)
+    assert await outbox.feed.event("a", owner="acme") is None
 
 
 async def test_an_event_of_a_type_that_another_release_published_is_passed_over(
-    world: World,
+    outbox: Outbox,
 ) -> None:
-    await world.published("a", "b", "c")
-    await world.register[OUTBOX].update_one({"_id": "b"}, {"$set": {"type": "company.teleported"}})
+    await outbox.published("a", "b", "c")
+    await outbox.register[OUTBOX].update_one({"_id": "b"}, {"$set": {"type": "company.teleported"}})
 
-    pages = [await world.read(), await world.read(1), await world.read(recent=True)]
+    pages = [await outbox.read(), await outbox.read(1), await outbox.read(recent=True)]
 
-    assert [[event.body for event in page.events] for page in pages] == [
-        [b"a", b"c"],
-        [b"c"],
-        [b"a", b"c"],
-    ]
+    assert [bodies(page) for page in pages] == [["a", "c"], ["c"], ["a", "c"]]
     assert {page.position for page in pages} == {3}
 
 
-async def test_a_reader_may_start_at_the_end(world: World) -> None:
-    await world.published("a", "b")
+async def test_a_reader_may_start_at_the_end_or_with_the_newest_events(outbox: Outbox) -> None:
+    await outbox.published("a", "b", "c")
+    await outbox.published("d", type="owners.changed")
 
-    page = await world.read(latest=True)
-
-    assert page == FeedPage(position=2)
-
-
-async def test_a_reader_may_start_with_the_newest_events(world: World) -> None:
-    await world.published("a", "b", "c")
-    await world.published("d", type="owners.changed")
-
-    page = await world.read(recent=True, limit=2)
+    page = await outbox.read(recent=True, limit=2)
     kinds = (EventType.COMPANY_UPDATED,)
-    filtered = await world.read(recent=True, limit=2, types=kinds)
-    everything = await world.read(recent=True, limit=9)
+    filtered = await outbox.read(recent=True, limit=2, types=kinds)
+    everything = await outbox.read(recent=True, limit=9)
 
     assert (bodies(page), page.position, page.has_more) == (["c", "d"], 4, False)
     assert (bodies(filtered), filtered.position) == (["b", "c"], 4)
     assert bodies(everything) == ["a", "b", "c", "d"]
-    assert await world.read(page.position) == FeedPage(position=4)
+    assert await outbox.read(page.position) == FeedPage(position=4)
+    assert await outbox.read(latest=True) == FeedPage(position=4)
 
 
-async def test_readers_are_notified_of_published_events(world: World) -> None:
-    await world.published("a", type="owners.changed")
+async def test_readers_are_notified_of_published_events(outbox: Outbox) -> None:
+    await outbox.published("a", type="owners.changed")
 
-    assert world.bus.notices == [
-        FeedNotice(
-            position=1,
-            events=(PublishedEvent(type=EventType.OWNERS_CHANGED, company="dk:12345674"),),
-        )
-    ]
+    event = PublishedEvent(type=EventType.OWNERS_CHANGED, company="dk:12345674")
+    assert outbox.bus.notices == [FeedNotice(position=1, events=(event,))]
 
 
-@pytest.mark.parametrize(
-    "limits, expected",
-    [
+async def test_filters_select_events(outbox: Outbox) -> None:
+    await outbox.published("a")
+    await outbox.published("b", company="no:923609016")
+    await outbox.published("c", company="no:923609016", type="owners.changed")
+    norwegian = {"countries": (Country.NO,)}
+    filters: list[tuple[dict[str, Any], list[str]]] = [
         ({"types": (EventType.OWNERS_CHANGED,)}, ["c"]),
-        ({"countries": (Country.NO,)}, ["b", "c"]),
+        (norwegian, ["b", "c"]),
         ({"companies": ("dk:12345674", "no:999")}, ["a"]),
         ({"companies": ("dk:12345674", "no:923609016"), "countries": (Country.DK,)}, ["a"]),
-        ({"types": (EventType.COMPANY_UPDATED,), "countries": (Country.NO,)}, ["b"]),
+        ({"types": (EventType.COMPANY_UPDATED,), **norwegian}, ["b"]),
         ({"companies": ("no:1",)}, []),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, list | dict) else "",
-)
-async def test_filters_select_events(
-    world: World, limits: dict[str, Any], expected: list[str]
-) -> None:
-    await world.published("a")
-    await world.published("b", company="no:923609016")
-    await world.published("c", company="no:923609016", type="owners.changed")
+    ]
 
-    page = await world.read(**limits)
+    pages = [await outbox.read(**limits) for limits, _ in filters]
 
-    assert bodies(page) == expected
-    assert page.position == 3
+    assert [bodies(page) for page in pages] == [expected for _, expected in filters]
+    assert {page.position for page in pages} == {3}
 
 
 async def test_a_filter_that_matches_nothing_for_long_moves_on_by_bounded_steps(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_module, "MAX_POSITIONS", 2)
-    await world.published("a", "b", "c", "d", "e")
-    rare: dict[str, Any] = {"types": (EventType.COMPANY_REMOVED,)}
+    await outbox.published("a", "b", "c", "d", "e")
 
-    first = await world.read(**rare)
-    last = await world.read(4, **rare)
+    first = await outbox.read(types=(EventType.COMPANY_REMOVED,))
+    last = await outbox.read(4, types=(EventType.COMPANY_REMOVED,))
 
     assert (first.position, first.has_more, first.events) == (2, True, ())
     assert (last.position, last.has_more) == (5, False)
 
 
 async def test_a_page_ends_before_it_becomes_too_large(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(feed_module, "MAX_BYTES", 1)
-    await world.published("aa", "bb")
+    await outbox.published("aa", "bb")
 
-    page = await world.read()
+    page = await outbox.read()
 
-    assert bodies(page) == ["aa"]
-    assert page.has_more
-
-
-async def test_events_about_a_webhook_are_seen_by_its_owner_only(world: World) -> None:
-    await world.published("a", company=None, owner="acme", type="webhook.test")
-
-    assert bodies(await world.read(owner="acme")) == ["a"]
-    assert bodies(await world.read(owner="other")) == []
-    assert await world.feed.event("a", owner="acme") == b"a"
-    assert await world.feed.event("a", owner="other") is None
+    assert (bodies(page), page.has_more) == (["aa"], True)
 
 
-async def test_a_cursor_expires_with_the_events_behind_it(world: World) -> None:
-    await world.published("a", "b")
-    world.now += timedelta(days=20)
-    await world.published("c")
-    world.now += timedelta(days=11)
+async def test_events_about_a_webhook_are_seen_by_its_owner_only(outbox: Outbox) -> None:
+    await outbox.published("a", company=None, owner="acme", type="webhook.test")
 
-    too_old, oldest = await world.read(1), await world.read(2)
-
-    assert too_old == FeedPage(position=2, expired=True)
-    assert bodies(oldest) == ["c"]
-    assert bodies(await world.read()) == ["c"]
+    assert bodies(await outbox.read(owner="acme")) == ["a"]
+    assert bodies(await outbox.read(owner="other")) == []
+    assert await outbox.feed.event("a", owner="acme") == b"a"
+    assert await outbox.feed.event("a", owner="other") is None
 
 
-async def test_the_newest_cursor_never_expires(world: World) -> None:
-    await world.published("a")
-    world.now += timedelta(days=31)
-    outbox = world.outbox()
-    await world.publisher(outbox)()
+async def test_a_cursor_expires_with_the_events_behind_it(outbox: Outbox) -> None:
+    await outbox.published("a", "b")
+    outbox.now += timedelta(days=20)
+    await outbox.published("c")
+    outbox.now += timedelta(days=11)
 
-    await outbox.drop_expired(at=world.now)
-
-    assert await world.read(1) == FeedPage(position=1)
-    assert (await world.read(0)).expired
-    assert await world.register[EVENT_BATCHES].count_documents({}) == 1
+    assert await outbox.read(1) == FeedPage(position=2, expired=True)
+    assert bodies(await outbox.read(2)) == bodies(await outbox.read()) == ["c"]
 
 
-async def test_expired_batches_are_deleted(world: World) -> None:
-    await world.published("a")
-    world.now += timedelta(days=31)
-    await world.published("b")
-    outbox = world.outbox()
-    await world.publisher(outbox)()
+async def test_expired_batches_are_deleted_but_the_newest_cursor_never_expires(
+    outbox: Outbox,
+) -> None:
+    for event in ("a", "b"):
+        await outbox.published(event)
+        outbox.now += timedelta(days=31)
+    stored = outbox.stored
+    await outbox.publisher(stored)()
 
-    await outbox.drop_expired(at=world.now)
+    await stored.drop_expired(at=outbox.now)
 
-    assert await world.register[EVENT_BATCHES].distinct("_id") == [2]
-    assert bodies(await world.read()) == ["b"]
-
-
-async def test_a_removed_company_leaves_the_feed_but_for_its_removal(world: World) -> None:
-    await world.published("a")
-    await world.published("other", company="dk:1")
-    writer = StoredRegisterWriter(world.register)
-    await world.published("gone", type="company.removed", revision=9)
-
-    await writer.remove("dk:12345674", at=NOON, publish_events=True)  # type: ignore[arg-type]
-
-    page = await world.read()
-    assert bodies(page) == ["other", "gone"]
-    assert page.position == 3
+    assert await outbox.register[EVENT_BATCHES].distinct("_id") == [2]
+    assert await outbox.read(2) == FeedPage(position=2)
+    assert (await outbox.read(1)).expired
 
 
-async def test_a_publisher_that_lost_its_lease_cannot_give_a_position(world: World) -> None:
-    await world.published("a")
-    deposed = world.outbox()
+async def test_a_removed_company_leaves_the_feed_but_for_its_removal(outbox: Outbox) -> None:
+    await outbox.published("a")
+    await outbox.published("other", company="dk:1")
+    await outbox.published("gone", type="company.removed", revision=9)
+
+    await StoredRegisterWriter(outbox.register).remove(
+        CompanyKey.parse("dk:12345674"), at=NOON, publish_events=True
+    )
+
+    page = await outbox.read()
+    assert (bodies(page), page.position) == (["other", "gone"], 3)
+
+
+async def test_a_publisher_that_lost_its_lease_cannot_give_a_position(outbox: Outbox) -> None:
+    await outbox.published("a")
+    deposed = outbox.stored
     await deposed.waiting(10)
-    await world.store("b", "c")
+    await outbox.store("b", "c")
     waiting = await deposed.waiting(10)
-    await world.publisher()()
+    await outbox.publisher()()
 
     with pytest.raises(Superseded):
         await deposed.mark([event.id for event in waiting], at=NOON, again_at=NOON)
 
-    assert bodies(await world.read()) == ["a", "b", "c"]
+    assert bodies(await outbox.read()) == ["a", "b", "c"]
 
 
 class DyingOutbox(StoredOutbox):
@@ -287,22 +196,22 @@ class DyingOutbox(StoredOutbox):
         raise Unavailable("killed")
 
 
-async def test_the_next_publisher_completes_the_batch_of_one_that_died(world: World) -> None:
-    await world.published("a")
-    await world.store("b", "c")
+async def test_the_next_publisher_completes_the_batch_of_one_that_died(outbox: Outbox) -> None:
+    await outbox.published("a")
+    await outbox.store("b", "c")
     with pytest.raises(Unavailable):
-        await world.publisher(DyingOutbox(world.register, retention=RETENTION))()
-    before = await world.read()
-    await world.store("d", revision=9)
+        await outbox.publisher(DyingOutbox(outbox.register, retention=RETENTION))()
+    before = await outbox.read()
+    await outbox.store("d", revision=9)
 
-    await world.publisher()()
+    await outbox.publisher()()
 
     assert bodies(before) == ["a"]
-    assert bodies(await world.read()) == ["a", "b", "c", "d"]
+    assert bodies(await outbox.read()) == ["a", "b", "c", "d"]
 
 
 async def test_competing_publishers_and_a_restarting_reader_lose_and_repeat_nothing(
-    world: World,
+    outbox: Outbox,
 ) -> None:
     """Four publishers without any lease: the order holds by the chain of batches alone."""
     random = Random(5)
@@ -311,22 +220,22 @@ async def test_competing_publishers_and_a_restarting_reader_lose_and_repeat_noth
 
     async def produce() -> None:
         for start in range(0, len(ids), 20):
-            await world.store(*ids[start : start + 20], company=f"dk:{random.randrange(9)}")
+            await outbox.store(*ids[start : start + 20], company=f"dk:{random.randrange(9)}")
 
     async def publish(done: asyncio.Event) -> None:
-        outbox = world.outbox()
+        stored = outbox.stored
         while not done.is_set():
             if random.random() < 0.3:
-                outbox = world.outbox()  # it was killed
+                stored = outbox.stored  # it was killed
             try:
-                await world.publisher(outbox)()
+                await outbox.publisher(stored)()
             except Unavailable:
                 await asyncio.sleep(0)
 
     async def read() -> None:
         position = 0
         while len(seen) < len(ids):
-            page = await world.read(position, limit=random.randrange(1, 50))
+            page = await outbox.read(position, limit=random.randrange(1, 50))
             seen.extend(bodies(page))
             position = page.position
 
@@ -339,14 +248,14 @@ async def test_competing_publishers_and_a_restarting_reader_lose_and_repeat_noth
         done.set()
 
     assert sorted(seen) == ids
-    positions = [event.position for event in (await world.read(limit=500)).events]
+    positions = [event.position for event in (await outbox.read(limit=500)).events]
     assert positions == sorted(positions)
 
 
-async def test_reads_use_an_index_and_fetch_only_matches(world: World) -> None:
-    await world.published(*(f"a{number}" for number in range(50)))
+async def test_reads_use_an_index_and_fetch_only_matches(outbox: Outbox) -> None:
+    await outbox.published(*(f"a{number}" for number in range(50)))
     query = {"position": {"$gt": 1, "$lte": 50}, "type": "company.removed", "owner": None}
 
-    plan = await world.register[OUTBOX].find(query, sort=[("position", 1)]).explain()
+    plan = await outbox.register[OUTBOX].find(query, sort=[("position", 1)]).explain()
 
     assert plan["executionStats"]["totalDocsExamined"] == 0
