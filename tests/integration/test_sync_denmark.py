@@ -5,7 +5,6 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from lookup.following.passes import Outcome
-from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.server import BrokenOff, Failure, ShardFailed
 from register_samples.server.faults import Fault
@@ -19,19 +18,6 @@ TODAY = date(2026, 11, 2)
 
 #: Of the showcase.
 COMPANY, HOLDING, UNIT = "12345674", "12345682", "1012345670"
-
-
-@pytest.mark.parametrize("kind", DENMARK)
-async def test_the_first_pass_stores_every_document_without_events(
-    world: World, kind: RegisterSource
-) -> None:
-    [result] = await world.sync(kind)
-
-    stored = await world.contents()
-    assert result.outcome is Outcome.DONE
-    assert len(stored["companies"]) + len(stored["production_units"]) > 20
-    assert stored["outbox"] == []
-    assert await world.wiring.stores.states.is_loaded(kind.name)
 
 
 async def test_changes_are_stored_and_published(world: World) -> None:
@@ -59,9 +45,8 @@ async def test_a_new_company_is_stored_before_its_units(world: World) -> None:
     # Only the units are synchronised; their company is fetched, too.
     await world.sync(DK_UNITS)
 
-    told = [kind for kind, company in await world.events() if company == f"dk:{number}"]
-    assert told[0] == "company.created"
-    assert set(told[1:]) == {"production_unit.created"}
+    told = await world.events_of(f"dk:{number}")
+    assert (told[0], set(told[1:])) == ("company.created", {"production_unit.created"})
 
 
 async def test_a_moving_unit_has_events_of_both_companies(world: World) -> None:
@@ -89,62 +74,37 @@ async def test_a_change_that_appears_late_is_not_missed(world: World) -> None:
     world.registers.dk.companies.change("12345712", rename, at=early)
     await world.sync(*DENMARK)
 
-    assert (await world.stored_company("12345712", country="dk"))["name"] == "Sent Navn ApS"
+    assert await world.name_of("12345712", country="dk") == "Sent Navn ApS"
     assert await world.events() == [("company.updated", "dk:12345712")]
-
-
-async def test_reading_all_documents_again_changes_nothing(world: World) -> None:
-    await world.sync(*DENMARK)
-    world.change_a_lot()
-    await world.sync(*DENMARK)
-    before = await world.contents()
-
-    for kind in DENMARK:
-        await world.rewind(kind)
-    await world.sync(*DENMARK)
-
-    assert await world.contents() == before
-
-
-async def test_a_scroll_with_a_lost_page_restarts_from_the_cursor(world: World) -> None:
-    # Asked for again, the register would give the page after the lost one.
-    world.served.faults.plan("/_search/scroll", BrokenOff(told=True))
-
-    [broken] = await world.sync(DK_COMPANIES)
-    reached = await world.cursor(DK_COMPANIES)
-    [whole] = await world.sync(DK_COMPANIES)
-
-    stored = await world.contents()
-    assert broken.outcome is Outcome.REGISTER_UNAVAILABLE
-    assert reached.position.at < (await world.cursor(DK_COMPANIES)).position.at
-    assert whole.outcome is Outcome.DONE
-    assert len(stored["companies"]) == 25
-    assert stored["outbox"] == [], "it was still the first load"
 
 
 async def test_a_wrong_password_is_not_retried(
     mongo_url: str, database_names: DatabaseNames
 ) -> None:
     async with a_world(mongo_url, database_names.register, cvr_user="somebody") as world:
-        [result] = await world.sync(DK_COMPANIES)
-
-        assert result.outcome is Outcome.REGISTER_FAULT
+        assert await world.outcomes(DK_COMPANIES) == [Outcome.REGISTER_FAULT]
         assert len(world.served.requests) == 1
 
 
-async def test_an_unreadable_document_does_not_hold_up_others(world: World) -> None:
+async def test_an_unreadable_document_neither_holds_up_others_nor_moves_the_cursor(
+    world: World,
+) -> None:
     await world.sync(*DENMARK)
-
-    def spoil(company: Document) -> None:
-        company["navne"] = "intet"
-
-    world.registers.dk.companies.change(COMPANY, spoil)
+    before = await world.cursor(DK_COMPANIES)
+    world.registers.dk.companies.change(COMPANY, lambda company: company.update(navne="intet"))
+    alone = await world.outcomes(DK_COMPANIES)
+    stands = await world.cursor(DK_COMPANIES)
     world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
 
-    [result] = await world.sync(DK_COMPANIES)
+    beside_another = await world.outcomes(DK_COMPANIES)
 
-    assert result.outcome is Outcome.REFUSED
+    assert alone == beside_another == [Outcome.REFUSED]
+    assert stands.position == before.position
     assert await world.events() == [("company.updated", f"dk:{HOLDING}")]
+
+
+def mistaken(document: Document) -> None:
+    document["fejlRegistreret"] = True
 
 
 async def test_a_company_registered_in_error_has_ended_until_it_is_reinstated(
@@ -152,23 +112,15 @@ async def test_a_company_registered_in_error_has_ended_until_it_is_reinstated(
 ) -> None:
     await world.sync(*DENMARK)
     before = await world.stored_company(HOLDING, country="dk")
-
-    def mistaken(document: Document) -> None:
-        document["fejlRegistreret"] = True
-
     world.registers.dk.companies.change(HOLDING, mistaken)
     world.registers.dk.units.change(UNIT, mistaken)
-    await world.sync(*DENMARK)
-    await world.sync(*DENMARK)
+    await world.sync(*DENMARK, *DENMARK)
     ended = await world.stored_company(HOLDING, country="dk")
     world.registers.dk.companies.change(HOLDING, lambda company: company.pop("fejlRegistreret"))
     await world.sync(*DENMARK)
 
-    assert {name for name in before if before[name] != ended[name]} == {
-        "status",
-        "status_text",
-        "ended",
-    }
+    changed = {name: ended[name] for name in before if before[name] != ended[name]}
+    assert changed.keys() == {"status", "status_text", "ended"}
     assert (ended["status"], ended["status_text"]) == ("ended", "FEJLREGISTRERET")
     assert await world.stored_company(HOLDING, country="dk") == before
     assert await world.events() == [
@@ -179,19 +131,14 @@ async def test_a_company_registered_in_error_has_ended_until_it_is_reinstated(
 
 
 async def test_an_unknown_company_registered_in_error_is_out_of_scope(world: World) -> None:
-    def mistaken(document: Document) -> None:
-        document["fejlRegistreret"] = True
-
     world.registers.dk.companies.change(HOLDING, mistaken)
 
     await world.sync(DK_COMPANIES)
 
-    assert await world.database["companies"].find_one({"_id": f"dk:{HOLDING}"}) is None
+    assert await world.found("companies", f"dk:{HOLDING}") is None
 
 
-async def test_a_document_dated_in_the_future_hides_no_earlier_change(
-    world: World,
-) -> None:
+async def test_a_document_dated_in_the_future_hides_no_earlier_change(world: World) -> None:
     far_ahead = datetime(2206, 1, 1, tzinfo=UTC)
     world.registers.dk.companies.change(HOLDING, lambda _: None, at=far_ahead)
     await world.sync(DK_COMPANIES)
@@ -202,7 +149,7 @@ async def test_a_document_dated_in_the_future_hides_no_earlier_change(
     await world.sync(DK_COMPANIES)
 
     moved = (await world.cursor(DK_COMPANIES)).position.at
-    assert (await world.stored_company(COMPANY, country="dk"))["name"] == "Første Navn ApS"
+    assert await world.name_of(COMPANY, country="dk") == "Første Navn ApS"
     assert reached < moved < world.clock()
 
 
@@ -212,16 +159,32 @@ async def test_a_document_dated_in_the_future_hides_no_earlier_change(
         ("/virksomhed/_search", ShardFailed(), Outcome.REGISTER_UNAVAILABLE),
         ("/_search/scroll", ShardFailed(), Outcome.REGISTER_UNAVAILABLE),
         ("/_search/scroll", Failure(404), Outcome.REGISTER_FAULT),
+        # Asked for again, the register would give the page after the lost one.
+        ("/_search/scroll", BrokenOff(told=True), Outcome.REGISTER_UNAVAILABLE),
     ],
-    ids=["failed shard of a search", "failed shard of a scroll", "expired scroll"],
+    ids=["failed shard of a search", "failed shard of a scroll", "expired scroll", "lost page"],
 )
 async def test_documents_of_a_failed_page_are_read_by_the_next_pass(
     world: World, path: str, fault: Fault, outcome: Outcome
 ) -> None:
     world.served.faults.plan(path, fault)
 
-    [partial] = await world.sync(DK_COMPANIES)
-    [whole] = await world.sync(DK_COMPANIES)
+    outcomes = await world.outcomes(DK_COMPANIES, DK_COMPANIES)
 
-    assert (partial.outcome, whole.outcome) == (outcome, Outcome.DONE)
-    assert len((await world.contents())["companies"]) == 25
+    stored = await world.contents()
+    assert outcomes == [outcome, Outcome.DONE]
+    assert len(stored["companies"]) == 25
+    assert stored["outbox"] == [], "it was still the first load"
+
+
+async def test_a_register_without_documents_is_not_loaded(world: World) -> None:
+    sound = dict(world.registers.dk.companies.documents)
+    world.registers.dk.companies.documents.clear()
+
+    empty = await world.outcomes(DK_COMPANIES)
+    loaded = await world.is_loaded(DK_COMPANIES)
+    world.registers.dk.companies.documents.update(sound)
+    full = await world.outcomes(DK_COMPANIES)
+
+    assert (empty, loaded, full) == ([Outcome.REGISTER_FAULT], False, [Outcome.DONE])
+    assert await world.events() == []

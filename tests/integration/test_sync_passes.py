@@ -9,15 +9,18 @@ import orjson
 import pytest
 
 from lookup.following.passes import Outcome, follow
+from lookup.loading.batches import Tally
+from lookup.loading.progress import Cursor
 from lookup.records.source import RegisterSource
 from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
 from lookup.store.leases import StoredLeases
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.answers import Snapshot
-from tests.syncing.world import NORWAY, World
+from tests.syncing.world import DENMARK, NORWAY, World
 
 pytestmark = pytest.mark.integration
 
@@ -45,27 +48,56 @@ async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
     assert result.outcome is Outcome.DONE
 
 
-@pytest.mark.parametrize("kind", NORWAY)
-async def test_a_truncated_first_file_fails_the_pass(world: World, kind: RegisterSource) -> None:
-    path = {"no-enheter": "/enheter/lastned", "no-underenheter": "/underenheter/lastned"}
-    world.served.faults.plan(path.get(kind.name, "/totalbestand"), BrokenOff())
+@pytest.mark.parametrize("kind", [*NORWAY, *DENMARK])
+async def test_the_first_pass_loads_everything_without_events_and_reading_again_changes_nothing(
+    world: World, kind: RegisterSource
+) -> None:
+    [first] = await world.outcomes(kind)
+    loaded, stored = await world.is_loaded(kind), await world.contents()
+    await world.sync(*NORWAY, *DENMARK)
+    world.change_a_lot()
+    await world.sync(*NORWAY, *DENMARK)
+    before = await world.contents()
 
-    [broken] = await world.sync(kind)
-    loaded = await world.wiring.stores.states.is_loaded(kind.name)
-    [whole] = await world.sync(kind)
+    await world.rewind(kind)
+    [again] = await world.outcomes(kind)
 
-    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
-    assert not loaded
+    assert (first, loaded, again) == (Outcome.DONE, True, Outcome.DONE)
+    assert len(stored["companies"]) + len(stored["production_units"]) > 20
+    assert stored["outbox"] == []
+    assert await world.contents() == before
+
+
+@pytest.mark.parametrize(
+    "kind,path",
+    [
+        (NO_ENTITIES, "/enheter/lastned"),
+        (NO_UNITS, "/underenheter/lastned"),
+        (NO_ROLES, "/totalbestand"),
+        (PEPPOL, "/stored-exports/businesscards-json"),
+    ],
+)
+async def test_a_truncated_first_file_fails_the_pass(
+    world: World, kind: RegisterSource, path: str
+) -> None:
+    world.served.faults.plan(path, BrokenOff())
+
+    broken = await world.outcomes(kind)
+    loaded = await world.is_loaded(kind)
+    world.clock.advance(timedelta(hours=9))
+    whole = await world.outcomes(kind)
+
+    assert (broken, loaded, whole) == ([Outcome.REGISTER_FAULT], False, [Outcome.DONE])
+    assert await world.is_loaded(kind)
     assert (await world.contents())["outbox"] == []
 
 
 async def test_nothing_counts_as_absent_from_a_truncated_file(world: World) -> None:
     await world.sync(NO_ENTITIES)
-    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.rename(COMPANY, "NYE PRØVEFABRIKKEN AS")
     await world.sync(NO_ENTITIES)
     before = await world.contents()
-    world.clock.advance(timedelta(days=7))
-    world.registers.publish()
+    world.publish_a_week_later()
     world.served.faults.plan("/enheter/lastned", BrokenOff(0.6))
     world.served.requests.clear()
 
@@ -98,7 +130,7 @@ async def test_transient_errors_delay_a_pass_without_changing_its_result(world: 
 
 async def test_an_unavailable_register_is_reported_and_retried_later(world: World) -> None:
     await world.sync(NO_ENTITIES)
-    world.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
+    world.rename(COMPANY, "NYE PRØVEFABRIKKEN AS")
     world.served.faults.plan("/oppdateringer/enheter", TooManyRequests(retry_after=3600))
 
     [away] = await world.sync(NO_ENTITIES)
@@ -118,7 +150,7 @@ async def test_a_followed_source_is_read_repeatedly_with_the_requested_waits(
 
     async def wait(seconds: float) -> None:
         waited.append(seconds)
-        world.registers.no.entities.change(COMPANY, {"navn": f"NAVN {len(waited)} AS"})
+        world.rename(COMPANY, f"NAVN {len(waited)} AS")
         if len(waited) == 4:
             raise EndOfTest
 
@@ -127,6 +159,29 @@ async def test_a_followed_source_is_read_repeatedly_with_the_requested_waits(
 
     assert waited == [20.0, 3.0, 3.0, 3.0]
     assert len(await world.events()) == 3
+
+
+async def test_an_unexpected_error_fails_only_the_pass_of_its_source(
+    world: World,
+) -> None:
+    async def broken(_tally: Tally) -> Cursor:
+        raise OverflowError("a library's own words")
+
+    lane = [table.passes(world.wiring, kind) for kind in (NO_ENTITIES, NO_UNITS)]
+    lane[0] = replace(lane[0], sync=broken)
+    rounds = 0
+
+    async def wait(_seconds: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 2:
+            raise EndOfTest
+
+    with pytest.raises(EndOfTest):
+        await follow(lane, timedelta(seconds=1), lambda: iter((1.0, 2.0)), sleep=wait)
+
+    assert (await lane[0].once()).outcome is Outcome.CRASHED
+    assert await world.wiring.stores.states.is_loaded(NO_UNITS.name)
 
 
 class EndOfTest(Exception):
@@ -155,10 +210,8 @@ async def test_a_file_with_far_fewer_records_than_the_last_fails_the_pass(
 async def test_an_empty_first_file_fails_the_pass(world: World) -> None:
     replace_file(world, b"[]")
 
-    [result] = await world.sync(NO_ENTITIES)
-
-    assert result.outcome is Outcome.REGISTER_FAULT
-    assert not await world.wiring.stores.states.is_loaded(NO_ENTITIES.name)
+    assert await world.outcomes(NO_ENTITIES) == [Outcome.REGISTER_FAULT]
+    assert not await world.is_loaded(NO_ENTITIES)
 
 
 def replace_file(world: World, body: bytes) -> None:

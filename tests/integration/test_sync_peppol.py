@@ -8,7 +8,7 @@ from lookup.following.passes import Outcome
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.peppol.sources import PEPPOL
 from register_samples.numbers import gln
-from register_samples.server import BrokenOff, Failure
+from register_samples.server import Failure
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration
@@ -73,19 +73,6 @@ async def test_a_failed_download_is_retried_sooner_within_the_limit(
     assert asked[0] == 1
     assert asked[9] == 2
     assert asked[-1] == 3, "the directory allows three a day"
-
-
-async def test_a_truncated_export_fails_the_pass(world: World) -> None:
-    world.served.faults.plan("/stored-exports/businesscards-json", BrokenOff())
-
-    [broken] = await world.sync(PEPPOL)
-    loaded = await world.wiring.stores.states.is_loaded(PEPPOL.name)
-    world.clock.advance(9 * HOUR)
-    [whole] = await world.sync(PEPPOL)
-
-    assert (broken.outcome, whole.outcome) == (Outcome.REGISTER_FAULT, Outcome.DONE)
-    assert not loaded
-    assert await world.wiring.stores.states.is_loaded(PEPPOL.name)
 
 
 async def test_an_identifier_missing_from_the_export_is_dropped_and_published(

@@ -1,19 +1,13 @@
 """Feeds with unreadable entries: they neither move a cursor nor hide a later change."""
 
-from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from prometheus_client import REGISTRY
 
-from lookup.following.passes import Outcome, follow
-from lookup.loading.batches import Tally
-from lookup.loading.progress import Cursor
+from lookup.following.passes import Outcome
 from lookup.records.source import RegisterSource
-from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.registers.brreg.sources import NO_ENTITIES
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration
@@ -40,7 +34,7 @@ def unreadable_entries(source: RegisterSource) -> float | None:
 async def following(world: World) -> World:
     """Its feed of entities was read up to an entry."""
     await world.sync(SOURCE)
-    world.registers.no.entities.change(COMPANY, {"navn": "FØRSTE NAVN AS"})
+    world.rename(COMPANY, "FØRSTE NAVN AS")
     await world.sync(SOURCE)
     return world
 
@@ -64,12 +58,12 @@ async def test_an_unreadable_entry_neither_moves_the_cursor_nor_hides_later_chan
 
     [refused] = await following.sync(SOURCE)
     stands = await following.cursor(SOURCE)
-    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    following.rename(COMPANY, "ANDRE NAVN AS")
     await following.sync(SOURCE)
 
     assert refused.outcome is Outcome.REFUSED
     assert stands.position.sequence == before.position.sequence
-    assert (await following.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
+    assert await following.name_of(COMPANY) == "ANDRE NAVN AS"
     last_sound = entities.updates[-1]["oppdateringsid"]
     assert (await following.cursor(SOURCE)).position.sequence == last_sound
 
@@ -83,7 +77,7 @@ async def test_the_age_of_a_cursor_before_an_unreadable_entry_grows_until_it_is_
 
     outcomes = [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
     old, counted = (await following.cursor(SOURCE)).until, unreadable_entries(SOURCE)
-    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    following.rename(COMPANY, "ANDRE NAVN AS")
     outcomes += [(await following.sync(SOURCE))[0].outcome for _ in range(2)]
 
     assert outcomes == [Outcome.REFUSED] * 3 + [Outcome.DONE]
@@ -92,16 +86,14 @@ async def test_the_age_of_a_cursor_before_an_unreadable_entry_grows_until_it_is_
     assert unreadable_entries(SOURCE) == 0
 
 
-async def test_an_unreadable_entry_with_a_number_is_fetched(
-    following: World,
-) -> None:
+async def test_an_unreadable_entry_with_a_number_is_fetched(following: World) -> None:
     entities = following.registers.no.entities
-    entities.change(OTHER, {"navn": "NYTT NAVN AS"})
+    following.rename(OTHER, "NYTT NAVN AS")
     entities.updates[-1]["dato"] = "not a time"
 
     await following.sync(SOURCE)
 
-    assert (await following.stored_company(OTHER))["name"] == "NYTT NAVN AS"
+    assert await following.name_of(OTHER) == "NYTT NAVN AS"
 
 
 async def test_a_page_of_unreadable_entries_does_not_hold_up_the_feed(
@@ -110,63 +102,9 @@ async def test_a_page_of_unreadable_entries_does_not_hold_up_the_feed(
     entities = following.registers.no.entities
     for _ in range(25):
         entities.tell("987654321", "Endring")["organisasjonsnummer"] = "no number"
-    entities.change(COMPANY, {"navn": "ANDRE NAVN AS"})
+    following.rename(COMPANY, "ANDRE NAVN AS")
 
     [result] = await following.sync(SOURCE)
 
     assert result.outcome is Outcome.REFUSED
-    assert (await following.stored_company(COMPANY))["name"] == "ANDRE NAVN AS"
-
-
-async def test_an_unexpected_error_fails_only_the_pass_of_its_source(
-    world: World,
-) -> None:
-    async def broken(_tally: Tally) -> Cursor:
-        raise OverflowError("a library's own words")
-
-    lane = [table.passes(world.wiring, kind) for kind in (NO_ENTITIES, NO_UNITS)]
-    lane[0] = replace(lane[0], sync=broken)
-    rounds = 0
-
-    async def wait(_seconds: float) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 2:
-            raise EndOfTest
-
-    with pytest.raises(EndOfTest):
-        await follow(lane, timedelta(seconds=1), lambda: iter((1.0, 2.0)), sleep=wait)
-
-    assert (await lane[0].once()).outcome is Outcome.CRASHED
-    assert await world.wiring.stores.states.is_loaded(NO_UNITS.name)
-
-
-class EndOfTest(Exception):
-    """Seen enough."""
-
-
-async def test_a_refused_danish_document_does_not_move_the_cursor(world: World) -> None:
-    companies = world.registers.dk.companies
-    await world.sync(DK_COMPANIES)
-    before = await world.cursor(DK_COMPANIES)
-    number = next(iter(companies.documents))
-    companies.change(number, lambda content: content.update(navne="no list"))
-
-    [refused] = await world.sync(DK_COMPANIES)
-
-    assert refused.outcome is Outcome.REFUSED
-    assert (await world.cursor(DK_COMPANIES)).position == before.position
-
-
-async def test_a_danish_register_without_documents_is_not_loaded(world: World) -> None:
-    sound = dict(world.registers.dk.companies.documents)
-    world.registers.dk.companies.documents.clear()
-
-    [empty] = await world.sync(DK_COMPANIES)
-    loaded = await world.wiring.stores.states.is_loaded(DK_COMPANIES.name)
-    world.registers.dk.companies.documents.update(sound)
-    [full] = await world.sync(DK_COMPANIES)
-
-    assert (empty.outcome, loaded) == (Outcome.REGISTER_FAULT, False)
-    assert full.outcome is Outcome.DONE
-    assert await world.events() == []
+    assert await following.name_of(COMPANY) == "ANDRE NAVN AS"

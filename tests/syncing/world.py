@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from common.mongo import Database
 from lookup.following.dependencies import SyncDependencies
-from lookup.following.passes import Result
+from lookup.following.passes import Outcome, Result
 from lookup.following.settings import RegisterSettings
 from lookup.loading.progress import Cursor, Position
 from lookup.records.source import RegisterSource
@@ -59,6 +59,22 @@ class World:
     async def sync(self, *kinds: RegisterSource) -> list[Result]:
         return [await table.passes(self.wiring, kind).once() for kind in kinds]
 
+    async def outcomes(self, *kinds: RegisterSource) -> list[Outcome]:
+        """The same, of which only the outcomes matter."""
+        return [result.outcome for result in await self.sync(*kinds)]
+
+    async def is_loaded(self, kind: RegisterSource) -> bool:
+        return await self.wiring.stores.states.is_loaded(kind.name)
+
+    def rename(self, number: str, name: str) -> None:
+        """Of a Norwegian company."""
+        self.registers.no.entities.change(number, {"navn": name})
+
+    def publish_a_week_later(self) -> None:
+        """New files of all registers."""
+        self.clock.advance(timedelta(days=7))
+        self.registers.publish()
+
     async def cursor(self, kind: RegisterSource) -> Cursor:
         found = await self.wiring.stores.cursors.read(kind.name)
         assert found is not None
@@ -98,6 +114,10 @@ class World:
     def database(self) -> Database:
         return self.wiring.database
 
+    async def found(self, collection: str, key: str) -> dict[str, Any] | None:
+        row: dict[str, Any] | None = await self.database[collection].find_one({"_id": key})
+        return row
+
     async def stored_company(self, number: str, *, country: str = "no") -> dict[str, Any]:
         """The public record as stored."""
         return await self._core("companies", f"{country}:{number}")
@@ -106,10 +126,13 @@ class World:
         return await self._core("production_units", f"{country}:{number}")
 
     async def _core(self, collection: str, key: str) -> dict[str, Any]:
-        found = await self.database[collection].find_one({"_id": key})
-        assert found is not None
-        core: dict[str, Any] = orjson.loads(found["core"])
+        row = await self.found(collection, key)
+        assert row is not None
+        core: dict[str, Any] = orjson.loads(row["core"])
         return core
+
+    async def name_of(self, number: str, *, country: str = "no") -> str:
+        return str((await self.stored_company(number, country=country))["name"])
 
     async def rewind_to_the_file(self, kind: RegisterSource) -> None:
         """Restarts the source: its whole file is read again."""
@@ -131,6 +154,10 @@ class World:
         """Type and company of each stored event, in order."""
         found = await self.database["outbox"].find().sort("$natural", 1).to_list(None)
         return [(event["type"], event["company"]) for event in found]
+
+    async def events_of(self, key: str) -> list[str]:
+        """The types of a company's events, in order."""
+        return [kind for kind, company in await self.events() if company == key]
 
 
 @asynccontextmanager
