@@ -3,7 +3,9 @@
 Not every machine of this suite has a Docker, so the file is read, not built.
 """
 
+import os
 import re
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -146,3 +148,13 @@ def pins_of(service: Service) -> dict[str, str]:
 
 def pins(file: Path) -> dict[str, str]:
     return dict(re.findall(r"^([\w.-]+)==([\w.]+)", file.read_text(), re.MULTILINE))
+
+
+def test_what_images_need_is_said_before_they_are_built() -> None:
+    nowhere = {**os.environ, "DOCKER_HOST": "tcp://127.0.0.1:1"}
+
+    run = subprocess.run(
+        [IMAGES / "build"], env=nowhere, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (run.returncode, run.stderr) == (1, "images: Docker is missing or not running.\n")
