@@ -34,6 +34,7 @@ from bench.typed_names import (
     typed_names,
 )
 from common.contracts.company import CompanyKey, Country, Status
+from lookup.search.find.facts import facts_of
 from lookup.search.folding import fold_name
 from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
@@ -119,6 +120,7 @@ class Register:
                 founded=date(1950, 1, 1) + timedelta(days=random.randrange(25_000)),
                 number=10_000_000 + number,
             ),
+            facts=facts_of({"vat": f"{10_000_000 + number}", "name": name, "status": "active"}),
         )
 
 

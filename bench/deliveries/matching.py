@@ -20,10 +20,11 @@ from bench.setup import Servers, unique_name
 from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
+from common.domain.known_values import digits
 from common.mongo import Database, connected, database
 from webhook_store.indexes import make_indexes
 from webhook_store.webhooks.documents import WEBHOOKS, webhook_fields
-from webhook_store.webhooks.matching import Subject, digits
+from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.secrets import SecretKeys
 from webhook_store.webhooks.sending import Webhooks
 

@@ -3,6 +3,7 @@
 from datetime import date
 
 from common.contracts.company import CompanyKey, Country, Status
+from lookup.search.find.facts import facts_of
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
 from lookup.store.ranking import Rank
@@ -24,7 +25,8 @@ def an_indexed_company(
     names += [(text, NameKind.TRADE) for text in trade_names]
     names += [(text, NameKind.FORMER) for text in former_names]
     rank = Rank(status=status, employees=employees, founded=founded, number=number)
-    return IndexedCompany(CompanyKey(country, str(number)), tuple(names), addresses, rank)
+    facts = facts_of({"vat": str(number), "name": name, "status": status})
+    return IndexedCompany(CompanyKey(country, str(number)), tuple(names), addresses, rank, facts)
 
 
 def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -> IndexedAddress:

@@ -3,8 +3,8 @@
 import pytest
 
 from common.contracts.company import Country
+from common.domain.known_values import is_known
 from register_samples.registers import REGISTERS
-from webhook_registry.webhooks.known_values import is_known
 
 
 @pytest.mark.parametrize("country", Country)

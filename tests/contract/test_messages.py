@@ -15,6 +15,7 @@ from common.contracts.contract import Contract
 from common.contracts.deliveries import DeliveryTasks
 from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.feed import EventReply, EventRequest, FeedNotice, FeedPage, FeedRequest
+from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
@@ -47,6 +48,8 @@ MESSAGES: dict[str, type[Contract]] = {
     "suggest_reply": SuggestReply,
     "units_request": UnitsRequest,
     "units_reply": UnitsReply,
+    "find_request": FindRequest,
+    "find_reply": FindReply,
     "feed_request": FeedRequest,
     "feed_page": FeedPage,
     "feed_notice": FeedNotice,

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from common.contracts import webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
+from common.contracts.find import MAX_FOUND, CompanyList, FindSort
 from common.contracts.lookup import (
     MAX_SUGGESTIONS,
     MAX_UNITS,
@@ -21,6 +22,7 @@ from common.contracts.lookup import (
 )
 from gateway.access.keys import Scope
 from gateway.http.formats import Format
+from gateway.lookups.find_queries import CURSOR, DEFAULT_FOUND
 from gateway.lookups.queries import DEFAULT_LIMIT, FIELDS, MAX_LOOKUPS, SEARCH
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import PROBLEMS
@@ -92,6 +94,7 @@ NAMED_ENUMS: dict[str, list[str]] = {
         Format,
         Scope,
         SearchType,
+        FindSort,
         Status,
         OwnerRole,
         RoleCode,
@@ -135,6 +138,11 @@ def test_limits_are_those_of_the_code() -> None:
         DEFAULT_LIMIT,
     )
     assert after["schema"]["pattern"] == SUGGEST_CURSOR
+    parameters = DOCUMENT["paths"]["/api/companies"]["get"]["parameters"]
+    found = {each["name"]: each for each in parameters}
+    limit = found["limit"]["schema"]
+    assert (limit["maximum"], limit["default"]) == (MAX_FOUND, DEFAULT_FOUND)
+    assert found["after"]["schema"]["pattern"] == CURSOR
     for units in (SCHEMAS["Company"], SCHEMAS["UnitPage"]):
         assert units["properties"]["production_units"]["maxItems"] == MAX_UNITS
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
@@ -145,6 +153,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "Company": CompanyAnswer,
     "SuggestionList": SuggestionList,
     "UnitPage": UnitPage,
+    "CompanyList": CompanyList,
     "Webhook": webhooks.Webhook,
     "WebhookWithSecret": webhooks.WebhookWithSecret,
     "WebhookList": webhooks.WebhookList,
@@ -160,9 +169,12 @@ MODELS: dict[str, type[BaseModel]] = {
 def test_a_schema_has_the_fields_and_types_of_its_model(name: str) -> None:
     model = MODELS[name].model_json_schema(mode="serialization")
     expected = shape(model, model)
-    if name == "Company":
+    if name == "CompanyList":
+        expected[1]["facets"][0].remove("null")
+    if name in ("Company", "CompanyList"):
+        company = expected if name == "Company" else expected[1]["companies"][1]
         for field in INCLUDED - {Include.OWNERS, Include.ROLES}:
-            expected[1][field][0].remove("null")  # the field is absent instead
+            company[1][field][0].remove("null")  # the field is absent instead
 
     assert shape(SCHEMAS[name], DOCUMENT) == expected
 

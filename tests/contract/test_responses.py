@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from gateway.access.keys import Rate, Scope
+from gateway.lookups.finding import FIND_PATH
 from gateway.lookups.handlers import UNITS_PATH
 from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
 from gateway.routes import LOOKUP_PATHS
@@ -46,6 +47,7 @@ CAUSES: dict[tuple[str, int], dict[str, Any]] = {
     ("/api/batch", 400): {"data": b"{}"},
     ("/api/batch", 413): {"data": b" " * 65_537},
     ("/api/batch", 415): {"headers": {"Content-Type": "text/csv"}},
+    (FIND_PATH, 400): {"query": "?sort=size"},
     ("/api/suggest", 400): {"query": ""},
     ("/api/events", 400): {"query": "?after=x"},
     ("/api/events", 410): {"query": "?after=000000000001"},
@@ -77,7 +79,7 @@ def fail(gateway: Gateway, failure: Exception, path: str) -> None:
     if path in KEYS_ALONE or of_a_batch:
         gateway.keys.fault = failure
     gateway.lookups.answer = gateway.suggestions.answer = gateway.webhooks.answer = failure
-    gateway.units.answer = failure
+    gateway.units.answer = gateway.finds.answer = failure
     gateway.events.fault = failure
 
 

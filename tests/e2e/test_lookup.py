@@ -125,3 +125,35 @@ async def test_a_hundred_names_are_answered_or_late_each_for_itself(
     assert len(results) == 100
     assert set(companies) == {"12345674"}
     assert set(problems) <= {"lookup_timeout"}
+
+
+async def test_filters_list_the_companies_of_both_registers(client: aiohttp.ClientSession) -> None:
+    words = await found(client, "/api/companies", q="prøvefabrikken", facets="form,status")
+    first = await found(client, "/api/companies", status="any", limit="3")
+    listed = [one["name"].casefold() for one in first["companies"]]
+    rest = await found(client, "/api/companies", status="any", limit="3", after=first["cursor"])
+
+    assert {"12345674", "310345679"} <= {one["vat"] for one in words["companies"]}
+    assert sum(each["count"] for each in words["facets"]["status"]) == words["total"]
+    assert len(listed) == len(rest["companies"]) == 3
+    assert first["total"] == rest["total"] > 6
+    assert not {one["vat"] for one in first["companies"]} & {
+        one["vat"] for one in rest["companies"]
+    }
+    looked_up = await found(client, "/api/vat", country="dk", q="12345674")
+    [same] = [one for one in words["companies"] if one["vat"] == "12345674"]
+    assert same.keys() == looked_up.keys()
+    assert {**same, "match": None} == {**looked_up, "match": None}
+
+
+async def test_owned_companies_have_facts_that_filters_compare(
+    client: aiohttp.ClientSession,
+) -> None:
+    body = await found(client, "/api", country="dk", vat="12345674", include="owners")
+    [owner] = [each for each in body["owners"] if each["type"] == "company"]
+
+    owned = await found(client, "/api/companies", owned_by=f"dk:{owner['vat']}", status="any")
+    receivers = await found(client, "/api/companies", has="einvoicing", q="prøvefabrikken")
+
+    assert "12345674" in {one["vat"] for one in owned["companies"]}
+    assert "12345674" in {one["vat"] for one in receivers["companies"]}

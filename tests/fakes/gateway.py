@@ -14,8 +14,10 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 
+from common.contracts.company import Country
 from common.contracts.events import EventType
 from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
+from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
@@ -47,6 +49,7 @@ R = TypeVar("R")
 A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3")
 A_PAGE = UnitsReply(body=orjson.dumps(example("UnitPage")))
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
+NONE_FOUND = FindReply(total=0, has_more=False)
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
@@ -125,6 +128,19 @@ class FakeUnits(FakeService[UnitsRequest, UnitsReply]):
 
     async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
         return await self.reply(request, request_id)
+
+
+@dataclass
+class FakeFinds(FakeService[FindRequest, FindReply]):
+    """`Finds` with a given answer for each country."""
+
+    answer: FindReply | Exception = NONE_FOUND
+    #: Instead of `answer`.
+    of: dict[Country, FindReply] = field(default_factory=dict)
+
+    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
+        reply = await self.reply(request, request_id)
+        return self.of.get(request.country, reply)
 
 
 @dataclass
@@ -224,6 +240,7 @@ class Fakes:
     lookups: FakeLookups = field(default_factory=FakeLookups)
     suggestions: FakeSuggestions = field(default_factory=FakeSuggestions)
     units: FakeUnits = field(default_factory=FakeUnits)
+    finds: FakeFinds = field(default_factory=FakeFinds)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     notices: FeedNotices = field(default_factory=FeedNotices)
@@ -237,6 +254,7 @@ class Fakes:
             lookups=self.lookups,
             suggestions=self.suggestions,
             units=self.units,
+            finds=self.finds,
             webhooks=webhooks or self.webhooks,
             events=self.events,
             signals=self.notices,

@@ -11,6 +11,7 @@ from threading import Event
 import pytest
 
 from common.contracts.company import Company, CompanyKey, Country
+from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
@@ -19,7 +20,8 @@ from lookup.changes.states import ApplyContext
 from lookup.changes.transaction import StoredRegisterWriter
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
-from lookup.store.documents import COMPANIES
+from lookup.search.index.documents import Batch
+from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
 from tests.delivery.waiting import SOON
 
@@ -180,11 +182,11 @@ class HeldIndex(SearchIndex):
         super().__init__(*given)  # type: ignore[arg-type]
         self.begun, self.may_go_on, self.ended = Event(), Event(), Event()
 
-    def rebuild_from(self, documents: Iterable[str], save_point: bytes) -> None:
+    def rebuild_from(self, batches: Iterable[Batch], save_point: bytes) -> None:
         self.begun.set()
         self.may_go_on.wait(SOON)
         try:
-            super().rebuild_from(documents, save_point)
+            super().rebuild_from(batches, save_point)
         finally:
             self.ended.set()
 
@@ -209,3 +211,45 @@ async def test_a_shutdown_ends_the_build_of_an_index_first(
 
     assert ended
     assert running.cancelled()
+
+
+def counted(index: SearchIndex, **filters: object) -> int:
+    request = {"country": Country.DK, "limit": 1, **filters}
+    return index.find(FindRequest.model_validate(request)).total
+
+
+async def test_lists_follow_owners_and_identifiers_that_leave_the_record_as_it_is(
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    owners = b'[{"name":"Ejer A/S","type":"company","vat":"87654321"}]'
+    async with following(database, tmp_path) as (index, _):
+        before = counted(index), counted(index, has=["einvoicing"]), counted(index, owned_by="1")
+
+        await database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:12345674"})
+        await database[COMPANIES].update_one({}, {"$inc": {"revision": 1}})
+        await eventually(lambda: counted(index, has=["einvoicing"]) == 1)
+        await database[COMPANIES].update_one(
+            {}, {"$set": {"owners": owners}, "$inc": {"revision": 1}}
+        )
+        await eventually(lambda: counted(index, owned_by="87654321") == 1)
+
+        assert before == (1, 0, 0)
+        assert counted(index, has=["einvoicing"]) == 1
+
+    async with following(database, tmp_path) as (index, _):
+        assert counted(index, has=["einvoicing"], owned_by="87654321") == 1
+
+
+async def test_lists_are_built_with_owners_and_the_identifiers_of_units(
+    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+) -> None:
+    await store(writer, a_company())
+    await database[UNITS].insert_one({"_id": "dk:1000000001", "company": "dk:12345674"})
+    await database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:1000000001"})
+    await database[COMPANIES].update_one(
+        {}, {"$set": {"owners": b'[{"name":"Ejer A/S","type":"company","vat":"87654321"}]'}}
+    )
+
+    async with following(database, tmp_path) as (index, _):
+        assert counted(index, has=["einvoicing"], owned_by="87654321") == 1

@@ -70,6 +70,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         lookups=services,
         suggestions=services,
         units=services,
+        finds=services,
         webhooks=services,
         events=services,
         signals=notices,

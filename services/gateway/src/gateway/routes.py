@@ -32,6 +32,7 @@ from gateway.http.headers import CONSTANT_HEADERS, cors_headers, options_handler
 from gateway.http.middleware import HttpMetrics, RequestMiddleware, RouteFacts
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
+from gateway.lookups.finding import FIND_PATH, Finds, find_handler
 from gateway.lookups.handlers import (
     SUGGEST_PATH,
     UNITS_PATH,
@@ -73,6 +74,7 @@ class Dependencies:
     lookups: Lookups
     suggestions: Suggestions
     units: Units
+    finds: Finds
     webhooks: Webhooks
     events: Events
     signals: FeedNotices
@@ -127,6 +129,7 @@ def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: 
         for path, kind in LOOKUP_PATHS.items()
     }
     handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
+    handlers[FIND_PATH] = find_handler(dependencies.finds)
     handlers[UNITS_PATH] = units_handler(dependencies.units)
     for path, handler in handlers.items():
         router.add_get(path, handler)
@@ -186,7 +189,7 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     page = RouteFacts(Access(), headers=common)
     return {
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
-        **dict.fromkeys((SUGGEST_PATH, UNITS_PATH), pages_of_lookups),
+        **dict.fromkeys((SUGGEST_PATH, UNITS_PATH, FIND_PATH), pages_of_lookups),
         BATCH_PATH: batch,
         **dict.fromkeys((operation.path for operation in Operation), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),

@@ -7,6 +7,7 @@ from typing import TypeVar
 from common.contracts.company import Country
 from common.contracts.contract import Contract
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
+from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
@@ -19,6 +20,7 @@ from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
     WEBHOOKS_QUEUE,
+    find_queue,
     lookup_queue,
     search_queue,
     suggest_queue,
@@ -60,6 +62,7 @@ def _in_turns(queue: str) -> Route:
 
 _SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
 _SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
+_FINDS = {country: _in_turns(find_queue(country)) for country in Country}
 _UNITS = {country: _in_turns(units_queue(country)) for country in Country}
 #: Pages are large, so a message carries few of them.
 _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
@@ -91,6 +94,10 @@ class RpcServices:
         """Returns a page of units; raises RateLimited if too many of the client's calls wait."""
         return await self._in_turn(_UNITS[request.country], request, UnitsReply, request_id)
 
+    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
+        """Returns a page of one country's companies, in turn like `units`."""
+        return await self._in_turn(_FINDS[request.country], request, FindReply, request_id)
+
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
         """Returns suggestions; raises RateLimited if too many of the client's calls wait."""
         return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
@@ -115,7 +122,7 @@ class RpcServices:
     async def _in_turn(
         self,
         route: Route,
-        request: LookupRequest | SuggestRequest | UnitsRequest,
+        request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest,
         reply: type[R],
         request_id: str,
     ) -> R:

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from common.contracts.company import Country
 from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
+from common.contracts.find import FindRequest
 from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
@@ -17,6 +18,7 @@ from common.contracts.topology import (
     FEED_EXCHANGE,
     FEED_QUEUE,
     OWNER_EVENTS_QUEUE,
+    find_queue,
     lookup_queue,
     search_queue,
     suggest_queue,
@@ -45,6 +47,7 @@ from common.mongo import (
 )
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
+from lookup.answers.finding import AnswerFinds
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.rpc import report
 from lookup.answers.suggestions import AnswerSuggestions
@@ -110,6 +113,7 @@ def _country_servers(
         in_turns(search_queue(country), LookupRequest, lookups),
         in_turns(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
         in_turns(units_queue(country), UnitsRequest, AnswerUnits(stored)),
+        in_turns(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
     )
 
 

@@ -33,6 +33,11 @@ def suggest_queue(country: Country) -> str:
     return f"rpc.suggest.{country}"
 
 
+def find_queue(country: Country) -> str:
+    """Queue of lists of one country's companies that fit filters."""
+    return f"rpc.find.{country}"
+
+
 def units_queue(country: Country) -> str:
     """Queue of pages of one country's production units."""
     return f"rpc.units.{country}"
@@ -53,6 +58,7 @@ GATEWAY_QUEUES = (
     *map(search_queue, Country),
     *map(suggest_queue, Country),
     *map(units_queue, Country),
+    *map(find_queue, Country),
     FEED_QUEUE,
     EVENT_QUEUE,
     WEBHOOKS_QUEUE,

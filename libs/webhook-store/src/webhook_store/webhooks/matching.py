@@ -14,6 +14,7 @@ from typing import Any, Self
 from common.contracts.company import Company, CompanyKey, Country
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.webhooks import Webhook, WebhookFilter
+from common.domain.known_values import digits
 
 #: Every country.
 ANY = "*"
@@ -54,11 +55,6 @@ def _facts(company: Company) -> dict[str, Any]:
         "industries": tuple(digits(one.code) for one in industries if one is not None),
         "municipality": None if company.address is None else company.address.municipality,
     }
-
-
-def digits(code: str) -> str:
-    """Returns an industry code without its dots, which Norway writes and Denmark does not."""
-    return code.replace(".", "")
 
 
 def match_keys(webhook: Webhook) -> list[str]:

@@ -36,7 +36,7 @@ _SEARCHED_AS = {
 class Candidate(NamedTuple):
     """A stored company that matches a question."""
 
-    type: SearchType
+    type: str
     hit: SearchHit
     row: CompanyRow
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from common.contracts.failures import Failure
+from common.contracts.find import FindRequest
 from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
 from common.messaging.rpc import Asked, Result
 
@@ -12,7 +13,9 @@ log = structlog.get_logger()
 
 
 def report(
-    asked: Sequence[Asked[LookupRequest] | Asked[SuggestRequest] | Asked[UnitsRequest]],
+    asked: Sequence[
+        Asked[LookupRequest] | Asked[SuggestRequest] | Asked[UnitsRequest] | Asked[FindRequest]
+    ],
     results: Sequence[Result],
     seconds: float,
 ) -> None:
@@ -30,7 +33,7 @@ def report(
         )
 
 
-def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest) -> str:
+def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest) -> str:
     match request:
         case LookupRequest():
             return request.questions[0].type
@@ -38,3 +41,5 @@ def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest) -> str:
             return "suggest"
         case UnitsRequest():
             return "units"
+        case FindRequest():
+            return "find"

@@ -8,11 +8,9 @@ token, the old index serves while a new one is built.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
 
 import bson
 import pymongo.errors
@@ -26,11 +24,12 @@ from common.mongo import Database, translated_errors
 from common.runtime.backoff import delays
 from common.runtime.memory import release_freed_memory
 from common.runtime.processes import Workers
-from lookup.search.index.documents import written_cores
+from lookup.search.changed import Change, RegisterReplaced, pipeline, read_change, stored_parts
+from lookup.search.index.documents import Batch, StoredParts, indexed, written_parts
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.indexed import IndexedCompany, indexed_core, searched_core
-from lookup.search.pulling import PulledDocuments
+from lookup.search.pulling import PulledBatches
 from lookup.store.documents import COMPANIES, HELD_NAMES, Document
+from lookup.store.einvoicing import StoredEinvoicing
 
 #: Companies per read while an index is built, and concurrent batches.
 _READ = 2_000
@@ -40,9 +39,6 @@ _MAX_CHANGES = 2_000
 #: Seconds after which the resume token is saved without a change, so that it does not expire in a
 #: quiet register.
 _SAVE_POINT_EVERY = 300.0
-#: Operations on the whole collection, which invalidate the index.
-_INVALIDATING = ("drop", "dropDatabase", "rename", "invalidate")
-
 _LAG = Gauge(
     "search_index_lag_seconds",
     "Time since the index was known to be current, computed at each scrape",
@@ -52,19 +48,6 @@ _BUILDS = Counter("search_index_builds_total", "Index rebuilds", ["country"])
 _APPLIED = Counter("search_index_changes_total", "Changes applied to the index", ["country"])
 
 log = structlog.get_logger()
-
-
-class RegisterReplaced(Exception):
-    """The collection was dropped or renamed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A changed company: its stored JSON, or None if it was removed."""
-
-    key: CompanyKey
-    core: bytes | None
-    at: datetime
 
 
 class Follower:
@@ -85,6 +68,7 @@ class Follower:
         A large index is built in the processes of `builders`, so that this one can serve.
         """
         self._companies = database[COMPANIES]
+        self._einvoicing = StoredEinvoicing(database)
         self._index = index
         self._country = country
         self._interval = interval
@@ -132,7 +116,7 @@ class Follower:
             point = _point(stream)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await self._rebuilt(PulledDocuments(self._all(), loop), point)
+        await self._rebuilt(PulledBatches(self._all(), loop), point)
         await asyncio.to_thread(release_freed_memory)
         _BUILDS.labels(self._country).inc()
         log.info(
@@ -143,7 +127,7 @@ class Follower:
         )
         return point
 
-    async def _rebuilt(self, documents: "PulledDocuments", point: bytes) -> None:
+    async def _rebuilt(self, documents: "PulledBatches", point: bytes) -> None:
         """Builds in a thread; on cancellation the thread ends first.
 
         Otherwise the thread would request documents from a loop that waits for it to end.
@@ -158,12 +142,12 @@ class Follower:
             await asyncio.gather(building, return_exceptions=True)
             raise
 
-    async def _all(self) -> AsyncIterator[Sequence[str]]:
-        """The documents of all companies, in batches."""
-        writing: deque[asyncio.Task[Sequence[str]]] = deque()
+    async def _all(self) -> AsyncIterator[Batch]:
+        """All companies, in batches."""
+        writing: deque[asyncio.Task[Batch]] = deque()
         try:
-            async for cores in self._cores():
-                writing.append(asyncio.create_task(self._written(cores)))
+            async for stored in self._stored():
+                writing.append(asyncio.create_task(self._written(stored)))
                 if len(writing) == _AHEAD:
                     yield await writing.popleft()
             while writing:
@@ -172,28 +156,29 @@ class Follower:
             for task in writing:
                 task.cancel()
 
-    async def _written(self, cores: Sequence[bytes]) -> Sequence[str]:
-        if len(cores) < _READ:
+    async def _written(self, stored: Sequence[StoredParts]) -> Batch:
+        if len(stored) < _READ:
             # The last batch is too small for a process.
-            return await asyncio.to_thread(written_cores, cores, self._country)
-        return await self._builders.run(written_cores, cores, self._country)
+            return await asyncio.to_thread(written_parts, stored, self._country)
+        return await self._builders.run(written_parts, stored, self._country)
 
-    async def _cores(self) -> AsyncIterator[Sequence[bytes]]:
+    async def _stored(self) -> AsyncIterator[Sequence[StoredParts]]:
         first, after_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
+        receivers = await self._einvoicing.receivers(self._country)
         cursor = self._companies.find(
             {"_id": {"$gte": first, "$lt": after_last}, "core": {"$ne": None}},
-            {"_id": 0, "core": 1, HELD_NAMES: 1},
+            {"core": 1, "owners": 1, HELD_NAMES: 1},
             batch_size=_READ,
             # In natural order: by the index each document would be a random access, which takes
             # MongoDB twenty times as long once they do not fit into its memory.
             hint=[("$natural", 1)],
         )
         while documents := await cursor.to_list(_READ):
-            yield [searched_core(one["core"], one.get(HELD_NAMES, ())) for one in documents]
+            yield [stored_parts(one, is_receiver=one["_id"] in receivers) for one in documents]
 
     async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
         return await self._companies.watch(
-            _pipeline(self._country),
+            pipeline(self._country),
             full_document="updateLookup",
             resume_after=None if point is None else bson.decode(point),
             max_await_time_ms=int(self._interval * 1000),
@@ -207,7 +192,10 @@ class Follower:
             changes = await self._gathered(stream)
             read_at = loop.time()
             if changes or loop.time() - saved_at > _SAVE_POINT_EVERY:
-                await asyncio.to_thread(self._apply, changes, _point(stream))
+                receivers = await self._einvoicing.receivers_among(
+                    [change.key for change in changes if change.stored is not None]
+                )
+                await asyncio.to_thread(self._apply, changes, _point(stream), receivers)
                 saved_at = loop.time()
             # After a full batch more changes may wait, so the lag is the age of the newest.
             age = (
@@ -226,67 +214,28 @@ class Follower:
             document = await stream.try_next()
             if document is None:
                 break
-            changes.append(_change(document))
+            changes.append(read_change(document))
         return changes
 
-    def _apply(self, changes: Sequence[Change], point: bytes) -> None:
-        newest = {change.key: change.core for change in changes}
-        upserts = _indexed([core for core in newest.values() if core is not None])
-        removals = [key for key, core in newest.items() if core is None]
-        self._index.apply(upserts, removals)
+    def _apply(
+        self, changes: Sequence[Change], point: bytes, receivers: Collection[CompanyKey]
+    ) -> None:
+        newest = {change.key: change.stored for change in changes}
+        of_core = {change.key for change in changes if change.of_core}
+        companies = [
+            indexed(stored._replace(einvoicing=key in receivers))
+            for key, stored in newest.items()
+            if stored is not None
+        ]
+        self._index.apply(
+            [each for each in companies if each.key in of_core],
+            [key for key, stored in newest.items() if stored is None],
+            facts=[each.facts for each in companies if each.key not in of_core],
+        )
         self._index.commit(point)
         if not changes:  # a save point alone, minutes after the last
             release_freed_memory()
         _APPLIED.labels(self._country).inc(len(newest))
-
-
-_FIELDS = (
-    "documentKey",
-    "operationType",
-    "clusterTime",
-    "fullDocument.core",
-    f"fullDocument.{HELD_NAMES}",
-)
-
-
-def _pipeline(country: Country) -> list[Mapping[str, Any]]:
-    """Matches changes of indexed fields only, not every new revision."""
-    return [
-        {
-            "$match": {
-                "$or": [
-                    {
-                        "operationType": {"$in": ["insert", "replace", "delete"]},
-                        "documentKey._id": {"$regex": f"^{country}:"},
-                    },
-                    {
-                        "operationType": "update",
-                        "documentKey._id": {"$regex": f"^{country}:"},
-                        "updateDescription.updatedFields.core": {"$exists": True},
-                    },
-                    {"operationType": {"$in": _INVALIDATING}},
-                ]
-            }
-        },
-        {"$project": dict.fromkeys(_FIELDS, 1)},
-    ]
-
-
-def _change(document: Mapping[str, Any]) -> Change:
-    if document["operationType"] in _INVALIDATING:
-        raise RegisterReplaced(document["operationType"])
-    # An update of a company that has been removed since comes without the document.
-    full = document.get("fullDocument") or {}
-    core = full.get("core")
-    return Change(
-        CompanyKey.parse(document["documentKey"]["_id"]),
-        None if core is None else searched_core(core, full.get(HELD_NAMES, ())),
-        document["clusterTime"].as_datetime(),
-    )
-
-
-def _indexed(cores: Sequence[bytes]) -> list[IndexedCompany]:
-    return [indexed_core(core) for core in cores]
 
 
 def _point(stream: AsyncChangeStream[Document]) -> bytes:

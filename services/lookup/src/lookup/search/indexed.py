@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Status
+from lookup.search.find.facts import Facts, facts_of
 from lookup.store.ranking import FOREIGN_FORM, Rank, day_of, known_employees
 
 
@@ -48,6 +49,7 @@ class IndexedCompany(NamedTuple):
     names: tuple[tuple[str, NameKind], ...]
     addresses: tuple[IndexedAddress, ...]
     rank: Rank
+    facts: Facts
 
 
 #: The contract uses the same names.
@@ -111,7 +113,7 @@ def rank_of(order: int) -> int:
 _NO_FORMER_NAMES = b'"former_names":[]'
 
 
-def indexed_core(core: bytes) -> IndexedCompany:
+def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) -> IndexedCompany:
     """The searched part of a company's stored JSON; parsing all of it takes three times as long.
 
     Fields that a company of an older release lacks are empty.
@@ -136,7 +138,8 @@ def indexed_core(core: bytes) -> IndexedCompany:
         form is not None and form.get("code") == FOREIGN_FORM,
     )
     key = CompanyKey(company["country"], vat)
-    return IndexedCompany(key, tuple(names), tuple(addresses), rank)
+    facts = facts_of(company, owners, einvoicing=einvoicing)
+    return IndexedCompany(key, tuple(names), tuple(addresses), rank, facts)
 
 
 def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:

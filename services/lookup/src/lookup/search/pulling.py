@@ -1,41 +1,39 @@
-"""Documents that an event loop reads for a thread, batch by batch."""
+"""Batches of companies that an event loop reads for a thread."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import CancelledError, Future
 
 from common.contracts.failures import Unavailable
+from lookup.search.index.documents import Batch
 
 #: Timeout of one read in seconds.
 _READ_TIMEOUT = 60.0
 
 
-class PulledDocuments:
+class PulledBatches:
     """Batches that the loop reads on request of a thread that builds an index."""
 
-    def __init__(
-        self, batches: AsyncIterator[Sequence[str]], loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, batches: AsyncIterator[Batch], loop: asyncio.AbstractEventLoop) -> None:
         self._batches = batches
         self._loop = loop
         self._stopped = False
-        self._reading: Future[Sequence[str]] | None = None
+        self._reading: Future[Batch | None] | None = None
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Batch]:
         """In the thread. Raises CancelledError once stopped, `Unavailable` after a timeout."""
-        while documents := self._next():
-            for document in documents:
-                if self._stopped:
-                    raise CancelledError
-                yield document
+        while batch := self._next():
+            if self._stopped:
+                raise CancelledError
+            yield batch
 
     def stop(self) -> None:
-        """Called in the loop. The thread ends at the next document."""
+        """Called in the loop. The thread ends at the next batch."""
         self._stopped = True
         if self._reading is not None:
             self._reading.cancel()
 
-    def _next(self) -> Sequence[str]:
+    def _next(self) -> Batch | None:
         self._reading = asyncio.run_coroutine_threadsafe(self._following(), self._loop)
         if self._stopped:  # stopped between the check and the read
             self._reading.cancel()
@@ -45,8 +43,8 @@ class PulledDocuments:
             self._reading.cancel()
             raise Unavailable("no response of the database in time") from None
 
-    async def _following(self) -> Sequence[str]:
-        # Not `anext(batches, ())`, which fails at the end of a generator.
-        async for documents in self._batches:
-            return documents
-        return ()
+    async def _following(self) -> Batch | None:
+        # Not `anext(batches, None)`, which fails at the end of a generator.
+        async for batch in self._batches:
+            return batch
+        return None

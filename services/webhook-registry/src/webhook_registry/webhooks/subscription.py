@@ -6,9 +6,9 @@ from typing import Final
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
+from common.domain.known_values import is_known, nearest_values
 from common.domain.nearest import nearest, unknown_names
 from webhook_registry.replies import Wrong
-from webhook_registry.webhooks.known_values import is_known, nearest_values
 
 MAX_COMPANIES = 1000
 #: Maximum entries of each other part of a filter.

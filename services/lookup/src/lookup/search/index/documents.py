@@ -1,6 +1,6 @@
 """The documents of a company in the index, and the records that are read to score a candidate."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
@@ -9,6 +9,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country
 from lookup.search.addresses import House, ParsedAddress, parsed_addresses, without_quarter
+from lookup.search.find.segment import Segment
 from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_line, refolded
 from lookup.search.index import schema as fields
 from lookup.search.index.beginnings import add_beginnings
@@ -56,9 +57,39 @@ def written(company: IndexedCompany, home: Country) -> list[str]:
     return [orjson.dumps(document).decode() for document in documents_of(company, home)]
 
 
-def written_cores(cores: Sequence[bytes], home: Country) -> list[str]:
-    """Returns the documents of many companies from their stored JSON."""
-    return [document for core in cores for document in written(indexed_core(core), home)]
+class Batch(NamedTuple):
+    """New companies, as the index takes them."""
+
+    documents: Sequence[str]
+    segment: Segment
+
+
+class StoredParts(NamedTuple):
+    """The stored parts of a company that are searched."""
+
+    core: bytes
+    owners: bytes
+    einvoicing: bool = False
+
+
+def batch_of(companies: Iterable[IndexedCompany], home: Country) -> Batch:
+    """Returns companies as the index takes them."""
+    documents: list[str] = []
+    facts = []
+    for company in companies:
+        documents += written(company, home)
+        facts.append(company.facts)
+    return Batch(documents, Segment.of(facts))
+
+
+def written_parts(companies: Sequence[StoredParts], home: Country) -> Batch:
+    """Returns many companies as the index takes them, from their stored JSON."""
+    return batch_of((indexed(each) for each in companies), home)
+
+
+def indexed(parts: StoredParts) -> IndexedCompany:
+    """Returns the searched part of a stored company."""
+    return indexed_core(parts.core, parts.owners, einvoicing=parts.einvoicing)
 
 
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
@@ -134,6 +165,7 @@ def _document(  # noqa: PLR0913 (the contents of a document)
         fields.KIND: kinds,
         fields.RECORD: fields.RECORD_PART.join((company, packed_name, packed_address)),
         fields.ORDER: order_of(kind, rank),
+        fields.NUMBER: int(company.vat),
     }
     if name:
         kinds.append(fields.A_NAME)

@@ -8,9 +8,12 @@ from typing import NamedTuple
 import tantivy
 
 from common.contracts.company import CompanyKey, Country
+from lookup.search.find import segments
+from lookup.search.find.facts import Facts
+from lookup.search.find.segments import Segments
 from lookup.search.index import schema as fields
 from lookup.search.index.budget import Budget
-from lookup.search.index.documents import written
+from lookup.search.index.documents import Batch, written
 from lookup.search.index.view import View
 from lookup.search.indexed import IndexedCompany
 
@@ -47,26 +50,44 @@ class Generation:
         self._schema = self._index.schema
         self._writer = _writer(self._index, effort)
         self._index.reload()
+        self._columns = folder / "find"
+        self._segments = segments.load(self._columns)
+        #: The facts of changed companies since the last commit; None if a company was removed.
+        self._changes: dict[int, Facts | None] = {}
 
     def view(self, budget: Budget | None = None) -> View:
         """Returns the committed state; its searches are bounded by `budget`."""
         return View(self._index.searcher(), self._schema, budget or Budget(), self._country)
 
+    @property
+    def segments(self) -> Segments:
+        """Returns the companies of the last commit by their fields."""
+        return self._segments
+
     def replace(self, company: IndexedCompany) -> None:
         """Replaces the documents of a company."""
         self.remove(company.key)
-        self.add(company)
+        self._add(written(company, self._country))
+        self._changes[company.facts.number] = company.facts
+
+    def renew(self, facts: Iterable[Facts]) -> None:
+        """Replaces the facts of companies whose documents stay."""
+        self._changes |= {each.number: each for each in facts}
 
     def remove(self, key: CompanyKey) -> None:
         """Removes the documents of a company, if there are any."""
         self._writer.delete_documents_by_term(fields.COMPANY, key)
+        self._changes[int(key.vat)] = None
 
-    def add(self, company: IndexedCompany) -> None:
-        """Adds a new company; faster than replacing it."""
-        self.add_written(written(company, self._country))
+    def fill(self, batches: Iterable[Batch]) -> None:
+        """Adds every company to a new index, each given once."""
+        parts = []
+        for batch in batches:
+            self._add(batch.documents)
+            parts.append(batch.segment)
+        self._segments = segments.joined(parts)
 
-    def add_written(self, documents: Iterable[str]) -> None:
-        """Adds documents of new companies."""
+    def _add(self, documents: Iterable[str]) -> None:
         for document in documents:
             self._writer.add_json(document)
 
@@ -77,8 +98,11 @@ class Generation:
         state.add_text(fields.KIND, fields.THE_STATE)
         state.add_bytes(fields.SAVE_POINT, save_point)
         self._writer.add_document(state)
+        # Saved before the index's commit: after a crash between them they are changed again.
+        changed = segments.save(self._columns, self._segments.changed(self._changes))
         self._writer.commit()
         self._index.reload()
+        self._segments, self._changes = changed, {}
 
     def save_point(self) -> bytes | None:
         """Returns the save point of the last commit; None before the first."""

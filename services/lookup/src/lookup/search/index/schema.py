@@ -10,11 +10,12 @@ from typing import Any
 import tantivy
 
 #: Raised with every change of the documents; an index of another format is rebuilt.
-FORMAT = 8
+FORMAT = 9
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"
 BRIEF, WORD_BRIEF = "brief", "word_brief"
+NUMBER = "number"
 STREET, STREET_GRAMS, HOUSE, AREA, DWELLING = "street", "street_grams", "house", "area", "dwelling"
 SAVE_POINT = "save_point"
 
@@ -46,7 +47,8 @@ def make_schema() -> tantivy.Schema:
     for field, tokenizer in _TOKENIZERS.items():
         builder.add_text_field(field, tokenizer_name=tokenizer, index_option="basic")
     builder.add_text_field(RECORD, stored=True)
-    builder.add_unsigned_field(ORDER, fast=True)
+    for field in (ORDER, NUMBER):
+        builder.add_unsigned_field(field, fast=True)
     builder.add_bytes_field(SAVE_POINT, stored=True)
     return _lean(builder.build())
 

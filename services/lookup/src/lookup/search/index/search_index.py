@@ -9,15 +9,19 @@ from typing import IO, Self
 import structlog
 
 from common.contracts.company import CompanyKey, Country
+from common.contracts.find import FindRequest
+from lookup.search.find.facts import Facts
+from lookup.search.find.finding import Found, find
 from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index import folders
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
 from lookup.search.index.budget import Budget
-from lookup.search.index.documents import written
+from lookup.search.index.documents import Batch, batch_of
 from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import many_share, search_names
 from lookup.search.index.suggestions import suggest
+from lookup.search.index.words import with_words
 from lookup.search.indexed import IndexedCompany
 from lookup.search.tokens import cut
 
@@ -89,13 +93,30 @@ class SearchIndex:
         """
         return suggest(self._generation.view(budget), cut(typed), limit, after)
 
-    def apply(self, upserts: Iterable[IndexedCompany], removals: Iterable[CompanyKey] = ()) -> None:
-        """Replaces, adds and removes companies; visible and durable from the next commit on."""
+    def find(self, request: FindRequest, budget: Budget | None = None) -> Found:
+        """Returns a page of the companies that fit the filters of a request."""
+        generation = self._generation
+        hits = None
+        if request.words is not None:
+            hits = with_words(generation.view(budget), cut(request.words))
+        return find(generation.segments, request, hits)
+
+    def apply(
+        self,
+        upserts: Iterable[IndexedCompany],
+        removals: Iterable[CompanyKey] = (),
+        facts: Iterable[Facts] = (),
+    ) -> None:
+        """Replaces, adds and removes companies; visible and durable from the next commit on.
+
+        `facts` are those of companies whose names and addresses stay.
+        """
         with self._changing:
             for key in removals:
                 self._generation.remove(key)
             for company in upserts:
                 self._generation.replace(company)
+            self._generation.renew(facts)
 
     def commit(self, save_point: bytes) -> None:
         """Makes applied changes durable and visible, together with the save point.
@@ -122,19 +143,17 @@ class SearchIndex:
 
     def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
         """Builds a new index from every company, each given once, then searches it instead."""
-        self.rebuild_from(
-            (document for one in companies for document in written(one, self._country)), save_point
-        )
+        self.rebuild_from((batch_of([one], self._country) for one in companies), save_point)
 
-    def rebuild_from(self, documents: Iterable[str], save_point: bytes) -> None:
-        """Builds a new index from the documents that `written` makes, then searches it instead.
+    def rebuild_from(self, batches: Iterable[Batch], save_point: bytes) -> None:
+        """Builds a new index from the batches that `batch_of` makes, then searches it instead.
 
         The old index serves until then, and stays if this fails; changes wait.
         """
         with self._changing:
             built = Generation(folders.unused(self._root), self._country, BULK)
             try:
-                built.add_written(documents)
+                built.fill(batches)
                 built.commit(save_point)
             finally:
                 built.close()

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import tantivy
 
 from common.contracts.company import CompanyKey, Country
@@ -110,6 +112,18 @@ class View:
     def best_orders(self, query: tantivy.Query, limit: int) -> list[int]:
         """Returns the orders of `best_ranked`, without their documents."""
         return [order for order, _ in self._ranked(query, limit)]
+
+    def every(self, query: tantivy.Query) -> npt.NDArray[np.uint64]:
+        """Returns a row for every document of a query: its company's number, and its order."""
+        self.budget.check()
+        hits = self.searcher.search(query, limit=max(self.searcher.num_docs, 1), count=False).hits
+        self.budget.check()
+        addresses = [address for _, address in hits]
+        values = [
+            self.searcher.fast_field_values(field, addresses)
+            for field in (fields.NUMBER, fields.ORDER)
+        ]
+        return np.array(values, np.uint64).T
 
     def _ranked(self, query: tantivy.Query, limit: int) -> list[tuple[int, tantivy.DocAddress]]:
         self.budget.check()

@@ -9,9 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from common.contracts.company import Country
+from common.domain.countries import Country
 from common.domain.nearest import nearest
-from webhook_store.webhooks.matching import digits
 
 #: Suggested values in a message.
 MAX_NEAREST: Final = 3
@@ -28,6 +27,11 @@ def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country
             return any(value in _forms()[country].values() for country in countries)
         case _:
             return True
+
+
+def digits(code: str) -> str:
+    """Returns an industry code without its dots, which Norway writes and Denmark does not."""
+    return code.replace(".", "")
 
 
 def nearest_values(part: str, value: str) -> list[str]:
@@ -117,7 +121,7 @@ def _values(name: str, section: str) -> list[str]:
 def _sections(name: str) -> Mapping[str, list[str]]:
     """Returns the lines of each `[section]` of a file, without comments."""
     sections: dict[str, list[str]] = {}
-    for line in (files("webhook_registry") / "values" / f"{name}.txt").read_text().splitlines():
+    for line in (files("common.domain") / "values" / f"{name}.txt").read_text().splitlines():
         if line.startswith("["):
             sections[line.strip("[]")] = current = []
         elif line and not line.startswith("#"):

@@ -1,0 +1,133 @@
+"""Companies that fit filters, between gateway and lookup service (ADR 0049)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pydantic import Field
+
+from common.contracts.company import CompanyAnswer, Country, Status
+from common.contracts.contract import Contract
+
+#: Maximum number of companies on a page.
+MAX_FOUND = 100
+
+
+class FindSort(StrEnum):
+    """The orders of a list; `-` is descending, and companies without a value are last."""
+
+    NAME = "name"
+    FOUNDED = "-founded"
+    EMPLOYEES = "-employees"
+    RELEVANCE = "relevance"
+
+
+class Facet(StrEnum):
+    """The fields whose values are counted."""
+
+    INDUSTRY = "industry"
+    MUNICIPALITY = "municipality"
+    FORM = "form"
+    STATUS = "status"
+
+
+class Has(StrEnum):
+    """Parts that a company may have."""
+
+    PHONE = "phone"
+    EMAIL = "email"
+    WEBSITE = "website"
+    EINVOICING = "einvoicing"
+
+
+class Between(Contract):
+    """An interval that includes its ends; one that is absent is open."""
+
+    first: str | None = None
+    last: str | None = None
+
+
+class FindPosition(Contract):
+    """The place of a company in a list over all countries."""
+
+    #: What the list is sorted by: a text, or a number that is smaller for an earlier company.
+    key: int | str
+    country: Country
+    number: int
+
+
+class FindRequest(Contract):
+    """A page of the companies that fit every filter; an empty filter fits all."""
+
+    country: Country
+    #: Words of a name.
+    words: str | None = None
+    #: Prefixes of the main industry's code.
+    industries: tuple[str, ...] = ()
+    #: Regardless of case, like cities.
+    municipalities: tuple[str, ...] = ()
+    cities: tuple[str, ...] = ()
+    postal_codes: tuple[Between, ...] = ()
+    forms: tuple[str, ...] = ()
+    statuses: tuple[Status, ...] = ()
+    min_employees: int | None = None
+    max_employees: int | None = None
+    #: Days.
+    founded: Between | None = None
+    ended: Between | None = None
+    has: tuple[Has, ...] = ()
+    vat_registered: bool | None = None
+    advertising_protected: bool | None = None
+    #: The registration number of a company of the same register.
+    owned_by: str | None = None
+    sort: FindSort = FindSort.NAME
+    limit: int = Field(ge=0, le=MAX_FOUND)
+    after: FindPosition | None = None
+    facets: tuple[Facet, ...] = ()
+    #: A short name of the client, which takes turns with others.
+    client: str = ""
+
+
+class FoundCompany(Contract):
+    """A company of a page."""
+
+    position: FindPosition
+    #: The public company as JSON, as a lookup returns it; empty if it was removed meanwhile.
+    body: bytes
+
+
+class FindReply(Contract):
+    """A page of one country's companies."""
+
+    companies: tuple[FoundCompany, ...] = ()
+    #: The number of companies on all pages.
+    total: int
+    #: True if companies follow this page.
+    has_more: bool
+    facets: Mapping[str, Mapping[str, int]] = {}
+
+
+class FacetCount(Contract):
+    """A value of a field, and the number of found companies that have it."""
+
+    value: str
+    count: int
+
+
+class FacetCounts(Contract):
+    """The values that occur of each requested field, the most frequent first."""
+
+    industry: tuple[FacetCount, ...] = ()
+    municipality: tuple[FacetCount, ...] = ()
+    form: tuple[FacetCount, ...] = ()
+    status: tuple[FacetCount, ...] = ()
+
+
+class CompanyList(Contract):
+    """The public answer."""
+
+    companies: tuple[CompanyAnswer, ...] = ()
+    total: int
+    #: None on the last page.
+    cursor: str | None = None
+    #: The values that occur, the most frequent first; absent unless requested.
+    facets: FacetCounts | None = None

@@ -1,0 +1,294 @@
+"""Parsing of requests for companies that fit filters."""
+
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from datetime import date
+from enum import StrEnum
+from typing import Any, Final, NamedTuple, TypeVar
+
+import orjson
+
+from common.contracts.company import CompanyKey, Country, Status
+from common.contracts.find import (
+    MAX_FOUND,
+    Between,
+    Facet,
+    FindPosition,
+    FindRequest,
+    FindSort,
+    Has,
+)
+from common.contracts.lookup import SearchType
+from common.domain.countries import FORMATS
+from common.domain.known_values import digits, is_known, nearest_values
+from common.domain.nearest import nearest
+from gateway.http.parameters import COUNTRY, Parameters, Reading, read_country
+from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
+
+#: Companies of a page, unless another number is requested.
+DEFAULT_FOUND: Final = 20
+#: Maximum number of values of one filter, and characters of each.
+MAX_VALUES: Final = 50
+_MAX_LENGTH: Final = 100
+_ANY: Final = "any"
+
+_INDUSTRY: Final = re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}")
+_POSTAL_CODES: Final = re.compile(r"([0-9]{4})(?:-([0-9]{4}))?")
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,7}")
+_BOOLEANS: Final = {"true": True, "false": False}
+CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
+
+E = TypeVar("E", bound=StrEnum)
+
+#: The countries whose registers say it.
+_SAID_IN: Final = {"vat_registered": Country.NO, "advertising_protected": Country.DK}
+
+
+class FindQuery(NamedTuple):
+    """One page of a list over one country or both."""
+
+    requests: tuple[FindRequest, ...]
+
+    @property
+    def limit(self) -> int:
+        """The maximum number of companies."""
+        return self.requests[0].limit
+
+    @property
+    def sort(self) -> FindSort:
+        """The order of the list."""
+        return self.requests[0].sort
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The fields whose values are counted."""
+        return self.requests[0].facets
+
+
+def parse_find(parameters: Parameters) -> FindQuery:
+    """Parse the filters, the order and the page; raises InvalidParameter."""
+    reading = _FindReading(parameters)
+    owner = reading.owner()
+    countries = reading.countries(owner)
+    words = reading.words()
+    sort = reading.choice("sort", FindSort, f"must be {', '.join(FindSort)}") or (
+        FindSort.RELEVANCE if words else FindSort.NAME
+    )
+    if sort is FindSort.RELEVANCE and "q" not in parameters:
+        reading.invalid("sort", "relevance needs q")
+    ended = reading.days("ended")
+    least, most = reading.employees()
+    fields: dict[str, Any] = {
+        "words": words,
+        "industries": tuple(digits(each) for each in reading.known("industry", countries)),
+        "municipalities": reading.known("municipality", countries),
+        "cities": reading.values("city"),
+        "postal_codes": reading.postal_codes(),
+        "forms": reading.known("form", countries),
+        "statuses": reading.statuses(ended),
+        "min_employees": least,
+        "max_employees": most,
+        "founded": reading.days("founded"),
+        "ended": ended,
+        "has": reading.members("has", Has),
+        "owned_by": owner and owner.vat,
+        "sort": sort,
+        "limit": reading.number("limit", 1, MAX_FOUND, DEFAULT_FOUND),
+        "after": reading.after(sort),
+        "facets": reading.members("facets", Facet),
+    }
+    fields |= {name: reading.boolean(name, countries) for name in _SAID_IN}
+    if reading.faults:
+        raise reading.problem()
+    return FindQuery(tuple(FindRequest(country=country, **fields) for country in countries))
+
+
+class _FindReading(Reading):
+    """The parameters of one list."""
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """The values of a parameter that may be repeated or separated by commas, each once."""
+        given = self.parameters.get(name, ())
+        values = tuple(dict.fromkeys(part.strip() for text in given for part in text.split(",")))
+        if "" in values:
+            self.invalid(name, "must not be empty")
+        elif len(values) > MAX_VALUES:
+            self.invalid(name, f"must have at most {MAX_VALUES} values")
+        elif any(len(each) > _MAX_LENGTH or "\ufffd" in each for each in values):
+            self.invalid(name, f"must be UTF-8, of at most {_MAX_LENGTH} characters each")
+        else:
+            return values
+        return ()
+
+    def members(self, name: str, members: type[E]) -> tuple[E, ...]:
+        """The members that a parameter lists."""
+        values = self.values(name)
+        if strange := [each for each in values if each not in tuple(members)]:
+            self._unknown(name, strange[0], f"must be of {', '.join(members)}", members)
+            return ()
+        return tuple(members(each) for each in values)
+
+    def countries(self, owner: CompanyKey | None) -> tuple[Country, ...]:
+        """The countries: without the parameter both, or that of the owner."""
+        chosen = [read_country(each) for each in self.values(COUNTRY)]
+        if None in chosen:
+            self.invalid(COUNTRY, "must be dk, no or both")
+        if owner is None:
+            return tuple(each for each in Country if each in chosen) or tuple(Country)
+        if chosen and owner.country not in chosen:
+            self.invalid("owned_by", f"needs country={owner.country}, the register of both")
+        return (owner.country,)
+
+    def words(self) -> str | None:
+        """The words of a name; None when they are absent, or invalid with the error noted."""
+        text = (self.single("q") or "").strip()
+        shortest, longest = NAME_LENGTH
+        if text and not shortest <= len(text) <= longest:
+            self.invalid("q", f"must be {shortest} to {longest} characters")
+        return text or None
+
+    def known(self, name: str, countries: Iterable[Country]) -> tuple[str, ...]:
+        """The values of a filter, each of which some company of the countries may have."""
+        part = _PARTS[name]
+        for value in (values := self.values(name)):
+            well_formed = name != "industry" or _INDUSTRY.fullmatch(value)
+            if not well_formed or not is_known(part, value, countries):
+                if well_formed and is_known(part, value):
+                    self.invalid(name, f"no company in {', '.join(countries)} has {value}")
+                else:
+                    self._unknown(name, value, _HINTS[name], nearest_values(part, value))
+                return ()
+        return values
+
+    def _unknown(self, name: str, value: str, hint: str, known: Iterable[str]) -> None:
+        near = nearest(value, list(known), count=3) if name not in _PARTS else list(known)
+        self.invalid(name, hint + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+    def postal_codes(self) -> tuple[Between, ...]:
+        """The postal codes, each as an interval."""
+        found = []
+        for value in self.values("postal_code"):
+            match = _POSTAL_CODES.fullmatch(value)
+            if match is None or (match[2] or match[1]) < match[1]:
+                self.invalid("postal_code", "must be four digits, or a range such as 1000-1499")
+                return ()
+            found.append(Between(first=match[1], last=match[2] or match[1]))
+        return tuple(found)
+
+    def statuses(self, ended: Between | None) -> tuple[Status, ...]:
+        """The statuses; without the parameter `active`, or `ended` beside days of ending."""
+        if "status" not in self.parameters:
+            return (Status.ENDED if ended else Status.ACTIVE,)
+        values = self.values("status")
+        if values == (_ANY,):
+            return ()
+        if strange := [each for each in values if each not in tuple(Status)]:
+            hint = f"must be {_ANY} or of {', '.join(Status)}"
+            self._unknown("status", strange[0], hint, Status)
+            return ()
+        return tuple(Status(each) for each in values)
+
+    def employees(self) -> tuple[int | None, int | None]:
+        """The fewest and the most employees."""
+        least, most = (self._count(f"employees_{end}") for end in ("min", "max"))
+        if least is not None and most is not None and least > most:
+            self.invalid("employees_max", "must not be less than employees_min")
+        return least, most
+
+    def _count(self, name: str) -> int | None:
+        value = self.single(name)
+        if value is None:
+            return None
+        if _NUMBER.fullmatch(value):
+            return int(value)
+        self.invalid(name, "must be a whole number of at most 8 digits")
+        return None
+
+    def days(self, name: str) -> Between | None:
+        """The first and the last day of `<name>_from` and `<name>_to`; None without any."""
+        first, last = (self._day(f"{name}_{end}") for end in ("from", "to"))
+        if first and last and first > last:
+            self.invalid(f"{name}_to", f"must not be before {name}_from")
+        return Between(first=first, last=last) if first or last else None
+
+    def _day(self, name: str) -> str | None:
+        value = self.single(name)
+        if value is None:
+            return None
+        try:
+            if len(value) == len("2026-01-31"):
+                return date.fromisoformat(value).isoformat()
+        except ValueError:
+            pass
+        self.invalid(name, "must be a day such as 2026-01-31")
+        return None
+
+    def boolean(self, name: str, countries: Iterable[Country]) -> bool | None:
+        """The value of a filter of which only one register says anything."""
+        value = self.single(name)
+        if value is None:
+            return None
+        if value not in _BOOLEANS:
+            self.invalid(name, "must be true or false")
+        elif _SAID_IN[name] not in countries:
+            self.invalid(name, f"only the {FORMATS[_SAID_IN[name]].nation} register says it")
+        return _BOOLEANS.get(value)
+
+    def owner(self) -> CompanyKey | None:
+        """The owner, whose companies are in its own register alone."""
+        value = self.single("owned_by")
+        if value is None:
+            return None
+        code, _, number = value.partition(":")
+        country = read_country(code)
+        if country is None or not number:
+            self.invalid("owned_by", "must be a company such as dk:12345678")
+        else:
+            try:
+                return CompanyKey(country, normalise(SearchType.VAT, number, country))
+            except InvalidTerm as invalid:
+                self.invalid("owned_by", str(invalid))
+        return None
+
+    def after(self, sort: FindSort) -> FindPosition | None:
+        """The position that a cursor encodes."""
+        value = self.single("after")
+        if value is None:
+            return None
+        position = read_cursor(value, sort)
+        if position is None:
+            self.invalid("after", "must be the cursor of an earlier answer with the same sort")
+        return position
+
+
+_PARTS: Final = {"industry": "industries", "municipality": "municipalities", "form": "forms"}
+_HINTS: Final = {
+    "industry": "must be an industry code or its beginning, such as 62 or 62.010",
+    "municipality": "must be the name of a municipality as addresses have it",
+    "form": "must be the code of a legal form as companies have it, such as 80 or AS",
+}
+
+
+def cursor_of(position: FindPosition, sort: FindSort) -> str:
+    """Returns the cursor of the page after a company."""
+    parts = [sort, position.key, position.country, position.number]
+    return urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+
+
+def read_cursor(text: str, sort: FindSort) -> FindPosition | None:
+    """Returns the position of a cursor; None if it is of another sort, or no cursor."""
+    if not re.fullmatch(CURSOR, text):
+        return None
+    try:
+        parts = orjson.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        its_sort, key, country, number = parts
+        is_key = isinstance(key, str if sort is FindSort.NAME else int)
+        if its_sort != sort or not is_key or number not in range(1 << 32):
+            return None
+        is_relevance = sort is FindSort.RELEVANCE
+        if isinstance(key, int) and not (0 if is_relevance else -(1 << 63)) <= key < 1 << 64:
+            return None
+        return FindPosition(key=key, country=Country(country), number=number)
+    except (ValueError, TypeError):
+        return None

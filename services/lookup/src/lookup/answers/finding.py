@@ -1,0 +1,55 @@
+"""Lists of companies: the index finds and counts them, and the store has what is shown."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.contracts.company import CompanyKey
+from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
+from common.domain.countries import FORMATS
+from lookup.answers.rendering import Candidate, Extras, answer
+from lookup.search.hits import SearchHit
+from lookup.search.searcher import IndexSearches
+from lookup.store.documents import CompanyRow
+from lookup.store.reads import StoredRegister
+
+#: The type of a match in a list, where a lookup has its search type.
+_MATCH = "find"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFinds:
+    """Answers batches of requests for companies that fit filters."""
+
+    finds: IndexSearches
+    register: StoredRegister
+
+    async def __call__(self, requests: Sequence[FindRequest]) -> list[FindReply]:
+        """Returns one reply per request, in order; raises `Unavailable`."""
+        return await asyncio.gather(*map(self._reply, requests))
+
+    async def _reply(self, request: FindRequest) -> FindReply:
+        found = await self.finds.find(request)
+        keys = {_key(position): position for position in found.positions}
+        rows = await self.register.companies(keys) if keys else {}
+        return FindReply(
+            companies=tuple(
+                FoundCompany(position=position, body=_body(key, rows.get(key)))
+                for key, position in keys.items()
+            ),
+            total=found.total,
+            has_more=found.has_more,
+            facets=found.facets,
+        )
+
+
+def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:
+    """Empty for a company that was just removed and is still in the index."""
+    if row is None:
+        return b""
+    return answer(Candidate(_MATCH, SearchHit(key, 100.0), row), (), Extras()).body
+
+
+def _key(position: FindPosition) -> CompanyKey:
+    digits = FORMATS[position.country].vat_digits
+    return CompanyKey(position.country, f"{position.number:0{digits}d}")

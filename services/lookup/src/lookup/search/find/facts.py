@@ -1,0 +1,118 @@
+"""The fields of a company that filters, counts and orders use."""
+
+import unicodedata
+from collections.abc import Mapping
+from enum import IntFlag
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import orjson
+
+from common.domain.known_values import digits
+from lookup.store.ranking import known_employees
+
+INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", "postal_code"
+FORM, STATUS, EMPLOYEES, FOUNDED, ENDED = "form", "status", "employees", "founded", "ended"
+FIELDS = (
+    INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE, FORM, STATUS, EMPLOYEES, FOUNDED, ENDED,
+)  # fmt: skip
+
+#: Bytes of a name that decide its place.
+_MAX_NAME = 120
+_OWNED_BY_A_COMPANY = b'"type":"company"'
+#: The order of the Danish and Norwegian alphabets; Swedish letters are sorted like theirs.
+_LETTERS = str.maketrans(
+    {"æ": "{", "ä": "{", "ø": "|", "ö": "|", "å": "}", "ü": "y", "ð": "d", "þ": "th", "ß": "ss"}
+)
+
+
+class Flag(IntFlag):
+    """What a company has, and what its register says or not."""
+
+    PHONE = 1
+    EMAIL = 2
+    WEBSITE = 4
+    EINVOICING = 8
+    VAT_REGISTERED = 16
+    NOT_VAT_REGISTERED = 32
+    PROTECTED = 64
+    NOT_PROTECTED = 128
+
+
+class Facts(NamedTuple):
+    """A company in the arrays."""
+
+    number: int
+    #: Sorts by name.
+    name: bytes
+    #: The values of `FIELDS`; empty where the register does not say.
+    values: tuple[str, ...]
+    flags: int
+    #: The numbers of the companies of its register that own it.
+    owners: tuple[int, ...] = ()
+
+
+_YES_OR_NO = {
+    "vat_registered": (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED),
+    "advertising_protected": (Flag.PROTECTED, Flag.NOT_PROTECTED),
+}
+_PARTS = (("phone", Flag.PHONE), ("email", Flag.EMAIL), ("website", Flag.WEBSITE))
+
+
+def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: bool = False) -> Facts:
+    """Returns the facts of a company's JSON and of its owners' JSON."""
+    address = company.get("address") or {}
+    employees = company.get("employees")
+    count = known_employees(employees["exact"], employees["min"]) if employees else None
+    flags = Flag.EINVOICING if einvoicing else 0
+    for part, flag in _PARTS:
+        if company.get(part):
+            flags |= flag
+    for field, (yes, no) in _YES_OR_NO.items():
+        if (value := company.get(field)) is not None:
+            flags |= yes if value else no
+    return Facts(
+        int(company["vat"]),
+        name_key(company["name"]),
+        (
+            digits((company.get("industry") or _NO_CODE)["code"]),
+            address.get("municipality") or "",
+            address.get("city") or "",
+            address.get("postal_code") or "",
+            (company.get("form") or _NO_CODE)["code"],
+            company["status"],
+            "" if count is None else employees_text(count),
+            company.get("founded") or "",
+            company.get("ended") or "",
+        ),
+        int(flags),
+        _owners(owners) if _OWNED_BY_A_COMPANY in owners else (),
+    )
+
+
+_NO_CODE = {"code": ""}
+
+
+def employees_text(count: int) -> str:
+    """Returns a number of employees as a text that sorts like it."""
+    return f"{count:08d}"
+
+
+def name_key(name: str) -> bytes:
+    """Returns a text that sorts names as people expect: regardless of case and of accents."""
+    folded = name.casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKD", folded.translate(_LETTERS))
+        folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
+    return folded.encode()[:_MAX_NAME].decode(errors="ignore").encode()
+
+
+@lru_cache(maxsize=16_384)
+def folded(value: str) -> str:
+    """Returns a value as filters compare it; cached, because a register has few places."""
+    return value.casefold()
+
+
+def _owners(owners: bytes) -> tuple[int, ...]:
+    numbers = (owner.get("vat") for owner in orjson.loads(owners) or () if isinstance(owner, dict))
+    return tuple(sorted({int(number) for number in numbers if number}))

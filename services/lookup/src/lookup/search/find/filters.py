@@ -1,0 +1,139 @@
+"""The filters of a request as intervals of codes, each tested over many rows at once."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from common.contracts.find import Between, FindRequest, Has
+from lookup.search.find import facts
+from lookup.search.find.facts import Flag, employees_text, folded
+from lookup.search.find.segment import Array, Column, Segment
+
+#: More intervals are looked up in a table.
+_MAX_INTERVALS: Final = 6
+
+_FLAG_OF = {
+    Has.PHONE: Flag.PHONE,
+    Has.EMAIL: Flag.EMAIL,
+    Has.WEBSITE: Flag.WEBSITE,
+    Has.EINVOICING: Flag.EINVOICING,
+}
+
+#: A filter of one column: its codes.
+Intervals = Sequence[tuple[int, int]]
+
+
+class Test:
+    """A filter of a column, or of flags."""
+
+    def __init__(self, codes: Array, intervals: Intervals, size: int, share: float) -> None:
+        self.share = share
+        self._codes, self._intervals, self._size = codes, intervals, size
+
+    def fits(self, rows: Array | None) -> Array:
+        """Returns whether each of the rows fits, or each of all."""
+        codes = self._codes if rows is None else self._codes[rows]
+        if len(self._intervals) > _MAX_INTERVALS:
+            table = np.zeros(self._size, bool)
+            for start, end in self._intervals:
+                table[start:end] = True
+            return table[codes]
+        fitting = np.zeros(len(codes), bool)
+        for start, end in self._intervals:
+            if end - start == 1:
+                fitting |= codes == start
+            else:
+                # Numbers below the first wrap around to large ones.
+                fitting |= codes - codes.dtype.type(start) < end - start
+        return fitting
+
+
+class _FlagTest(Test):
+    def __init__(self, flags: Array, wanted: int) -> None:
+        super().__init__(flags, (), 0, 0.5)
+        self._wanted = wanted
+
+    def fits(self, rows: Array | None) -> Array:
+        flags = self._codes if rows is None else self._codes[rows]
+        fitting: Array = (flags & np.uint8(self._wanted)) == self._wanted
+        return fitting
+
+
+def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
+    """Returns the filters of a request, but words and owners."""
+    for field, intervals in _intervals(segment, request):
+        column = segment.columns[field]
+        share = column.rows_in(intervals) / max(len(segment), 1)
+        yield Test(column.codes, intervals, len(column.values), share)
+    flags = sum(int(_FLAG_OF[part]) for part in request.has)
+    for value, (yes, no) in (
+        (request.vat_registered, (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED)),
+        (request.advertising_protected, (Flag.PROTECTED, Flag.NOT_PROTECTED)),
+    ):
+        if value is not None:
+            flags |= int(yes if value else no)
+    if flags:
+        yield _FlagTest(segment.flags, flags)
+
+
+def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, Intervals]]:
+    columns = segment.columns
+    if request.industries:
+        yield (
+            facts.INDUSTRY,
+            _union(
+                columns[facts.INDUSTRY].between(code, code + "~") for code in request.industries
+            ),
+        )
+    for field, values in (
+        (facts.MUNICIPALITY, request.municipalities),
+        (facts.CITY, request.cities),
+        (facts.FORM, request.forms),
+        (facts.STATUS, [str(status) for status in request.statuses]),
+    ):
+        if values:
+            yield field, _equal(columns[field], values)
+    if request.postal_codes:
+        yield (
+            facts.POSTAL_CODE,
+            _union(
+                columns[facts.POSTAL_CODE].between(each.first, each.last)
+                for each in request.postal_codes
+            ),
+        )
+    least, most = request.min_employees, request.max_employees
+    if least is not None or most is not None:
+        between = columns[facts.EMPLOYEES].between(
+            None if least is None else employees_text(least),
+            None if most is None else employees_text(most),
+        )
+        yield facts.EMPLOYEES, _union([between])
+    for field, days in ((facts.FOUNDED, request.founded), (facts.ENDED, request.ended)):
+        if days is not None:
+            yield field, _union([columns[field].between(*_ends(days))])
+
+
+def _ends(days: Between) -> tuple[str | None, str | None]:
+    return days.first, days.last
+
+
+def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
+    """The codes of the values that equal one of these regardless of case."""
+    texts = {folded(each) for each in wanted}
+    return _union(
+        (code, code + 1) for code, value in enumerate(column.values) if folded(value) in texts
+    )
+
+
+def _union(intervals: Iterable[tuple[int, int]]) -> Intervals:
+    """The intervals without those that are empty, each joined with those that it touches."""
+    union: list[tuple[int, int]] = []
+    for start, end in sorted(intervals):
+        if start >= end:
+            continue
+        if union and start <= union[-1][1]:
+            union[-1] = union[-1][0], max(end, union[-1][1])
+        else:
+            union.append((start, end))
+    return union

@@ -1,0 +1,196 @@
+"""A page of the companies that fit filters, with the number of all and of each value."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from common.contracts.company import Country
+from common.contracts.find import FindPosition, FindRequest, FindSort
+from lookup.search.find.filters import Test, filters
+from lookup.search.find.segment import Array, Column, Segment
+from lookup.search.find.segments import Segments
+
+#: Fewer rows are compared one by one, and more are found by reading on in their order.
+_FEW: Final = 2_000
+#: Rows are listed, and no longer masked, if at most this share of them is left.
+_LISTED: Final = 1 / 16
+#: Rows of an order that are read at once.
+_READ: Final = 4_096
+
+
+class Hits(NamedTuple):
+    """The companies with the words of a query: sorted numbers, and the keys of their relevance."""
+
+    numbers: Array
+    keys: Array
+
+
+class Found(NamedTuple):
+    """A page of companies."""
+
+    positions: list[FindPosition]
+    total: int
+    has_more: bool
+    facets: Mapping[str, Mapping[str, int]]
+
+
+def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> Found:
+    """Returns the page of a request; `hits` are given for its words."""
+    total, keyed = 0, []
+    counts = {facet.value: Counter[str]() for facet in request.facets}
+    for part in segments.parts:
+        chosen = _chosen(part.segment, part.alive, request, hits)
+        total += chosen.total
+        for facet, counter in counts.items():
+            counter.update(chosen.counts(part.segment.columns[facet]))
+        if chosen.total and request.limit:
+            keyed.append(_page(chosen, request, hits))
+    page = list(islice(merge(*keyed), request.limit + 1))
+    country = request.country
+    positions = [
+        FindPosition(
+            key=key.decode() if isinstance(key, bytes) else key, country=country, number=number
+        )
+        for key, number in page[: request.limit]
+    ]
+    return Found(positions, total, len(page) > request.limit, counts)
+
+
+@dataclass(slots=True)
+class _Chosen:
+    """The rows that fit so far: listed if they are few, else as a mask; neither means all."""
+
+    segment: Segment
+    total: int
+    rows: Array | None = None
+    mask: Array | None = None
+
+    def keep_rows(self, rows: Array) -> None:
+        """Keeps those of these sorted rows that fit so far."""
+        if self.rows is not None:
+            rows = np.intersect1d(self.rows, rows, assume_unique=True)
+        elif self.mask is not None:
+            rows = rows[self.mask[rows]]
+        self.rows, self.mask, self.total = rows, None, len(rows)
+
+    def keep(self, test: Test) -> None:
+        """Keeps the rows that fit a test."""
+        if self.rows is not None:
+            self.keep_rows(self.rows[test.fits(self.rows)])
+            return
+        fitting = test.fits(None)
+        self.mask = fitting if self.mask is None else np.logical_and(self.mask, fitting, fitting)
+        self.total = int(np.count_nonzero(self.mask))
+        if self.total <= len(self.segment) * _LISTED:
+            self.rows, self.mask = np.flatnonzero(self.mask), None
+
+    def counts(self, column: Column) -> Mapping[str, int]:
+        """Returns how many of the rows have each value."""
+        if self.rows is not None:
+            codes = column.codes[self.rows]
+        elif self.mask is not None:
+            codes = column.codes[self.mask]
+        else:
+            codes = column.codes
+        counted = np.bincount(codes, minlength=len(column.values))
+        return {
+            value: int(count)
+            for value, count in zip(column.values, counted, strict=True)
+            if count and value
+        }
+
+    def masked(self, rows: Array) -> Array:
+        """Returns those of these rows that fit, after `as_mask`."""
+        return rows if self.mask is None else rows[self.mask[rows]]
+
+    def as_mask(self) -> None:
+        """Makes a mask of the rows, to read on in an order."""
+        if self.rows is not None:
+            self.mask = np.zeros(len(self.segment), bool)
+            self.mask[self.rows] = True
+            self.rows = None
+
+
+def _chosen(
+    segment: Segment, alive: Array | None, request: FindRequest, hits: Hits | None
+) -> _Chosen:
+    total = len(segment) if alive is None else int(np.count_nonzero(alive))
+    chosen = _Chosen(segment, total, mask=alive)
+    if hits is not None:
+        chosen.keep_rows(segment.rows_of(hits.numbers)[0])
+    if request.owned_by is not None:
+        chosen.keep_rows(segment.owned_by(int(request.owned_by)))
+    for test in sorted(filters(segment, request), key=lambda each: each.share):
+        chosen.keep(test)
+    return chosen
+
+
+Keyed = tuple[int | bytes, int]
+
+
+def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keyed]:
+    """The first companies after the request's position, by key and number; one more if any."""
+    sort, limit = request.sort, request.limit + 1
+    after = _bound(request.after, request.country)
+    if sort is FindSort.RELEVANCE and hits is not None and chosen.rows is not None:
+        return _most_relevant(chosen, hits, after, limit)
+    segment = chosen.segment
+    if chosen.rows is not None and chosen.total <= _FEW:
+        keyed = sorted((segment.key(sort, row), int(segment.numbers[row])) for row in chosen.rows)
+        start = 0 if after is None else bisect_right(keyed, after)
+        return keyed[start : start + limit]
+    chosen.as_mask()
+    rows = _read_on(chosen, segment.orders[sort], _start(segment, sort, after), limit)
+    return [(segment.key(sort, row), int(segment.numbers[row])) for row in rows]
+
+
+def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
+    """What this country's companies are to follow, if those of all countries are in one order."""
+    if after is None:
+        return None
+    key = after.key.encode() if isinstance(after.key, str) else after.key
+    if country == after.country:
+        return key, after.number
+    return key, (-1 if country > after.country else 1 << 32)
+
+
+def _start(segment: Segment, sort: FindSort, after: Keyed | None) -> int:
+    """The place in an order where the page begins."""
+    if after is None:
+        return 0
+    order = segment.orders[sort]
+
+    def keyed(row: int) -> Keyed:
+        return segment.key(sort, int(row)), int(segment.numbers[row])
+
+    return bisect_right(order, after, key=keyed)
+
+
+def _read_on(chosen: _Chosen, order: Array, start: int, limit: int) -> list[int]:
+    """The first rows that fit, from a place in an order on."""
+    rows: list[int] = []
+    size = _READ
+    while start < len(order) and len(rows) < limit:
+        rows += chosen.masked(order[start : start + size]).tolist()
+        start, size = start + size, size * 2
+    return rows[:limit]
+
+
+def _most_relevant(chosen: _Chosen, hits: Hits, after: Keyed | None, limit: int) -> list[Keyed]:
+    numbers = chosen.segment.numbers[chosen.rows]
+    keys = hits.keys[np.searchsorted(hits.numbers, numbers)]
+    if after is not None:
+        key, number = np.uint64(after[0]), after[1]
+        later = (keys > key) | ((keys == key) & (numbers.astype(np.int64) > number))
+        keys, numbers = keys[later], numbers[later]
+    if len(keys) > limit:
+        # The keys are different: each has the company's rank.
+        first = np.argpartition(keys, limit)[:limit]
+        keys, numbers = keys[first], numbers[first]
+    return sorted(zip(keys.tolist(), numbers.tolist(), strict=True))

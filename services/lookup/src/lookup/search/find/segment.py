@@ -1,0 +1,283 @@
+"""Companies as columns: immutable arrays, one row for each company, in the order of the numbers.
+
+A value is a code into its column's sorted values, so that every filter is one or a few intervals of
+codes. Each order is a list of rows, so that a page is read from its place on.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from common.contracts.find import FindSort
+from lookup.search.find.facts import EMPLOYEES, FIELDS, FOUNDED, Facts
+
+Array = npt.NDArray[Any]
+
+#: An order's key is a number that sorts companies with a greater value first, those without last.
+DESCENDING: Final = {FindSort.FOUNDED: FOUNDED, FindSort.EMPLOYEES: EMPLOYEES}
+#: Bytes of a name that are sorted at once, as numbers of eight bytes.
+_PREFIX: Final = 24
+#: Rows whose prefixes are made at once.
+_CHUNK: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field's different values, sorted, and the code of each row's."""
+
+    values: Sequence[str]
+    codes: Array
+    #: The number of rows with a code below each place, to estimate filters.
+    below: Array
+
+    @classmethod
+    def of(cls, values: Sequence[str], codes: Array) -> "Column":
+        """Returns the column with the smallest codes."""
+        counts = np.bincount(codes, minlength=len(values))
+        below = np.concatenate(([0], np.cumsum(counts))).astype(np.uint32)
+        return cls(values, codes.astype(np.min_scalar_type(max(len(values) - 1, 0))), below)
+
+    def between(self, first: str | None, last: str | None) -> tuple[int, int]:
+        """Returns the codes of the values from `first` to `last`, never of the empty one."""
+        start = bisect_left(self.values, first or "\x01")
+        return start, len(self.values) if last is None else bisect_right(self.values, last)
+
+    def rows_in(self, intervals: Iterable[tuple[int, int]]) -> int:
+        """Returns the number of rows with these codes."""
+        return int(sum(int(self.below[end]) - int(self.below[start]) for start, end in intervals))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Companies, and the numbers of companies that are no longer in earlier segments."""
+
+    numbers: Array
+    columns: Mapping[str, Column]
+    flags: Array
+    #: Every name after the other, and where each ends; the first begins at 0.
+    names: Array
+    ends: Array
+    #: Owners, sorted, and the row that each owns.
+    owners: Array
+    owned: Array
+    orders: Mapping[FindSort, Array]
+    removed: Array
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @classmethod
+    def of(cls, facts: Iterable[Facts], removed: Iterable[int] = ()) -> "Segment":
+        """Returns the segment of companies, each given once."""
+        rows = sorted(facts)
+        columns = {
+            field: _column([row.values[place] for row in rows])
+            for place, field in enumerate(FIELDS)
+        }
+        pairs = sorted((owner, row) for row, one in enumerate(rows) for owner in one.owners)
+        return _ordered(
+            cls(
+                np.array([row.number for row in rows], np.uint32),
+                columns,
+                np.array([row.flags for row in rows], np.uint8),
+                np.frombuffer(b"".join(row.name for row in rows), np.uint8),
+                np.cumsum([len(row.name) for row in rows], dtype=np.uint32),
+                np.array([owner for owner, _ in pairs], np.uint32),
+                np.array([row for _, row in pairs], np.uint32),
+                {},
+                np.array(sorted(removed), np.uint32),
+            )
+        )
+
+    def name(self, row: int) -> bytes:
+        """Returns the key of a row's name."""
+        start = int(self.ends[row - 1]) if row else 0
+        return self.names[start : int(self.ends[row])].tobytes()
+
+    def key(self, sort: FindSort, row: int) -> int | bytes:
+        """Returns what a row is sorted by."""
+        if sort is FindSort.NAME:
+            return self.name(row)
+        column = self.columns[DESCENDING[sort]]
+        value = column.values[int(column.codes[row])]
+        return -1 - int(value.replace("-", "")) if value else 0
+
+    def rows_of(self, numbers: Array) -> tuple[Array, Array]:
+        """Returns the rows of those sorted numbers that are here, and their places among them."""
+        if not len(self.numbers) or not len(numbers):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        rows = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        places = np.flatnonzero(self.numbers[rows] == numbers)
+        return rows[places], places
+
+    def owned_by(self, owner: int) -> Array:
+        """Returns the rows of the companies with an owner, sorted."""
+        start, end = np.searchsorted(self.owners, [owner, owner + 1])
+        return np.sort(self.owned[start:end]).astype(np.int64)
+
+
+def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Segment:
+    """Joins segments, of each the rows that its mask keeps; no number may be left in two.
+
+    The oldest segment of all has nothing to remove from earlier ones.
+    """
+    kept = [
+        np.arange(len(segment)) if mask is None else np.flatnonzero(mask) for segment, mask in parts
+    ]
+    segments = [segment for segment, _ in parts]
+    numbers = _joined([s.numbers[rows] for s, rows in zip(segments, kept, strict=True)], np.uint32)
+    order = np.argsort(numbers, kind="stable")
+    ends = [_taken_ends(s, rows) for s, rows in zip(segments, kept, strict=True)]
+    names = _joined(
+        [_taken_names(s, rows) for s, rows in zip(segments, kept, strict=True)], np.uint8
+    )
+    lengths = _joined([np.diff(each, prepend=0) for each in ends], np.int64)
+    removed = [] if oldest else [s.removed for s in segments]
+    pairs = _joined_owners(segments, kept, order)
+    return _ordered(
+        Segment(
+            numbers[order],
+            {
+                field: _joined_column([s.columns[field] for s in segments], kept, order)
+                for field in FIELDS
+            },
+            _joined([s.flags[rows] for s, rows in zip(segments, kept, strict=True)], np.uint8)[
+                order
+            ],
+            _gathered(names, lengths, order),
+            np.cumsum(lengths[order], dtype=np.uint32),
+            *pairs,
+            {},
+            np.unique(_joined(removed, np.uint32)),
+        )
+    )
+
+
+def _joined(arrays: Sequence[Array], dtype: npt.DTypeLike) -> Array:
+    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)
+
+
+def _column(texts: Sequence[str]) -> Column:
+    values = sorted(set(texts))
+    places = {value: code for code, value in enumerate(values)}
+    return Column.of(values, np.fromiter(map(places.__getitem__, texts), np.int64, len(texts)))
+
+
+def _joined_column(columns: Sequence[Column], kept: Sequence[Array], order: Array) -> Column:
+    codes = [column.codes[rows] for column, rows in zip(columns, kept, strict=True)]
+    used = [np.unique(each) for each in codes]
+    values = sorted(
+        {column.values[code] for column, few in zip(columns, used, strict=True) for code in few}
+    )
+    places = {value: code for code, value in enumerate(values)}
+    new = []
+    for column, few, each in zip(columns, used, codes, strict=True):
+        table = np.zeros(len(column.values), np.uint32)
+        table[few] = [places[column.values[code]] for code in few]
+        new.append(table[each])
+    return Column.of(values, _joined(new, np.uint32)[order])
+
+
+def _joined_owners(
+    segments: Sequence[Segment], kept: Sequence[Array], order: Array
+) -> tuple[Array, Array]:
+    inverse = np.empty(len(order), np.uint32)
+    inverse[order] = np.arange(len(order), dtype=np.uint32)
+    owners, owned, start = [], [], 0
+    for segment, rows in zip(segments, kept, strict=True):
+        place = np.searchsorted(rows, segment.owned)
+        place = np.minimum(place, max(len(rows) - 1, 0))
+        is_kept = rows[place] == segment.owned if len(rows) else np.zeros(len(place), bool)
+        owners.append(segment.owners[is_kept])
+        owned.append(inverse[start + place[is_kept]])
+        start += len(rows)
+    all_owners, all_owned = _joined(owners, np.uint32), _joined(owned, np.uint32)
+    by_owner = np.lexsort((all_owned, all_owners))
+    return all_owners[by_owner], all_owned[by_owner]
+
+
+def _taken_ends(segment: Segment, rows: Array) -> Array:
+    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)[rows]
+    return np.cumsum(lengths)
+
+
+def _taken_names(segment: Segment, rows: Array) -> Array:
+    if len(rows) == len(segment):
+        return segment.names
+    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)
+    return _gathered(segment.names, lengths, rows)
+
+
+def _gathered(names: Array, lengths: Array, order: Array) -> Array:
+    """The names of rows, in their order."""
+    if len(order) == len(lengths) and bool(np.all(order[1:] > order[:-1])):
+        return names
+    starts = np.cumsum(lengths) - lengths
+    gathered = []
+    for chunk in range(0, len(order), _CHUNK):
+        rows = order[chunk : chunk + _CHUNK]
+        size = lengths[rows]
+        shift = np.repeat(starts[rows] - (np.cumsum(size) - size), size)
+        gathered.append(names[shift + np.arange(len(shift))])
+    return _joined(gathered, np.uint8)
+
+
+def _ordered(segment: Segment) -> Segment:
+    orders = {
+        sort: np.argsort(-segment.columns[field].codes.astype(np.int32), kind="stable").astype(
+            np.uint32
+        )
+        for sort, field in DESCENDING.items()
+    }
+    orders[FindSort.NAME] = _by_name(segment)
+    return Segment(
+        segment.numbers, segment.columns, segment.flags, segment.names, segment.ends,
+        segment.owners, segment.owned, orders, segment.removed,
+    )  # fmt: skip
+
+
+def _by_name(segment: Segment) -> Array:
+    """The rows by name, then by number."""
+    if not len(segment):
+        return np.empty(0, np.uint32)
+    prefixes = _prefixes(segment)
+    order = np.lexsort(prefixes.T[::-1])
+    ordered = prefixes[order]
+    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)[order]
+    # Names with an equal prefix of full length are compared whole.
+    same = np.all(ordered[1:] == ordered[:-1], axis=1) & (lengths[1:] >= _PREFIX)
+    for start, end in _runs(same):
+        rows = order[start:end].tolist()
+        order[start:end] = sorted(rows, key=lambda row: (segment.name(row), row))
+    return order.astype(np.uint32)
+
+
+def _prefixes(segment: Segment) -> Array:
+    """The first bytes of each name, as big-endian numbers."""
+    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)
+    starts = segment.ends - lengths
+    made = np.empty((len(segment), _PREFIX // 8), np.uint64)
+    places = np.arange(_PREFIX)
+    last = max(len(segment.names) - 1, 0)
+    for chunk in range(0, len(segment), _CHUNK):
+        some = slice(chunk, chunk + _CHUNK)
+        index = np.minimum(starts[some, None] + places, last)
+        letters = segment.names[index] if len(segment.names) else np.zeros_like(index, np.uint8)
+        letters = np.where(places < lengths[some, None], letters, 0).astype(np.uint8)
+        made[some] = np.ascontiguousarray(letters).view(">u8")
+    return made
+
+
+def _runs(same: Array) -> list[tuple[int, int]]:
+    """Intervals of rows of which each is the same as the one before."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], same.astype(np.int8), [0]))))
+    return [(int(start), int(end) + 1) for start, end in edges.reshape(-1, 2)]
+
+
+def number_set(keys: Iterable[int]) -> Array:
+    """Returns numbers, sorted, each once."""
+    return np.unique(np.fromiter(keys, np.uint32))

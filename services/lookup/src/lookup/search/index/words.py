@@ -1,0 +1,42 @@
+"""The companies with all words of a query in one of their names."""
+
+import numpy as np
+
+from lookup.search.find.finding import Hits
+from lookup.search.find.segment import Array
+from lookup.search.folding import collapsed
+from lookup.search.index import schema as fields
+from lookup.search.index.view import View, all_of
+from lookup.search.scoring import read_query
+
+#: The bits of an order that hold the kind of a name; none has the value of an equal name.
+_EQUAL = np.uint64(3 << 62)
+_ALL = np.uint64((1 << 64) - 1)
+
+
+def with_words(view: View, text: str) -> Hits:
+    """Returns every company with the words in a name, however they are written; no typos.
+
+    The most relevant have the smallest keys: equal names first, then current names before trade
+    names and former ones, and of these the highest ranked companies.
+    """
+    query = read_query(text, view.country)
+    words = dict.fromkeys(collapsed(word) for word in query.name.tokens)
+    if not query.name.words:
+        return _hits(np.empty((0, 2), np.uint64))
+    terms = [view.term(fields.WORD, word) for word in words]
+    if query.form:
+        terms.append(view.term(fields.KIND, fields.OF_FORM + query.form))
+    every = view.every(all_of(terms))
+    equal = view.every(all_of([*terms, view.term(fields.NAME, query.name.key)]))
+    equal[:, 1] |= _EQUAL
+    return _hits(np.concatenate([equal, every]))
+
+
+def _hits(documents: Array) -> Hits:
+    """Each company once, with its best order."""
+    numbers, keys = documents[:, 0].astype(np.uint32), _ALL - documents[:, 1]
+    best = np.lexsort((keys, numbers))
+    numbers, keys = numbers[best], keys[best]
+    first = np.flatnonzero(np.diff(numbers.astype(np.int64), prepend=-1))
+    return Hits(numbers[first], keys[first])

@@ -1,0 +1,113 @@
+"""Companies as filters know them, and the filters over them said again in plain Python."""
+
+from random import Random
+
+from common.contracts.company import Country, Status
+from common.contracts.find import Between, Facet, FindRequest, FindSort, Has
+from lookup.search.find.facts import FIELDS, Facts, Flag, employees_text, name_key
+
+_NAMES = ("Ærø", "Åse", "Øst", "Nord", "Abc", "Foreningen Norden Afdelingen i ")
+
+
+def some_facts(random: Random, number: int) -> Facts:
+    """A company with few different values, so that filters have something in common."""
+
+    def day() -> str:
+        month, date = random.randint(1, 12), random.randint(1, 28)
+        return f"{random.randint(1950, 2026)}-{month:02d}-{date:02d}"
+
+    name = f"{random.choice(_NAMES)} {random.randint(0, 300)}{random.choice(['', ' ApS'])}"
+    values = (
+        random.choice(["", "620100", "621000", "011100", "990000"]),
+        random.choice(["", "Oslo", "OSLO", "Bergen", "Aarhus"]),
+        random.choice(["Oslo", "Bergen", ""]),
+        random.choice(["0155", "1499", "5000", ""]),
+        random.choice(["AS", "ENK", "80"]),
+        random.choice(["active", "ended", "bankrupt"]),
+        random.choice(["", employees_text(random.randint(0, 50))]),
+        random.choice(["", day()]),
+        random.choice(["", "", day()]),
+    )
+    owners = tuple(sorted(random.sample(range(1, 20), random.randint(0, 2))))
+    return Facts(number, name_key(name), values, random.randrange(256), owners)
+
+
+def some_request(random: Random) -> FindRequest:
+    """Some of the filters, in any order of the list."""
+
+    def few(*values: object) -> tuple[object, ...]:
+        return values if random.random() < 0.25 else ()
+
+    def maybe(value: object) -> object:
+        return value if random.random() < 0.25 else None
+
+    return FindRequest.model_validate(
+        {
+            "country": Country.NO,
+            "industries": few("62", "0111"),
+            "municipalities": few("oslo"),
+            "cities": few("BERGEN"),
+            "postal_codes": few(Between(first="0100", last="1499")),
+            "forms": few("AS", "80"),
+            "statuses": few(Status.ACTIVE),
+            "min_employees": maybe(5),
+            "max_employees": maybe(30),
+            "founded": maybe(Between(first="1990-01-01")),
+            "ended": maybe(Between(last="2010-01-01")),
+            "has": few(Has.PHONE, Has.EMAIL),
+            "vat_registered": maybe("true"),
+            "advertising_protected": maybe("false"),
+            "owned_by": maybe("7"),
+            "sort": random.choice([FindSort.NAME, FindSort.FOUNDED, FindSort.EMPLOYEES]),
+            "limit": random.choice([1, 7, 20]),
+            "facets": few(*Facet),
+        }
+    )
+
+
+def fits(one: Facts, request: FindRequest) -> bool:
+    """Whether a company fits the filters, each value compared alone."""
+    value = dict(zip(FIELDS, one.values, strict=True))
+    flags = Flag(one.flags)
+    wanted = {Has.PHONE: Flag.PHONE, Has.EMAIL: Flag.EMAIL}
+    least, most = request.min_employees, request.max_employees
+    staff = Between(
+        first=None if least is None else employees_text(least),
+        last=None if most is None else employees_text(most),
+    )
+    return all(
+        (
+            not request.industries or value["industry"].startswith(request.industries),
+            _is_one(value["municipality"], request.municipalities),
+            _is_one(value["city"], request.cities),
+            not request.postal_codes
+            or any(_is_between(value["postal_code"], each) for each in request.postal_codes),
+            _is_one(value["form"], request.forms),
+            _is_one(value["status"], tuple(map(str, request.statuses))),
+            _is_between(value["employees"], staff if staff != Between() else None),
+            _is_between(value["founded"], request.founded),
+            _is_between(value["ended"], request.ended),
+            all(wanted[part] in flags for part in request.has),
+            request.vat_registered is None or Flag.VAT_REGISTERED in flags,
+            request.advertising_protected is None or Flag.NOT_PROTECTED in flags,
+            request.owned_by is None or int(request.owned_by) in one.owners,
+        )
+    )
+
+
+def _is_one(value: str, wanted: tuple[str, ...]) -> bool:
+    return not wanted or value.casefold() in [each.casefold() for each in wanted]
+
+
+def _is_between(value: str, ends: Between | None) -> bool:
+    if ends is None:
+        return True
+    return value != "" and (ends.first or "") <= value <= (ends.last or "~")
+
+
+def place(one: Facts, sort: FindSort) -> tuple[int | str, int]:
+    """What a company is sorted by; its text sorts like its bytes in UTF-8."""
+    if sort is FindSort.NAME:
+        return one.name.decode(), one.number
+    value = dict(zip(FIELDS, one.values, strict=True))[sort[1:]]
+    return (-1 - int(value.replace("-", "")) if value else 0), one.number

@@ -1,0 +1,176 @@
+"""Companies by filters: every page, total and count is that of a comparison one by one."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from common.contracts.company import Country, Status
+from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
+from lookup.search.find.facts import FIELDS, Facts, Flag, facts_of, name_key
+from lookup.search.find.finding import find
+from lookup.search.find.segment import Segment
+from lookup.search.find.segments import Segments, joined, load, save
+from lookup.search.index import SearchIndex
+from tests.builders.facts import fits, place, some_facts, some_request
+from tests.builders.indexed import an_indexed_company, filled
+
+#: Pages that are read of a list.
+MAX_PAGES = 8
+
+
+def check(segments: Segments, model: dict[int, Facts], request: FindRequest) -> None:
+    """Compares the first pages of a list, and the one after its end, with the companies."""
+    fitting = (one for one in model.values() if fits(one, request))
+    wanted = sorted(fitting, key=lambda one: place(one, request.sort))
+    listed: list[int] = []
+    after = None
+    for _ in range(MAX_PAGES):
+        page = find(segments, request.model_copy(update={"after": after}))
+        listed += [position.number for position in page.positions]
+        assert page.total == len(wanted)
+        assert page.has_more == (len(listed) < len(wanted))
+        for facet in request.facets:
+            values = [one.values[FIELDS.index(facet)] for one in wanted]
+            assert page.facets[facet] == Counter(filter(None, values))
+        if not page.has_more:
+            break
+        after = page.positions[-1]
+    assert listed == [one.number for one in wanted][: len(listed)]
+    if wanted:
+        key, number = place(wanted[-1], request.sort)
+        last = FindPosition(key=key, country=Country.NO, number=number)
+        assert find(segments, request.model_copy(update={"after": last})).positions == []
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pages_totals_and_counts_are_right_across_changes_and_restarts(
+    seed: int, tmp_path: Path
+) -> None:
+    random = Random(seed)
+    count = (0, 1, 30, 3000)[seed % 4]
+    numbers = random.sample(range(1, count * 2 + 2), count)
+    model = {number: some_facts(random, number) for number in numbers}
+    companies = list(model.values())
+    batches = [Segment.of(companies[start : start + 700]) for start in range(0, count, 700)]
+    segments = save(tmp_path / "find", joined(batches))
+
+    for _ in range(5):
+        changed = random.sample(range(1, count * 2 + 50), random.choice([1, 5, 40]))
+        changes = {n: some_facts(random, n) if random.random() < 0.7 else None for n in changed}
+        segments = save(tmp_path / "find", segments.changed(changes))
+        for number, facts in changes.items():
+            model.pop(number, None)
+            if facts is not None:
+                model[number] = facts
+        if random.random() < 0.3:
+            segments = load(tmp_path / "find")
+        for _ in range(8):
+            check(segments, model, some_request(random))
+
+
+def test_small_changes_are_joined_into_few_segments() -> None:
+    random = Random(1)
+    segments = joined([Segment.of([some_facts(random, number) for number in range(1000)])])
+
+    for number in range(300):
+        segments = segments.changed({number: some_facts(random, number)})
+
+    assert len(segments.parts) <= 6
+    assert find(segments, FindRequest(country=Country.NO, limit=0)).total == 1000
+
+
+def test_a_file_that_is_cut_short_is_noticed(tmp_path: Path) -> None:
+    save(tmp_path / "find", joined([Segment.of([some_facts(Random(1), 1)])]))
+    [file] = (tmp_path / "find").glob("*.columns")
+    file.write_bytes(file.read_bytes()[:-60])
+
+    with pytest.raises(ValueError, match="cut short"):
+        load(tmp_path / "find")
+
+
+def test_names_are_sorted_as_in_the_alphabets_of_the_countries() -> None:
+    names = ["Ab", "abe", "Ébène", "Zoo", "Ægir", "Öst", "Østre", "Åse"]
+
+    assert sorted(reversed(names), key=name_key) == names
+
+
+def test_what_a_register_does_not_say_is_no_value() -> None:
+    facts = facts_of({"vat": "12345674", "name": "X", "status": "active"})
+
+    values = dict(zip(FIELDS, facts.values, strict=True))
+    assert values == {**dict.fromkeys(FIELDS, ""), "status": "active"}
+    assert facts.flags == 0
+
+
+def test_the_lower_end_of_a_class_and_the_companies_among_the_owners_count() -> None:
+    company = {
+        "vat": "12345674",
+        "name": "X",
+        "status": "active",
+        "employees": {"min": 10, "max": 19, "exact": None},
+        "industry": {"code": "62.010"},
+        "phone": "12345678",
+        "vat_registered": False,
+    }
+    owners = b'[{"name":"A","type":"company","vat":"87654321"},{"name":"B","type":"person"}]'
+
+    facts = facts_of(company, owners, einvoicing=True)
+
+    assert facts.values[FIELDS.index("employees")] == "00000010"
+    assert facts.values[FIELDS.index("industry")] == "62010"
+    assert facts.owners == (87654321,)
+    assert facts.flags == Flag.PHONE | Flag.EINVOICING | Flag.NOT_VAT_REGISTERED
+
+
+def by_words(words: str, **fields: object) -> FindRequest:
+    return FindRequest.model_validate(
+        {"country": "dk", "words": words, "sort": FindSort.RELEVANCE, "limit": 2, **fields}
+    )
+
+
+def test_words_are_found_in_every_name_the_most_relevant_first(index: SearchIndex) -> None:
+    filled(
+        index,
+        an_indexed_company("Nordlys Byg ApS", number=10_000_001, employees=5),
+        an_indexed_company("Nordlys ApS", number=10_000_002),
+        an_indexed_company("Sydlys ApS", number=10_000_003, former_names=("Nordlys Kro",)),
+        an_indexed_company("Byggeriet Nordlys", number=10_000_004, status=Status.ENDED),
+        an_indexed_company("Aurora ApS", number=10_000_005),
+    )
+
+    first = index.find(by_words("NORDLYS"))
+    rest = index.find(by_words("NORDLYS", after=first.positions[-1]))
+    active = index.find(by_words("nordlys byg", statuses=["active"], facets=["status"]))
+
+    numbers = [position.number for page in (first, rest) for position in page.positions]
+    assert numbers == [10_000_002, 10_000_001, 10_000_004, 10_000_003]
+    assert (first.total, first.has_more, rest.has_more) == (4, True, False)
+    assert (active.total, active.facets) == (1, {Facet.STATUS: {"active": 1}})
+
+
+@pytest.mark.parametrize(
+    "words, total", [("nordlys aps", 1), ("nordlys as", 1), ("!!", 0), ("nordlis", 0)]
+)
+def test_a_legal_form_counts_and_typos_are_not_tolerated(
+    index: SearchIndex, words: str, total: int
+) -> None:
+    filled(
+        index,
+        an_indexed_company("Nordlys ApS", number=10_000_001),
+        an_indexed_company("Nordlys A/S", number=10_000_002),
+    )
+
+    assert index.find(by_words(words)).total == total
+
+
+def test_changed_and_removed_companies_are_listed_as_they_are(index: SearchIndex) -> None:
+    nordlys = an_indexed_company("Nordlys ApS", number=10_000_001)
+    filled(index, nordlys, an_indexed_company("Aurora ApS", number=10_000_002))
+
+    index.apply([], [nordlys.key], [an_indexed_company("Zoo", number=10_000_002).facts])
+    index.commit(b"2")
+
+    page = index.find(FindRequest(country=Country.DK, limit=10))
+    assert [(one.key, one.number) for one in page.positions] == [("zoo", 10_000_002)]
