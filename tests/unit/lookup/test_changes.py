@@ -25,16 +25,16 @@ from common.contracts.contract import Contract
 from common.contracts.events import Change, EventType
 from lookup.changes import differences
 from lookup.changes.differences import (
-    PlacedUnit,
     einvoicing_events,
     owners_events,
     removal,
     roles_changes,
     unit_events,
 )
+from lookup.changes.states import UnitState
 from lookup.events.event import PendingEvent
 from lookup.store.canonical_json import completed, dump, dump_all, is_outdated
-from tests.builders.companies import a_company, a_held_role, a_unit, an_address, an_owner
+from tests.builders.companies import MONDAY, a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey.parse("dk:12345674")
 ELSEWHERE = CompanyKey.parse("dk:87654321")
@@ -82,8 +82,8 @@ def company_events(old: Company, new: Company) -> tuple[PendingEvent, ...]:
     return differences.company_events(diff(old, new))
 
 
-def placed(unit: ProductionUnit, company: CompanyKey | None = HOME) -> PlacedUnit:
-    return PlacedUnit(tree(unit), company)
+def placed(unit: ProductionUnit, company: CompanyKey | None = HOME) -> UnitState:
+    return UnitState(1, dump(unit), company, (), MONDAY)
 
 
 def applied(changes: Iterable[Change], version: dict[str, Any]) -> dict[str, Any]:
@@ -116,15 +116,15 @@ def test_following_all_events_of_a_company_gives_its_last_version(versions: list
 
 
 @given(st.lists(placed_units, min_size=1))
-def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[PlacedUnit]) -> None:
-    seen = dict(versions[0].unit)
+def test_following_all_events_of_a_unit_gives_its_last_version(versions: list[UnitState]) -> None:
+    seen = tree(versions[0].core)
 
     for old, new in pairwise(versions):
         for company, pending_event in unit_events(old, new):
-            assert (company, pending_event.unit) == (HOME, new.unit)
+            assert (company, pending_event.unit) == (HOME, tree(new.core))
             seen = applied(pending_event.changes, seen)
 
-    assert seen == versions[-1].unit
+    assert seen == tree(versions[-1].core)
 
 
 @given(companies, companies)

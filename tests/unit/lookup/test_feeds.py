@@ -11,7 +11,7 @@ from lookup.changes.ended import Ended, ended_record, has_ended
 from lookup.changes.states import CompanyState, Known, UnitState
 from lookup.loading.progress import BEGINNING, Cursor, Position
 from lookup.records.records import CompanyRecord
-from lookup.registers.brreg.notices import ChangeNotice, FeedPage, after_page, split_notices
+from lookup.registers.brreg.change_feeds import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
 from tests.builders.companies import (

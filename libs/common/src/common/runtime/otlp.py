@@ -12,23 +12,16 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
-from opentelemetry.trace import (
-    NonRecordingSpan,
-    Span,
-    SpanContext,
-    SpanKind,
-    Status,
-    StatusCode,
-    TraceFlags,
-    TraceState,
-    set_span_in_context,
-)
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from common.contracts.traces import TraceContext
 from common.runtime.tracing import ERROR, Attributes, Kind
 
 #: Seconds for the last spans of a process that ends. An unavailable collector must not delay it.
 FLUSH_TIMEOUT = 2.0
+
+_W3C = TraceContextTextMapPropagator()
 
 
 class OtlpSpan:
@@ -61,7 +54,7 @@ class OtlpTracer:
         self, name: str, kind: Kind, parent: TraceContext | None, attributes: Attributes
     ) -> OtlpSpan:
         """Begins a span under `parent`, or of a new trace."""
-        context = Context() if parent is None else _remote(parent)
+        context = _W3C.extract({} if parent is None else parent.fields(), Context())
         return OtlpSpan(
             self._tracer.start_span(name, context, SpanKind[kind.name], dict(attributes))
         )
@@ -102,14 +95,3 @@ async def _shut_down(provider: TracerProvider) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(FLUSH_TIMEOUT):
             await flushed.wait()
-
-
-def _remote(parent: TraceContext) -> Context:
-    context = SpanContext(
-        int(parent.trace_id, 16),
-        int(parent.span_id, 16),
-        is_remote=True,
-        trace_flags=TraceFlags(parent.flags),
-        trace_state=TraceState.from_header([parent.state]) if parent.state else None,
-    )
-    return set_span_in_context(NonRecordingSpan(context), Context())

@@ -191,18 +191,13 @@ class AnswerLookups:
     ) -> Sequence[Extras]:
         if not any(request.include for request in requests):
             return [_NO_EXTRAS] * len(requests)
-        return await asyncio.gather(
-            *(
-                self._with_units(ranked[0], request)
-                if ranked and not _OF_UNITS.isdisjoint(request.include)
-                else _nothing()
-                for request, ranked in zip(requests, candidates, strict=True)
-            )
-        )
+        return await asyncio.gather(*map(self._with_units, requests, candidates))
 
-    async def _with_units(self, found: Candidate, request: LookupRequest) -> Extras:
+    async def _with_units(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
+        if not ranked or _OF_UNITS.isdisjoint(request.include):
+            return _NO_EXTRAS
         async with self.turns.taken(request.client):
-            return await self._read_units(found, request.include)
+            return await self._read_units(ranked[0], request.include)
 
     async def _read_units(self, found: Candidate, include: Collection[Include]) -> Extras:
         company = found.hit.key
@@ -220,10 +215,6 @@ class AnswerLookups:
             of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
             extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
         return extras
-
-
-async def _nothing() -> Extras:
-    return _NO_EXTRAS
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:

@@ -4,13 +4,13 @@ Versions are compared as their public JSON, so a change is always visible to rec
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from common.contracts.company import CompanyKey, ProductionUnit, Status
 from common.contracts.events import Change, EventType
+from lookup.changes.states import UnitState
 from lookup.events.event import PendingEvent
 
 #: A version of a company or a unit: its stored JSON, parsed.
@@ -18,14 +18,6 @@ Version = Mapping[str, Any]
 
 #: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedUnit:
-    """A production unit and its company, if any."""
-
-    unit: Version
-    company: CompanyKey | None
 
 
 def diff(old: Version, new: Version) -> tuple[Change, ...]:
@@ -62,25 +54,27 @@ def company_events(changes: Sequence[Change]) -> tuple[PendingEvent, ...]:
 
 
 def unit_events(
-    old: PlacedUnit | None, new: PlacedUnit
+    old: UnitState | None, new: UnitState
 ) -> tuple[tuple[CompanyKey, PendingEvent], ...]:
     """Returns the events of a production unit, each with the company it belongs to.
 
     A unit that moves is created at its new company; for the old one its `company` changed.
     """
-    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=new.unit)
+    unit = orjson.loads(new.core)
+    created = PendingEvent(EventType.PRODUCTION_UNIT_CREATED, unit=unit)
     arrival = () if new.company is None else ((new.company, created),)
     if old is None or old.company is None:
         return arrival
-    changes = diff(old.unit, new.unit)
+    before = orjson.loads(old.core)
+    changes = diff(before, unit)
     if new.company != old.company:
         move = Change(field="company", old=old.company, new=new.company)
-        left = PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), new.unit)
+        left = PendingEvent(EventType.PRODUCTION_UNIT_UPDATED, (move, *changes), unit)
         return ((old.company, left), *arrival)
-    ended = new.unit["status"] == Status.ENDED != old.unit["status"]
+    ended = unit["status"] == Status.ENDED != before["status"]
     turn = EventType.PRODUCTION_UNIT_ENDED if ended else None
     return tuple(
-        (new.company, PendingEvent(event_type, fields, new.unit))
+        (new.company, PendingEvent(event_type, fields, unit))
         for event_type, fields in _by_event(changes, turn, EventType.PRODUCTION_UNIT_UPDATED)
     )
 

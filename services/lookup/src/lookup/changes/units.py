@@ -4,10 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-import orjson
-
 from common.contracts.company import CompanyKey, UnitKey
-from lookup.changes.differences import PlacedUnit, unit_events, unit_removal
+from lookup.changes.differences import unit_events, unit_removal
 from lookup.changes.planning import (
     Decision,
     decide,
@@ -43,8 +41,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
         for company in (stored.company if stored else None, write.state.company):
             if company is not None:
                 pending[company] += ()
-        before = None if stored is None else _placed(stored)
-        for company, pending_event in unit_events(before, _placed(write.state)):
+        for company, pending_event in unit_events(stored, write.state):
             pending[company].append(pending_event)
     after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
     if known.participants:
@@ -77,10 +74,6 @@ def _unit(
     version = record.version or context.file_version
     read = UnitState(1, record.core, record.company, record.phones, version, record.digest)
     return decide(Part.UNIT, record.key, known.units.get(record.key), read)
-
-
-def _placed(state: UnitState) -> PlacedUnit:
-    return PlacedUnit(orjson.loads(state.core), state.company)
 
 
 def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:

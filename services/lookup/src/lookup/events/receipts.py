@@ -1,10 +1,10 @@
 """Republishes events that the broker lost, until the dispatcher has stored a receipt."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from pymongo.read_concern import ReadConcern
 
@@ -26,13 +26,6 @@ from lookup.store.documents import OUTBOX
 MAX_RECEIPT_TIMEOUT = timedelta(hours=1)
 
 
-class Unconfirmed(NamedTuple):
-    """A published event without a receipt."""
-
-    id: str
-    publications: int
-
-
 class StoredUnconfirmedEvents:
     """Published events without a receipt. Every method may raise `Unavailable`."""
 
@@ -41,14 +34,14 @@ class StoredUnconfirmedEvents:
         self._receipt_timeout = receipt_timeout
         self._reading = EventReader()
 
-    async def due(self, *, at: datetime, limit: int) -> Sequence[Unconfirmed]:
-        """Returns the events whose receipt is due, in the order of their publication."""
+    async def due(self, *, at: datetime, limit: int) -> Mapping[str, int]:
+        """Returns the publications of each event whose receipt is due, the oldest first, by id."""
         due = {**self._overdue(at), "again_at": {"$lte": at}, **self._reading.others()}
         with translated_errors():
             found = self._outbox.find(
                 due, {"publications": 1}, sort=[("published_at", 1)], limit=limit
             )
-            return [Unconfirmed(one["_id"], one["publications"]) async for one in found]
+            return {one["_id"]: one["publications"] async for one in found}
 
     async def events(self, ids: Collection[str]) -> Sequence[WaitingEvent]:
         """Returns the events with these ids, in the order of publication."""
@@ -139,10 +132,10 @@ class ConfirmEvents:
         due = await self.unconfirmed.due(at=self.now(), limit=BATCH)
         if not due:
             return Confirmed()
-        received = await self.receipts.of([event.id for event in due])
+        received = await self.receipts.of(due)
         if received:
             await self.unconfirmed.confirm(received)
-        publications = {one.id: one.publications for one in due if one.id not in received}
+        publications = {one: count for one, count in due.items() if one not in received}
         if not publications or not await self.bus.takes_repeats():
             return Confirmed(confirmed=len(received))
         # Read only now: a company that was removed meanwhile has no events any more.

@@ -19,7 +19,7 @@ from lookup.loading.read import ReadDocuments, UnchangedDocument
 from lookup.loading.stores import Stores
 from lookup.records.records import CompanyRecord, OwnersRecord, Rejected, UnitRecord
 from lookup.records.source import RegisterSource
-from lookup.registers.brreg.notices import ChangeNotice
+from lookup.registers.brreg.change_feeds import ChangeNotice
 from lookup.registers.brreg.refresh import LIST, RefreshEntities, Versioned
 
 

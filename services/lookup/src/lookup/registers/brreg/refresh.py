@@ -29,7 +29,7 @@ from lookup.registers.brreg.api import (
     Unknown,
     Unusable,
 )
-from lookup.registers.brreg.notices import ChangeNotice
+from lookup.registers.brreg.change_feeds import ChangeNotice
 
 #: Numbers in one request; more would make the URL too long for servers.
 LIST = 200

@@ -6,7 +6,7 @@ persons; they are not declared here and so never read.
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
@@ -116,14 +116,6 @@ class Roles(Document):
     links: Annotated[Links, Field(validation_alias="_links")] = Links()
 
 
-class HeldRole(NamedTuple):
-    """A current role and its holder."""
-
-    code: str
-    word: str | None
-    holder: Holder
-
-
 def owners_record(raw: Raw) -> OwnersRecord:
     """Owners are None if no role makes one, since the register keeps no shareholders.
 
@@ -132,14 +124,14 @@ def owners_record(raw: Raw) -> OwnersRecord:
     document = read_document(Roles, raw)
     held = tuple(_held(document))
     owners = dict.fromkeys(
-        Owner(role=_OWNERS[one.code], role_text=one.word, **one.holder._asdict())
-        for one in held
-        if one.code in _OWNERS
+        Owner(role=_OWNERS[code], role_text=word, **holder._asdict())
+        for code, word, holder in held
+        if code in _OWNERS
     )
     roles = (
-        Role(role=_ROLES[one.code], role_text=one.word, **one.holder._asdict())
-        for one in held
-        if one.code in _ROLES
+        Role(role=_ROLES[code], role_text=word, **holder._asdict())
+        for code, word, holder in held
+        if code in _ROLES
     )
     return OwnersRecord.of(
         CompanyKey(Country.NO, _whose(document)),
@@ -158,8 +150,8 @@ def _whose(roles: Roles) -> str:
     return number
 
 
-def _held(document: Roles) -> Iterator[HeldRole]:
-    """The current roles; those of a board only from the board itself."""
+def _held(document: Roles) -> Iterator[tuple[str, str | None, Holder]]:
+    """The code, word and holder of each current role; a board's only from the board itself."""
     for group in document.rollegrupper:
         for role in group.roller:
             type_ = role.type or group.type
@@ -168,7 +160,7 @@ def _held(document: Roles) -> Iterator[HeldRole]:
                 continue
             if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
                 continue
-            yield HeldRole(type_.kode, type_.beskrivelse, holder)
+            yield type_.kode, type_.beskrivelse, holder
 
 
 def _holder(role: GivenRole) -> Holder | None:

@@ -17,8 +17,13 @@ from lookup.records.digests import Part
 from lookup.records.records import FileBroken
 from lookup.records.source import RegisterSource
 from lookup.registers.brreg.api import FILES, BrregEntities
-from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
-from lookup.registers.brreg.notices import Feed, after_page, split_notices
+from lookup.registers.brreg.change_feeds import (
+    Feed,
+    RoleFeed,
+    UpdateFeed,
+    after_page,
+    split_notices,
+)
 from lookup.registers.brreg.reconcile import Reconcile
 from lookup.registers.brreg.refresh import RefreshEntities
 from lookup.registers.brreg.settings import BrregSettings
