@@ -31,6 +31,11 @@ class TraceContext(NamedTuple):
         """The id of the parent span: 16 hexadecimal digits."""
         return self.parent[36:52]
 
+    @property
+    def flags(self) -> int:
+        """The trace flags; bit 0 is set if the trace is sampled."""
+        return int(self.parent[53:], 16)
+
     def fields(self) -> dict[str, str]:
         """As headers of a message or fields of a document, for `read`."""
         if not self.state:
