@@ -4,7 +4,12 @@ import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
+from typing import Any
 
+import orjson
+
+from common.contracts.company import CompanyKey
 from common.mongo import Database
 from lookup.loading.batches import Summary
 from lookup.loading.load import LoadFile
@@ -14,6 +19,8 @@ from lookup.loading.stores import Stores
 from lookup.records.records import RawDocument, Record, Rejected, Stored
 from lookup.records.source import Parser, RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES
+from lookup.store.documents import OUTBOX
+from lookup.store.reads import StoredRegister
 from tests.builders.companies import MONDAY
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
@@ -49,6 +56,33 @@ class Loader:
     ) -> Summary:
         documents = (one if isinstance(one, RawDocument) else a_document(one) for one in given)
         return await self.load_file(kind, documents, file_version=MONDAY, force=force)
+
+    @property
+    def register(self) -> StoredRegister:
+        return StoredRegister(self.database)
+
+    async def count(self, *given: Stored | RawDocument, verdict: str, **options: Any) -> int:
+        """How many of these have this verdict when they are loaded."""
+        return (await self.load(*given, **options)).counts()[verdict]
+
+    async def remove(self, company: str = "dk:12345674", *, publish_events: bool = False) -> bool:
+        """By order of the register; returns whether it was stored."""
+        key = CompanyKey.parse(company)
+        return await self.stores.writer.remove(key, at=NOON, publish_events=publish_events)
+
+    async def revision(self, company: str = "dk:12345674") -> int | None:
+        key = CompanyKey.parse(company)
+        found = (await self.stores.writer.known(companies=[key])).companies.get(key)
+        return None if found is None else found.revision
+
+    async def is_loaded(self, kind: RegisterSource = DK_COMPANIES) -> bool:
+        return await self.stores.states.is_loaded(kind.name)
+
+    async def events(self) -> list[dict[str, Any]]:
+        """The events in the outbox, by type and revision."""
+        found = await self.database[OUTBOX].find().to_list(None)
+        bodies = (orjson.loads(event["body"]) for event in found)
+        return sorted(bodies, key=itemgetter("type", "revision"))
 
     async def _read(
         self, _: Parser, documents: Sequence[RawDocument]

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from common.mongo import Database
+from tests.builders.loading import Loader
 from tests.builders.outbox import Outbox
 from tests.conftest import DatabaseNames
 from tests.syncing.world import World, a_world
@@ -21,3 +22,9 @@ async def world(mongo_url: str, database_names: DatabaseNames) -> AsyncIterator[
 def outbox(register_db: Database) -> Outbox:
     """The empty outbox of a register, and the bus that it publishes to."""
     return Outbox(register_db)
+
+
+@pytest.fixture
+def store(register_db: Database) -> Loader:
+    """An empty register into which records are loaded."""
+    return Loader(register_db)

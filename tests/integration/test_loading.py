@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from common.contracts.company import CompanyKey, Country
-from common.mongo import Database
+from common.contracts.company import CompanyKey
 from lookup.changes import apply
 from lookup.changes.companies import plan_companies
 from lookup.changes.states import ApplyContext, Conflict, Plan
@@ -20,13 +19,14 @@ from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
-from lookup.store.documents import OUTBOX
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
     a_company,
     a_company_record,
+    a_norwegian_record,
     a_participant_record,
+    a_renamed_record,
     a_unit,
     a_unit_record,
     an_owner,
@@ -38,24 +38,13 @@ pytestmark = pytest.mark.integration
 
 KEY = CompanyKey.parse("dk:12345674")
 OTHER = CompanyKey.parse("dk:87654321")
-RENAMED = a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY)
+RENAMED = a_renamed_record()
 BROKEN = "the file ends at byte 900, in the middle of record 3"
 
 
-@pytest.fixture
-def store(register_db: Database) -> Loader:
-    return Loader(register_db)
-
-
-async def revision(store: Loader, key: CompanyKey = KEY) -> int | None:
-    found = (await store.stores.writer.known(companies=[key])).companies.get(key)
-    return None if found is None else found.revision
-
-
-async def events(store: Loader) -> list[tuple[str, int]]:
-    """Type and revision of each event in the outbox, sorted."""
-    stored = await store.database[OUTBOX].find().to_list(None)
-    return sorted((event["type"], event["revision"]) for event in stored)
+async def told(store: Loader) -> list[tuple[str, int]]:
+    """Type and revision of each event."""
+    return [(event["type"], event["revision"]) for event in await store.events()]
 
 
 def truncated() -> Iterator[Piece]:
@@ -66,38 +55,26 @@ def truncated() -> Iterator[Piece]:
 
 async def test_loading_the_same_file_again_changes_nothing(store: Loader) -> None:
     records = (a_company_record(), a_company_record(a_company(vat=OTHER.number)))
-    first = await store.load(*records)
 
-    again = await store.load(*records)
-
-    assert (first.counts()["new"], again.counts()["unchanged"]) == (2, 2)
-    assert (await revision(store), await revision(store, OTHER)) == (1, 1)
+    assert await store.count(*records, verdict="new") == 2
+    assert await store.count(*records, verdict="unchanged") == 2
+    assert (await store.revision(), await store.revision(OTHER)) == (1, 1)
 
 
-async def test_an_unchanged_document_is_not_parsed_again(store: Loader) -> None:
+async def test_a_document_is_parsed_again_only_after_its_record_changed_or_was_removed(
+    store: Loader,
+) -> None:
     document = a_document(a_company_record(), digest=b"a document")
     await store.load(document)
 
-    counts = (await store.load(document)).counts()
-
-    assert (counts["unchanged"], store.parsed) == (1, 1)
-
-
-async def test_a_document_is_parsed_again_after_its_record_changed(store: Loader) -> None:
-    document = a_document(a_company_record(), digest=b"a document")
-    await store.load(document)
+    unchanged, parsed = await store.count(document, verdict="unchanged"), store.parsed
     await store.load(RENAMED)
+    stale = await store.count(document, verdict="stale")
+    await store.remove()
+    removed = await store.count(document, verdict="removed")
 
-    assert (await store.load(document)).counts()["stale"] == 1
-    assert store.stale == [KEY]
-
-
-async def test_a_document_is_parsed_again_after_its_record_was_removed(store: Loader) -> None:
-    document = a_document(a_company_record(), digest=b"a document")
-    await store.load(document)
-    await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
-
-    assert (await store.load(document)).counts()["removed"] == 1
+    assert (unchanged, parsed) == (1, 1)
+    assert (stale, store.stale, removed) == (1, [KEY], 1)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +90,18 @@ async def test_a_document_is_parsed_again_after_its_record_was_removed(store: Lo
 async def test_a_changed_document_with_an_unchanged_record_is_parsed_once(
     store: Loader, record: Stored, kind: RegisterSource
 ) -> None:
-    norwegian = a_company(country=Country.NO, vat="12345674")
-    await store.load(a_company_record(norwegian, owners=None), kind=NO_ENTITIES)
+    await store.load(a_norwegian_record(vat="12345674"), kind=NO_ENTITIES)
     await store.load(record, kind=kind)
-    before = await revision(store)
+    before = await store.revision()
     reads = store.parsed
 
     for _ in range(3):
         document = a_document(record, digest=b"another document")
-        assert (await store.load(document, kind=kind)).counts()["unchanged"] == 1
+        assert await store.count(document, kind=kind, verdict="unchanged") == 1
 
     assert store.parsed == reads + 1
-    assert await revision(store) == before
-    assert await events(store) == []
+    assert await store.revision() == before
+    assert await store.events() == []
 
 
 async def test_a_repeated_record_of_a_file_is_compared_with_its_first_version(
@@ -134,7 +110,7 @@ async def test_a_repeated_record_of_a_file_is_compared_with_its_first_version(
     counts = (await store.load(a_company_record(), RENAMED, a_company_record())).counts()
 
     assert (counts["new"], counts["changed"], counts["stale"]) == (1, 1, 1)
-    assert await revision(store) == 2
+    assert await store.revision() == 2
 
 
 async def test_concurrent_loads_lose_no_change(store: Loader) -> None:
@@ -145,7 +121,7 @@ async def test_concurrent_loads_lose_no_change(store: Loader) -> None:
 
     known = await store.stores.writer.known(units=[unit.key for unit in units])
     assert len(known.units) == 20
-    assert await revision(store) == 21
+    assert await store.revision() == 21
 
 
 async def test_a_plan_on_an_outdated_state_writes_nothing(store: Loader) -> None:
@@ -158,7 +134,7 @@ async def test_a_plan_on_an_outdated_state_writes_nothing(store: Loader) -> None
     with pytest.raises(Conflict):
         await store.stores.writer.write(outdated)
 
-    assert await revision(store, OTHER) is None
+    assert await store.revision(OTHER) is None
 
 
 async def test_a_truncated_file_is_loaded_in_part_and_its_source_stays_loading(
@@ -169,58 +145,45 @@ async def test_a_truncated_file_is_loaded_in_part_and_its_source_stays_loading(
     assert summary.broken == BROKEN
     assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)
     assert [refused.number for refused in store.refused] == [2]
-    assert not await store.stores.states.is_loaded(DK_COMPANIES.name)
+    assert not await store.is_loaded()
 
 
 async def test_a_complete_file_makes_its_source_loaded(store: Loader) -> None:
     await store.load(a_company_record())
 
-    assert await store.stores.states.is_loaded(DK_COMPANIES.name)
-    assert not await store.stores.states.is_loaded(DK_UNITS.name)
+    assert await store.is_loaded()
+    assert not await store.is_loaded(DK_UNITS)
 
 
 async def test_the_first_load_publishes_nothing_and_later_ones_their_changes(store: Loader) -> None:
     await store.load(a_company_record())
-    first = await events(store)
+    first = await told(store)
 
     await store.load(RENAMED, a_company_record(a_company(vat=OTHER.number)))
 
     assert first == []
-    assert await events(store) == [("company.created", 1), ("company.updated", 2)]
+    assert await told(store) == [("company.created", 1), ("company.updated", 2)]
 
 
 async def test_the_next_file_does_not_restore_a_removed_company(store: Loader) -> None:
     await store.load(a_company_record())
-    await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
+    known = [await store.remove(publish_events=True) for _ in range(2)]
 
-    companies = await store.load(a_company_record(version=TUESDAY))
-    units = await store.load(a_unit_record(), kind=DK_UNITS)
+    companies = await store.count(a_company_record(version=TUESDAY), verdict="removed")
+    units = await store.count(a_unit_record(), kind=DK_UNITS, verdict="removed")
 
-    assert companies.counts()["removed"] == units.counts()["removed"] == 1
-    assert await revision(store) is None
+    assert (companies, units, await store.revision()) == (1, 1, None)
+    assert known == [True, False]
+    assert await told(store) == [("company.removed", 2)], "a repeated removal keeps the first's"
 
 
 async def test_removing_an_unknown_company_leaves_a_tombstone(store: Loader) -> None:
-    was_known = await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
-
-    assert not was_known
-    assert (await store.load(a_company_record())).counts()["removed"] == 1
-
-
-async def test_a_repeated_removal_keeps_the_event_of_the_first(store: Loader) -> None:
-    await store.load(a_company_record())
-
-    removed = [
-        await store.stores.writer.remove(KEY, at=NOON, publish_events=True) for _ in range(2)
-    ]
-
-    assert removed == [True, False]
-    assert await events(store) == [("company.removed", 2)]
+    assert not await store.remove()
+    assert await store.count(a_company_record(), verdict="removed") == 1
 
 
 async def test_a_file_with_less_than_half_of_the_records_is_refused(store: Loader) -> None:
-    numbers = (10_000_000 + number for number in range(5))
-    records = [a_company_record(a_company(vat=str(number))) for number in numbers]
+    records = [a_company_record(a_company(vat=str(10_000_000 + n))) for n in range(5)]
     await store.load(*records)
 
     def file(count: int) -> Iterator[Piece]:
@@ -261,11 +224,11 @@ async def test_a_plan_is_made_again_after_each_conflict_up_to_the_last(
     store.stores = replace(store.stores, writer=writer)
 
     if conflicts < 3:
-        assert (await store.load(a_company_record())).counts()["new"] == 1
+        assert await store.count(a_company_record(), verdict="new") == 1
     else:
         with pytest.raises(Conflict, match="3 times in a row"):
             await store.load(a_company_record())
-    assert await store.stores.states.is_loaded(DK_COMPANIES.name) is (conflicts < 3)
+    assert await store.is_loaded() is (conflicts < 3)
 
 
 async def test_a_file_without_a_valid_record_is_of_another_source(store: Loader) -> None:

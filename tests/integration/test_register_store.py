@@ -1,6 +1,5 @@
 """The registers in MongoDB: lookups read the records that loading writes."""
 
-from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -9,7 +8,7 @@ import pytest
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import Database, connected
+from common.mongo import connected
 from common.mongo import database as named_database
 from lookup.answers.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
@@ -18,16 +17,17 @@ from lookup.registers.peppol.sources import PEPPOL
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
-    TUESDAY,
     a_company,
     a_company_record,
+    a_norwegian_record,
     a_participant_record,
+    a_renamed_record,
     a_unit,
     a_unit_record,
     an_owner,
     an_owners_record,
 )
-from tests.builders.loading import NOON, Loader
+from tests.builders.loading import Loader
 from tests.fakes.lookup import FakeSearches
 
 pytestmark = pytest.mark.integration
@@ -35,25 +35,7 @@ pytestmark = pytest.mark.integration
 KEY = CompanyKey.parse("dk:12345674")
 
 
-EINVOICING_OF_THE_COMPANY = LookupRequest(
-    country=Country.DK,
-    questions=(Question(type=SearchType.VAT, term="12345674"),),
-    include=(Include.EINVOICING,),
-)
-
-
-class Store(Loader):
-    @property
-    def register(self) -> StoredRegister:
-        return StoredRegister(self.database)
-
-
-@pytest.fixture
-def store(register_db: Database) -> Store:
-    return Store(register_db)
-
-
-async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:
+async def test_a_loaded_company_is_read_by_its_key(store: Loader) -> None:
     summary = await store.load(a_company_record(owners=(an_owner(),)))
 
     row = (await store.register.companies([KEY]))[KEY]
@@ -66,47 +48,39 @@ async def test_a_loaded_company_is_read_by_its_key(store: Store) -> None:
 
 
 async def test_companies_with_a_phone_number_precede_those_whose_unit_has_it(
-    store: Store,
+    store: Loader,
 ) -> None:
     ended = a_company(vat="10000009", status=Status.ENDED)
     active = a_company(vat="10000017")
+    await store.load(a_company_record())
+    await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
+    of_its_unit = await store.register.companies_of_phones(Country.DK, ["33112233"])
     await store.load(
-        a_company_record(),
         a_company_record(ended, phones=("33112233",)),
         a_company_record(active, phones=("33112233",)),
     )
-    await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
 
     three = await store.register.companies_of_phones(Country.DK, ["33112233", "44556677"], 3)
     two = await store.register.companies_of_phones(Country.DK, ["33112233"], 2)
 
+    assert of_its_unit == {"33112233": [KEY]}
     assert three == {"33112233": ["dk:10000017", "dk:10000009", KEY], "44556677": []}
     assert two == {"33112233": ["dk:10000017", "dk:10000009"]}
 
 
-async def test_a_units_phone_number_finds_its_company_if_no_company_has_it(store: Store) -> None:
-    await store.load(a_company_record())
-    await store.load(a_unit_record(phones=("33112233",)), kind=DK_UNITS)
-
-    found = await store.register.companies_of_phones(Country.DK, ["33112233"])
-
-    assert found == {"33112233": [KEY]}
-
-
-async def test_owners_loaded_before_their_company_appear_with_it(store: Store) -> None:
+async def test_owners_loaded_before_their_company_appear_with_it(store: Loader) -> None:
     key = CompanyKey.parse("no:987654321")
     await store.load(an_owners_record(an_owner()), kind=NO_ROLES)
     hidden = await store.register.companies([key])
 
-    company = a_company(country=Country.NO, vat="987654321")
-    await store.load(a_company_record(company, owners=None), kind=NO_ENTITIES)
+    await store.load(a_norwegian_record(), kind=NO_ENTITIES)
 
     assert hidden == {}
     row = (await store.register.companies([key]))[key]
     assert b"Anna Testesen" in row.owners
 
 
-async def test_an_identifier_finds_its_holder(store: Store) -> None:
+async def test_an_identifier_finds_its_holder(store: Loader) -> None:
     await store.load(a_company_record())
     await store.load(a_participant_record(), kind=PEPPOL)
 
@@ -114,43 +88,38 @@ async def test_an_identifier_finds_its_holder(store: Store) -> None:
     assert (await store.register.companies([KEY]))[KEY].revision == 2
 
 
-async def test_a_company_is_removed_with_its_units_and_identifiers(store: Store) -> None:
+async def test_a_company_is_removed_with_its_units_identifiers_and_events(store: Loader) -> None:
     await store.load(a_company_record())
+    await store.load(a_renamed_record())
     await store.load(a_unit_record(), kind=DK_UNITS)
     await store.load(a_participant_record(), kind=PEPPOL)
 
-    was_known = await store.stores.writer.remove(KEY, at=NOON, publish_events=False)
+    was_known = await store.remove(publish_events=True)
 
-    left = {
-        name: await store.database[name].count_documents({})
-        for name in ("companies", "production_units", "participants", "tombstones")
-    }
-    assert was_known
-    assert left == {"companies": 0, "production_units": 0, "participants": 0, "tombstones": 1}
+    names = ("companies", "production_units", "participants", "tombstones")
+    left = [await store.database[name].count_documents({}) for name in names]
+    [event] = await store.events()
+    assert (was_known, left) == (True, [0, 0, 0, 1])
+    assert (event["type"], event["revision"]) == ("company.removed", 5)
+    assert event["data"]["company"] is None
 
 
-async def test_lookups_and_events_list_identifiers_in_the_same_order(
-    store: Store,
-) -> None:
-    units = [UnitKey.parse("dk:1012345678"), UnitKey.parse("dk:1012345670")]
+async def test_lookups_and_events_list_identifiers_in_the_same_order(store: Loader) -> None:
+    one, other = UnitKey.parse("dk:1012345678"), UnitKey.parse("dk:1012345670")
     await store.load(a_company_record())
-    for unit in units:
-        number = unit.removeprefix("dk:")
-        await store.load(a_unit_record(a_unit(number=number)), kind=DK_UNITS)
-    held = {
-        "0096:1": units[0],
-        "0184:9": KEY,
-        "0096:2": units[1],
-        "0088:3": units[0],
-        "0088:4": KEY,
-    }
+    for unit in (one, other):
+        await store.load(a_unit_record(a_unit(number=unit.number)), kind=DK_UNITS)
+    held = {"0096:1": one, "0184:9": KEY, "0096:2": other, "0088:3": one, "0088:4": KEY}
     for identifier, holder in held.items():
         await store.load(a_participant_record(identifier, holder=holder), kind=PEPPOL)
+    question = Question(type=SearchType.VAT, term="12345674")
+    request = LookupRequest(
+        country=Country.DK, questions=(question,), include=(Include.EINVOICING,)
+    )
 
-    [reply] = await AnswerLookups(store.register, FakeSearches())([EINVOICING_OF_THE_COMPANY])
+    [reply] = await AnswerLookups(store.register, FakeSearches())([request])
 
-    events = await store.database["outbox"].find({"type": "einvoicing.changed"}).to_list(None)
-    newest = max((orjson.loads(event["body"]) for event in events), key=itemgetter("revision"))
+    [*_, newest] = [e for e in await store.events() if e["type"] == "einvoicing.changed"]
     [change] = newest["data"]["changes"]
     assert isinstance(reply, LookupReply)
     shown = [entry["identifier"] for entry in orjson.loads(reply.body)["einvoicing"]]
@@ -158,7 +127,7 @@ async def test_lookups_and_events_list_identifiers_in_the_same_order(
     assert shown == [entry["identifier"] for entry in change["new"]]
 
 
-async def test_every_read_uses_an_index(store: Store) -> None:
+async def test_every_read_uses_an_index(store: Loader) -> None:
     await store.load(a_company_record(phones=("33112233",)))
     queries: dict[str, dict[str, Any]] = {
         "companies": {"phones": "dk:33112233"},
@@ -180,19 +149,7 @@ async def test_an_unreachable_database_raises_unavailable() -> None:
             await register.companies([KEY])
 
 
-async def test_of_a_removed_company_only_the_removal_is_published(store: Store) -> None:
-    await store.load(a_company_record())
-    await store.load(a_company_record(a_company(name="Nyt Navn ApS"), version=TUESDAY))
-
-    await store.stores.writer.remove(KEY, at=NOON, publish_events=True)
-
-    [event] = await store.database["outbox"].find().to_list(None)
-    body = orjson.loads(event["body"])
-    assert (body["type"], body["revision"]) == ("company.removed", 3)
-    assert body["data"]["company"] is None
-
-
-async def test_a_unit_that_only_its_company_lists_finds_the_company(store: Store) -> None:
+async def test_a_unit_that_only_its_company_lists_finds_the_company(store: Loader) -> None:
     unit = UnitKey.parse("dk:1012345678")
     await store.load(a_company_record(units=(unit,)))
     listed = await store.register.companies_of_units([unit])

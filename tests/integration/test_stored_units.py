@@ -22,7 +22,6 @@ from lookup.registers.cvr.sources import DK_UNITS
 from lookup.store import units
 from lookup.store.canonical_json import dump
 from lookup.store.indexes import make_indexes
-from lookup.store.reads import StoredRegister
 from tests.builders.companies import a_company_record, a_unit, a_unit_record, an_address
 from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches
@@ -39,10 +38,6 @@ FIRST = UnitsRequest(country=Country.DK, vat="12345674", limit=2)
 
 
 class Store(Loader):
-    @property
-    def register(self) -> StoredRegister:
-        return StoredRegister(self.database)
-
     async def load_units(self, *units: ProductionUnit, company: str = "12345674") -> None:
         records = [a_unit_record(unit, company=company) for unit in units]
         await self.load(*records, kind=DK_UNITS)
@@ -57,9 +52,13 @@ class Store(Loader):
         shown: list[dict[str, Any]] = orjson.loads(reply.body)["production_units"]
         return shown
 
-    async def page(self, **fields: Any) -> dict[str, Any]:
+    async def answer(self, **fields: Any) -> UnitsReply | Failure:
         request = UnitsRequest(**{**FIRST.model_dump(), **fields})
         (reply,) = await AnswerUnits(self.register)([request])
+        return reply
+
+    async def page(self, **fields: Any) -> dict[str, Any]:
+        reply = await self.answer(**fields)
         assert isinstance(reply, UnitsReply)
         page: dict[str, Any] = orjson.loads(reply.body)
         return page
@@ -69,12 +68,6 @@ class Store(Loader):
         while pages[-1]["cursor"]:
             pages.append(await self.page(limit=limit, after=pages[-1]["cursor"]))
         return pages
-
-    async def failure(self, **fields: Any) -> Failure:
-        request = UnitsRequest(**{**FIRST.model_dump(), **fields})
-        (reply,) = await AnswerUnits(self.register)([request])
-        assert isinstance(reply, Failure)
-        return reply
 
 
 @pytest.fixture(params=[100, 1], ids=["few units", "many units"])
@@ -114,22 +107,20 @@ async def test_without_a_unit_at_the_companys_address_the_oldest_active_one_is_m
     ]
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 5, 6, 100])
-async def test_pages_have_every_unit_once_in_the_order_of_a_lookup(
-    store: Store, limit: int
-) -> None:
+async def test_pages_have_every_unit_once_in_the_order_of_a_lookup(store: Store) -> None:
     listed = tuple(UnitKey.parse(f"dk:{number}") for number in (1_000_000_000, 1_000_000_009))
     await store.load(a_company_record(units=listed))
     await store.load_units(ENDED, YOUNG, OLD, AT_HOME)
     await store.load_units(a_unit(number="1000000005"), company="87654321")
 
-    pages = await store.pages(limit)
+    for limit in (1, 2, 3, 5, 6, 100):
+        pages = await store.pages(limit)
 
-    shown = [unit for page in pages for unit in page["production_units"]]
-    assert [unit["number"][-1] for unit in shown] == list("423109")
-    assert {page["total"] for page in pages} == {6}
-    assert len(pages) == -(-6 // limit)
-    assert shown == await store.looked_up()
+        shown = [unit for page in pages for unit in page["production_units"]]
+        assert [unit["number"][-1] for unit in shown] == list("423109")
+        assert {page["total"] for page in pages} == {6}
+        assert len(pages) == -(-6 // limit)
+        assert shown == await store.looked_up()
 
 
 async def test_a_page_goes_on_where_the_last_one_ended_although_units_came_and_went(
@@ -146,24 +137,26 @@ async def test_a_page_goes_on_where_the_last_one_ended_although_units_came_and_w
     assert [unit["number"] for unit in second["production_units"]] == ["1000000006", "1000000007"]
 
 
-async def test_a_company_without_units_has_an_empty_page(store: Store) -> None:
+async def test_a_company_without_units_has_an_empty_page_and_an_unknown_one_none(
+    store: Store,
+) -> None:
+    unknown = await store.answer()
     await store.load(a_company_record())
 
+    assert isinstance(unknown, Failure)
+    assert unknown.code is FailureCode.COMPANY_NOT_FOUND
     assert await store.page() == {"production_units": [], "total": 0, "cursor": None}
 
 
-async def test_units_of_an_unknown_company_are_not_found(store: Store) -> None:
-    assert (await store.failure()).code is FailureCode.COMPANY_NOT_FOUND
-
-
-@pytest.mark.parametrize("cursor", ["x", "3", "01234567890123", "0\n", "-1", "0٣"])
-async def test_a_cursor_of_no_answer_is_an_invalid_parameter(store: Store, cursor: str) -> None:
+async def test_a_cursor_of_no_answer_is_an_invalid_parameter(store: Store) -> None:
     await store.load(a_company_record())
 
-    failure = await store.failure(after=cursor)
+    for cursor in ("x", "3", "01234567890123", "0\n", "-1", "0٣"):
+        failure = await store.answer(after=cursor)
 
-    assert failure.code is FailureCode.INVALID_PARAMETER
-    assert [error.parameter for error in failure.errors] == ["after"]
+        assert isinstance(failure, Failure)
+        assert failure.code is FailureCode.INVALID_PARAMETER
+        assert [error.parameter for error in failure.errors] == ["after"]
 
 
 async def test_a_unit_that_only_its_company_lists_is_returned_with_its_number(store: Store) -> None:

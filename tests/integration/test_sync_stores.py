@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -18,9 +19,10 @@ from lookup.store.leases import StoredLeases
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
-    a_company,
     a_company_record,
+    a_norwegian_record,
     a_participant_record,
+    a_renamed_record,
     a_unit,
     a_unit_record,
     an_owner,
@@ -31,40 +33,24 @@ from tests.builders.loading import NOON, Loader
 pytestmark = pytest.mark.integration
 
 SPAN = timedelta(hours=1)
-#: A lease that is over when it is taken.
-OVER = -SPAN
 CURSOR = Cursor(
     Position(NOON, 7, ("a", "b")), NOON, reconciled_at=NOON, etag='"1"', downloads=(NOON,)
 )
+NORWEGIAN: Any = {"country": Country.NO, "version": TUESDAY}
+#: Of each source a record, and one that is newer.
 RECORDS: dict[RegisterSource, tuple[Stored, Stored]] = {
-    DK_COMPANIES: (
-        a_company_record(),
-        a_company_record(a_company(vat="87654321"), version=TUESDAY),
-    ),
-    NO_ENTITIES: (
-        a_company_record(a_company(country=Country.NO, vat="987654321"), owners=None),
-        a_company_record(
-            a_company(country=Country.NO, vat="123456785"), owners=None, version=TUESDAY
-        ),
-    ),
+    DK_COMPANIES: (a_company_record(), a_renamed_record(vat="87654321")),
+    NO_ENTITIES: (a_norwegian_record(), a_norwegian_record(vat="123456785", version=TUESDAY)),
     NO_ROLES: (
         an_owners_record(an_owner()),
         an_owners_record(an_owner(), vat="123456785", version=TUESDAY),
     ),
-    DK_UNITS: (
-        a_unit_record(),
-        a_unit_record(a_unit(number="1087654321"), version=TUESDAY),
-    ),
+    DK_UNITS: (a_unit_record(), a_unit_record(a_unit(number="1087654321"), version=TUESDAY)),
     NO_UNITS: (
         a_unit_record(a_unit(number="987654329"), company="987654321", country=Country.NO),
-        a_unit_record(
-            a_unit(number="123456789"), company=None, country=Country.NO, version=TUESDAY
-        ),
+        a_unit_record(a_unit(number="123456789"), company=None, **NORWEGIAN),
     ),
-    PEPPOL: (
-        a_participant_record(),
-        a_participant_record("0088:5790000000012", version=TUESDAY),
-    ),
+    PEPPOL: (a_participant_record(), a_participant_record("0088:5790000000012", version=TUESDAY)),
 }
 
 
@@ -81,11 +67,6 @@ def one(register_db: Database) -> StoredLeases:
 @pytest.fixture
 def other(register_db: Database) -> StoredLeases:
     return StoredLeases(register_db, holder="other")
-
-
-@pytest.fixture
-def store(register_db: Database) -> Loader:
-    return Loader(register_db)
 
 
 async def keys_of(store: Loader, source: RegisterSource, *, until: datetime) -> set[str]:
@@ -122,23 +103,19 @@ async def test_a_cursor_that_is_gone_is_not_moved(cursors: StoredCursors) -> Non
 async def test_a_lease_is_its_holders_until_it_is_given_up(
     one: StoredLeases, other: StoredLeases
 ) -> None:
-
     first = [await one.take("a", span=SPAN), await other.take("a", span=SPAN)]
     another_job = await other.take("b", span=SPAN)
     renewed = await one.take("a", span=SPAN)
     await other.give_up("a")
-    still_held = not await other.take("a", span=SPAN)
+    taken_over = await other.take("a", span=SPAN)
     await one.give_up("a")
 
-    assert first == [True, False]
-    assert another_job
-    assert renewed
-    assert still_held
+    assert (first, another_job, renewed, taken_over) == ([True, False], True, True, False)
     assert await other.take("a", span=SPAN)
 
 
 async def test_a_lease_that_is_over_can_be_taken(one: StoredLeases, other: StoredLeases) -> None:
-    await one.take("a", span=OVER)
+    await one.take("a", span=-SPAN)
 
     assert await other.take("a", span=SPAN)
     assert not await one.take("a", span=SPAN)
