@@ -43,6 +43,7 @@ FOLDERS = (
     "components/operators",
     "components/server-ca",
     "components/tracing",
+    "components/zones",
     "overlays/local",
     "overlays/production",
 )
@@ -225,6 +226,14 @@ BREAKS: list[tuple[rules.Rule, Break]] = [
         lambda all_: _container(all_)["securityContext"].update(readOnlyRootFilesystem=False),
     ),
     (rules.memory_is_limited, lambda all_: _container(all_)["resources"].pop("limits")),
+    (
+        rules.disk_of_a_node_is_limited,
+        lambda all_: _container(all_)["resources"]["limits"].update({"ephemeral-storage": "16Mi"}),
+    ),
+    (
+        rules.servers_come_before_background_work,
+        lambda all_: _pod(all_).pop("priorityClassName"),
+    ),
     (
         rules.images_are_of_this_version,
         lambda all_: _container(all_).update(image="company-registry/gateway:latest"),

@@ -95,6 +95,34 @@ def memory_is_limited(documents: Sequence[Document]) -> list[str]:
     return faults
 
 
+def disk_of_a_node_is_limited(documents: Sequence[Document]) -> list[str]:
+    """Logs and temporary files are requested, and their limit has room for every emptyDir."""
+    faults = []
+    for workload in workloads(documents):
+        volumes = [each.get("emptyDir") for each in workload.pod.get("volumes", [])]
+        needed = sum(_bytes(each["sizeLimit"]) for each in volumes if each)
+        for container in workload.containers:
+            resources = container["resources"]
+            limit = resources.get("limits", {}).get("ephemeral-storage", "0Mi")
+            least = needed if container == workload.container else 0
+            if "ephemeral-storage" not in resources["requests"] or _bytes(limit) <= least:
+                faults.append(f"{container['name']} of {workload.name} has {limit} of a disk")
+    return faults
+
+
+def servers_come_before_background_work(documents: Sequence[Document]) -> list[str]:
+    """Each server has a priority that exists; that of the sync is lower."""
+    values = {
+        each["metadata"]["name"]: each["value"] for each in of_kind(documents, "PriorityClass")
+    }
+    given = {
+        workload.name: values.get(workload.pod.get("priorityClassName", ""), 0)
+        for workload in _servers(documents)
+    }
+    sync = given.pop("lookup-sync")
+    return [f"{name} may be displaced by the sync" for name in given if given[name] <= sync]
+
+
 def images_are_of_this_version(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in ours(documents):
@@ -203,6 +231,8 @@ RULES: tuple[Rule, ...] = (
     pods_have_time_to_stop,
     pods_are_restricted,
     memory_is_limited,
+    disk_of_a_node_is_limited,
+    servers_come_before_background_work,
     images_are_of_this_version,
     selectors_find_their_pods,
     admin_ports_are_not_published,
@@ -214,6 +244,10 @@ RULES: tuple[Rule, ...] = (
 
 def _servers(documents: Sequence[Document]) -> list[Workload]:
     return [workload for workload in ours(documents) if workload.serves]
+
+
+def _bytes(quantity: str) -> int:
+    return int(quantity[:-2]) << {"Mi": 20, "Gi": 30}[quantity[-2:]]
 
 
 def _addresses(egress: Sequence[Document]) -> bool:
