@@ -1,4 +1,4 @@
-"""Contents of the portal's pages: menus, times, searches, companies, webhooks and deliveries."""
+"""Contents of the portal's pages: menus, times, searches, companies, webhooks, hostile texts."""
 
 import re
 from collections.abc import AsyncIterator
@@ -7,6 +7,15 @@ from typing import Any
 import pytest
 
 from portal.adapters.http.context import Links
+from tests.builders.answers import (
+    a_page,
+    a_problem,
+    a_summary,
+    a_webhook,
+    an_attempt,
+    an_event,
+    an_invalid,
+)
 from tests.fakes.portal import ME, Portal
 from tests.fakes.portal import portal as a_portal
 
@@ -32,25 +41,8 @@ COMPANY: dict[str, Any] = {
     "roles": [{"role": "board_chair", "role_text": "FORMAND", "name": "A", "type": "person"}],
     "einvoicing": [],
 }
-WEBHOOK: dict[str, Any] = {
-    "id": "wh_1",
-    "url": "https://example.com/hooks",
-    "events": ["*"],
-    "status": "enabled",
-    "secret": "whsec_1",
-    "created_at": AT,
-    "updated_at": AT,
-}
-ATTEMPT: dict[str, Any] = {
-    "delivery_id": "d1",
-    "event_id": "e1",
-    "event_type": "webhook.test",
-    "attempt": 1,
-    "status": "failed",
-    "error": "connection_refused",
-    "duration_ms": 7,
-    "attempted_at": AT,
-}
+WEBHOOK = a_webhook(secret="whsec_1", created_at=AT, updated_at=AT)
+ATTEMPT = an_attempt(attempted_at=AT)
 DELIVERY: dict[str, Any] = {
     "delivery_id": "d1",
     "event_id": "e1",
@@ -67,19 +59,11 @@ HOOK, OF_DELIVERY = "/api/webhooks/wh_1", "/api/webhooks/wh_1/deliveries/d1"
 async def portal() -> AsyncIterator[Portal]:
     """A signed-in browser, of a key with every scope."""
     async with a_portal() as portal:
-        portal.api.answers[HOOK] = (200, WEBHOOK)
-        portal.api.answers[UNITS] = (200, NO_UNITS)
-        portal.api.answers[f"{HOOK}/deliveries"] = (200, {"deliveries": [ATTEMPT]})
+        portal.api.give(HOOK, WEBHOOK)
+        portal.api.give(UNITS, NO_UNITS)
+        portal.api.give(f"{HOOK}/deliveries", {"deliveries": [ATTEMPT]})
         await portal.sign_in()
         yield portal
-
-
-async def shown(portal: Portal, path: str, **options: Any) -> str:
-    return await (await portal.get(path, **options)).text()
-
-
-def summary(name: str, **fields: Any) -> dict[str, Any]:
-    return {"vat": "12345674", "name": name, "status": "active", "score": 90, **fields}
 
 
 # Menus
@@ -97,10 +81,10 @@ async def test_a_menu_has_only_what_the_key_may_use(
     scopes: list[str], names: list[str], home: str
 ) -> None:
     async with a_portal() as portal:
-        portal.api.answers["/api/me"] = (200, {**ME, "scopes": scopes})
+        portal.api.give("/api/me", {**ME, "scopes": scopes})
 
         signed_in = await portal.sign_in()
-        text = await shown(portal, "/key")
+        text = await portal.shown("/key")
 
     assert signed_in.headers["Location"] == home
     [menu] = re.findall(r"<nav aria-label=\"Main\">.*?</nav>", text, re.DOTALL)
@@ -109,12 +93,12 @@ async def test_a_menu_has_only_what_the_key_may_use(
 
 async def test_a_company_offers_no_webhook_and_reads_no_events_without_their_scopes() -> None:
     async with a_portal() as portal:
-        portal.api.answers["/api/me"] = (200, {**ME, "scopes": ["lookup"]})
-        portal.api.answers["/api/vat"] = (200, {**COMPANY, "owners": []})
-        portal.api.answers[UNITS] = (200, NO_UNITS)
+        portal.api.give("/api/me", {**ME, "scopes": ["lookup"]})
+        portal.api.give("/api/vat", {**COMPANY, "owners": []})
+        portal.api.give(UNITS, NO_UNITS)
         await portal.sign_in()
 
-        text = await shown(portal, "/companies/dk/12345674")
+        text = await portal.shown("/companies/dk/12345674")
 
     assert "Subscribe to changes" not in text
     assert "History" not in text
@@ -125,7 +109,7 @@ async def test_pages_link_to_the_reference_and_to_where_a_key_comes_from() -> No
     links = Links("https://api.example.com/docs", "mailto:keys@example.com")
 
     async with a_portal(links=links) as portal:
-        text = await shown(portal, "/sign-in")
+        text = await portal.shown("/sign-in")
 
     assert 'href="https://api.example.com/docs"' in text
     assert 'href="mailto:keys@example.com"' in text
@@ -149,7 +133,7 @@ async def test_all_times_are_in_one_zone_which_the_page_names(
 ) -> None:
     portal.client.session.cookie_jar.update_cookies({"zone": cookie}, portal.client.make_url("/"))
 
-    text = await shown(portal, "/webhooks/wh_1")
+    text = await portal.shown("/webhooks/wh_1")
 
     assert f'<time datetime="{AT}">{time}</time>' in text
     assert re.search(r"All times are in \w+", text)
@@ -159,25 +143,27 @@ async def test_typed_times_are_of_the_zone(portal: Portal) -> None:
     portal.client.session.cookie_jar.update_cookies(
         {"zone": "Europe/Copenhagen"}, portal.client.make_url("/")
     )
-    portal.api.answers[f"{HOOK}/recover"] = (202, {"count": 1})
+    portal.api.give(f"{HOOK}/recover", {"count": 1}, 202)
 
     await portal.post("/webhooks/wh_1/recover", {"since": "2026-07-02T12:00"})
 
     assert portal.api.bodies[-1] == {"since": "2026-07-02T10:00:00Z"}
-    assert "1 delivery is sent again." in await shown(portal, "/webhooks/wh_1")
+    assert "1 delivery is sent again." in await portal.shown("/webhooks/wh_1")
 
 
 # Searches
 
 
 async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> None:
-    listed = [summary("Prøve Holding ApS"), summary("Ny ApS", matched_name="Gammel Holding ApS")]
-    page = {"suggestions": listed, "cursor": "c2"}
+    listed = [
+        a_summary(name="Prøve Holding ApS"),
+        a_summary(name="Ny ApS", matched_name="Gammel Holding ApS"),
+    ]
     portal.api.fail("/api", 404, "company_not_found")
-    portal.api.answers["/api/suggest"] = (200, page)
+    portal.api.give("/api/suggest", {"suggestions": listed, "cursor": "c2"})
 
-    text = await shown(portal, "/?q=holding&country=dk")
-    following = await shown(portal, "/?q=holding&country=dk&after=c2")
+    text = await portal.shown("/?q=holding&country=dk")
+    following = await portal.shown("/?q=holding&country=dk&after=c2")
 
     assert "No company matches" not in text
     assert "Searched as a name." in text
@@ -189,20 +175,18 @@ async def test_a_word_that_many_names_share_leads_to_a_list(portal: Portal) -> N
 
 
 async def test_a_page_that_was_never_given_is_refused(portal: Portal) -> None:
-    fault = {"parameter": "after", "message": "must be the cursor of an earlier answer"}
-    problem = {"code": "invalid_parameter", "detail": "invalid", "errors": [fault]}
-    portal.api.answers["/api/suggest"] = (400, problem)
+    portal.api.give(
+        "/api/suggest", an_invalid("after", "must be the cursor of an earlier answer"), 400
+    )
 
-    response = await portal.get("/?q=holding&country=no&after=zzz")
-
-    assert response.status == 400
+    assert (await portal.get("/?q=holding&country=no&after=zzz")).status == 400
 
 
 async def test_a_text_without_any_company_says_how_it_was_understood(portal: Portal) -> None:
     portal.api.fail("/api", 404, "company_not_found")
-    portal.api.answers["/api/suggest"] = (200, {"suggestions": [], "cursor": None})
+    portal.api.give("/api/suggest", {"suggestions": [], "cursor": None})
 
-    text = await shown(portal, "/?q=Torggate+16")
+    text = await portal.shown("/?q=Torggate+16")
 
     assert "No company matches" in text
     assert "Searched as a name and as an address." in text
@@ -214,12 +198,12 @@ async def test_a_text_without_any_company_says_how_it_was_understood(portal: Por
 async def test_a_result_says_how_the_text_was_understood(
     portal: Portal, type_: str, understood: str
 ) -> None:
-    other = summary("Anden ApS", vat="12345682")
+    other = a_summary(name="Anden ApS")
     match = {"match": {"type": type_, "score": 100}, "alternatives": [other]}
-    portal.api.answers["/api"] = (200, {**COMPANY, **match})
-    portal.api.answers["/api/suggest"] = (200, {"suggestions": [summary("Prøve ApS")]})
+    portal.api.give("/api", {**COMPANY, **match})
+    portal.api.give("/api/suggest", {"suggestions": [a_summary(vat="12345674", name="Prøve ApS")]})
 
-    text = await shown(portal, "/?q=Torggate+16&country=dk")
+    text = await portal.shown("/?q=Torggate+16&country=dk")
 
     assert f"Searched as {understood}." in text
     assert "Anden ApS" in text
@@ -227,20 +211,18 @@ async def test_a_result_says_how_the_text_was_understood(
 
 
 async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
-    portal.api.answers["/api"] = (200, COMPANY)
+    portal.api.give("/api", COMPANY)
 
     response = await portal.get("/?q=DK12345674")
 
     assert response.headers["Location"] == "/companies/dk/12345674"
-    assert "Searched as a registration number." in await shown(portal, "/key")
+    assert "Searched as a registration number." in await portal.shown("/key")
 
 
 async def test_an_invalid_text_has_its_fault_at_the_field(portal: Portal) -> None:
-    fault = {"parameter": "search", "message": "give at least `two` letters"}
-    problem = {"code": "invalid_parameter", "detail": "search is not valid", "errors": [fault]}
-    portal.api.answers["/api"] = (400, problem)
+    portal.api.give("/api", an_invalid("search", "give at least `two` letters"), 400)
 
-    text = await shown(portal, "/?q=x")
+    text = await portal.shown("/?q=x")
 
     assert '<p class="fault" id="q-fault" role="alert">Give at least two letters.</p>' in text
     assert 'aria-describedby="q-fault"' in text
@@ -250,11 +232,11 @@ async def test_an_invalid_text_has_its_fault_at_the_field(portal: Portal) -> Non
 
 
 async def test_a_company_is_in_words_with_links(portal: Portal) -> None:
-    portal.api.answers["/api/vat"] = (200, COMPANY)
+    portal.api.give("/api/vat", COMPANY)
     unknown = {"status": 404, "code": "company_not_found"}
-    portal.api.answers["/api/batch"] = (200, {"results": [{"problem": unknown}]})
+    portal.api.give("/api/batch", {"results": [{"problem": unknown}]})
 
-    text = await shown(portal, "/companies/dk/12345674")
+    text = await portal.shown("/companies/dk/12345674")
 
     assert 'href="tel:+4512345678"' in text
     assert 'href="mailto:post@example.com"' in text
@@ -271,11 +253,11 @@ async def test_a_company_is_in_words_with_links(portal: Portal) -> None:
 async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:
     unit = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
     page = {"production_units": [unit], "total": 8000, "cursor": "u2"}
-    portal.api.answers["/api/vat"] = (200, {**COMPANY, "owners": []})
-    portal.api.answers[UNITS] = (200, page)
+    portal.api.give("/api/vat", {**COMPANY, "owners": []})
+    portal.api.give(UNITS, page)
 
-    text = await shown(portal, "/companies/dk/12345674")
-    following = await shown(portal, "/companies/dk/12345674?units=u2")
+    text = await portal.shown("/companies/dk/12345674")
+    following = await portal.shown("/companies/dk/12345674?units=u2")
 
     assert "Prøve Aarhus" in text
     assert "1 of 8,000" in text
@@ -288,9 +270,9 @@ async def test_production_units_are_pages_with_their_total(portal: Portal) -> No
 
 
 async def test_a_rotation_asks_first(portal: Portal) -> None:
-    portal.api.answers[f"{HOOK}/rotate-secret"] = (200, WEBHOOK)
+    portal.api.give(f"{HOOK}/rotate-secret", WEBHOOK)
 
-    asked = await shown(portal, "/webhooks/wh_1/rotate")
+    asked = await portal.shown("/webhooks/wh_1/rotate")
     requests = [path for method, path, _ in portal.api.requests if method == "POST"]
     done = await (await portal.post("/webhooks/wh_1/rotate")).text()
 
@@ -300,12 +282,12 @@ async def test_a_rotation_asks_first(portal: Portal) -> None:
 
 
 async def test_a_rotation_within_the_overlap_says_when_it_is_possible(portal: Portal) -> None:
-    problem = {"code": "rotation_pending", "detail": "recently", "possible_from": AT}
-    portal.api.answers[f"{HOOK}/rotate-secret"] = (409, problem)
+    pending = a_problem("rotation_pending", 409, possible_from=AT)
+    portal.api.give(f"{HOOK}/rotate-secret", pending, 409)
 
     await portal.post("/webhooks/wh_1/rotate")
 
-    assert "again from 2 Jul 2026, 22:30:00 UTC" in await shown(portal, "/webhooks/wh_1")
+    assert "again from 2 Jul 2026, 22:30:00 UTC" in await portal.shown("/webhooks/wh_1")
 
 
 async def test_a_filter_of_attempts_has_its_fault_at_the_field(portal: Portal) -> None:
@@ -318,9 +300,7 @@ async def test_a_filter_of_attempts_has_its_fault_at_the_field(portal: Portal) -
 
 
 async def test_a_filter_of_events_has_its_fault_at_the_field(portal: Portal) -> None:
-    fault = {"parameter": "companies", "message": "must be a list"}
-    problem = {"code": "invalid_parameter", "detail": "invalid", "errors": [fault]}
-    portal.api.answers["/api/events"] = (400, problem)
+    portal.api.give("/api/events", an_invalid("companies", "must be a list"), 400)
 
     response = await portal.get("/events?companies=se:1")
 
@@ -344,27 +324,26 @@ async def test_a_recovery_without_a_time_has_its_fault_at_the_field(
 
 
 async def test_a_recovery_that_the_api_refuses_has_its_fault_at_the_field(portal: Portal) -> None:
-    fault = {"parameter": "since", "message": "give a time before until and before now"}
-    problem = {"code": "invalid_body", "detail": "the body is invalid", "errors": [fault]}
-    portal.api.answers[f"{HOOK}/recover"] = (400, problem)
+    refused = an_invalid("since", "give a time before until and now", code="invalid_body")
+    portal.api.give(f"{HOOK}/recover", refused, 400)
 
     text = await (await portal.post("/webhooks/wh_1/recover", {"since": "2026-07-02T12:00"})).text()
 
-    assert "Give a time before until and before now." in text
+    assert "Give a time before until and now." in text
     assert 'value="2026-07-02T12:00"' in text
 
 
 async def test_a_test_leads_to_its_delivery_which_is_awaited(portal: Portal) -> None:
-    portal.api.answers[f"{HOOK}/test"] = (202, {"delivery_id": "d1"})
+    portal.api.give(f"{HOOK}/test", {"delivery_id": "d1"}, 202)
     portal.api.fail(OF_DELIVERY, 404, "delivery_not_found")
 
     response = await portal.post("/webhooks/wh_1/test")
     path = response.headers["Location"]
-    coming = await shown(portal, path)
-    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
-    waiting = await shown(portal, path)
-    portal.api.answers[OF_DELIVERY] = (200, {**DELIVERY, "attempts": [ATTEMPT]})
-    arrived = await shown(portal, path)
+    coming = await portal.shown(path)
+    portal.api.give(OF_DELIVERY, DELIVERY)
+    waiting = await portal.shown(path)
+    portal.api.give(OF_DELIVERY, {**DELIVERY, "attempts": [ATTEMPT]})
+    arrived = await portal.shown(path)
 
     assert path == "/webhooks/wh_1/deliveries/d1?seen=0&tries=0"
     for text in (coming, waiting):
@@ -375,9 +354,9 @@ async def test_a_test_leads_to_its_delivery_which_is_awaited(portal: Portal) -> 
 
 
 async def test_a_result_that_does_not_come_is_awaited_for_a_while(portal: Portal) -> None:
-    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
+    portal.api.give(OF_DELIVERY, DELIVERY)
 
-    text = await shown(portal, "/webhooks/wh_1/deliveries/d1?seen=0&tries=60")
+    text = await portal.shown("/webhooks/wh_1/deliveries/d1?seen=0&tries=60")
     portal.api.fail(OF_DELIVERY, 404, "delivery_not_found")
     missing = await portal.get("/webhooks/wh_1/deliveries/d1?seen=0&tries=60")
 
@@ -388,22 +367,107 @@ async def test_a_result_that_does_not_come_is_awaited_for_a_while(portal: Portal
 
 @pytest.mark.parametrize("pending", [False, True])
 async def test_a_retry_awaits_the_next_attempt(portal: Portal, *, pending: bool) -> None:
-    portal.api.answers[OF_DELIVERY] = (200, {**DELIVERY, "attempts": [ATTEMPT]})
-    portal.api.answers[f"{OF_DELIVERY}/retry"] = (202, {"delivery_id": "d1"})
+    portal.api.give(OF_DELIVERY, {**DELIVERY, "attempts": [ATTEMPT]})
+    portal.api.give(f"{OF_DELIVERY}/retry", {"delivery_id": "d1"}, 202)
     if pending:
         portal.api.fail(f"{OF_DELIVERY}/retry", 409, "delivery_pending")
 
     response = await portal.post("/webhooks/wh_1/deliveries/d1/retry")
 
     assert response.headers["Location"].endswith("?seen=1&tries=0")
-    assert "Waiting for the result" in await shown(portal, response.headers["Location"])
+    assert "Waiting for the result" in await portal.shown(response.headers["Location"])
 
 
 async def test_a_retry_of_a_disabled_webhook_says_what_to_do(portal: Portal) -> None:
-    portal.api.answers[OF_DELIVERY] = (200, DELIVERY)
+    portal.api.give(OF_DELIVERY, DELIVERY)
     portal.api.fail(f"{OF_DELIVERY}/retry", 409, "webhook_disabled")
 
     response = await portal.post("/webhooks/wh_1/deliveries/d1/retry")
 
-    text = await shown(portal, response.headers["Location"])
+    text = await portal.shown(response.headers["Location"])
     assert "The webhook is disabled. Enable it first." in text
+
+
+# Texts of registers and of other users that would be markup, or a link that runs a script
+
+
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
+SCRIPT = "javascript:alert(1)//www.example.com"
+ADDRESS = dict.fromkeys(("text", "street", "postal_code", "city", "municipality"), HOSTILE)
+UNIT = {"number": HOSTILE, "name": HOSTILE, "status": "active", "address": ADDRESS}
+COMPANY_OF_OTHERS: dict[str, Any] = {
+    **COMPANY,
+    "name": HOSTILE,
+    "trade_names": [HOSTILE],
+    "former_names": [HOSTILE],
+    "status_text": HOSTILE,
+    "form": {"code": HOSTILE, "description": HOSTILE},
+    "address": ADDRESS,
+    "phone": f"tel:{HOSTILE}",
+    "email": f"x@example.com?subject={HOSTILE}",
+    "website": SCRIPT,
+    "match": {"type": "name", "score": 90, "matched_name": HOSTILE},
+    "owners": [{"name": HOSTILE, "type": "person", "role": "owner", "role_text": HOSTILE}],
+    "roles": [{"role": "board_chair", "role_text": HOSTILE, "name": HOSTILE, "type": "person"}],
+    "einvoicing": [{"identifier": HOSTILE, "scheme": HOSTILE, "document_types": [HOSTILE]}],
+}
+HOOK_OF_OTHERS = {
+    **WEBHOOK,
+    "url": f"https://example.com/{HOSTILE}",
+    "description": HOSTILE,
+    "headers": ["X-Mark", HOSTILE],
+    "filter": {"companies": [], "municipalities": [HOSTILE], "forms": [HOSTILE]},
+}
+CHANGED = {"company": None, "changes": [{"field": HOSTILE, "old": HOSTILE, "new": HOSTILE}]}
+EVENT = an_event(HOSTILE, type="company.updated", country="dk", vat="12345674", data=CHANGED)
+ANSWERS: dict[str, Any] = {
+    "/api/me": {**ME, "name": HOSTILE, "owner": HOSTILE},
+    "/api": COMPANY_OF_OTHERS,
+    "/api/vat": COMPANY_OF_OTHERS,
+    "/api/suggest": {"suggestions": [a_summary(name=HOSTILE, city=HOSTILE)], "cursor": HOSTILE},
+    UNITS: {"production_units": [UNIT], "total": 2, "cursor": HOSTILE},
+    "/api/webhooks": {"webhooks": [HOOK_OF_OTHERS]},
+    HOOK: HOOK_OF_OTHERS,
+    f"{HOOK}/deliveries": {
+        "deliveries": [{**ATTEMPT, "error": HOSTILE, "event_type": HOSTILE}],
+        "cursor": HOSTILE,
+    },
+    f"{HOOK}/deliveries/d1": {**DELIVERY, "body": f'{{"a": "{SCRIPT}{HOSTILE}"', "attempts": []},
+    "/api/events": a_page(EVENT, cursor=HOSTILE, has_more=True),
+    "/api/event-types": {
+        "event_types": [{"name": "company.updated", "description": HOSTILE, "schema": {}}]
+    },
+}
+PAGES = [
+    "/companies/dk/12345674",
+    f"/?country=dk&q={HOSTILE}",
+    "/webhooks",
+    "/webhooks/new",
+    "/webhooks/wh_1",
+    "/webhooks/wh_1/edit",
+    "/webhooks/wh_1/deliveries",
+    "/webhooks/wh_1/deliveries/d1",
+    "/events",
+    "/key",
+]
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_no_text_becomes_markup_or_a_link_that_runs_a_script(
+    portal: Portal, path: str
+) -> None:
+    for of_api, body in ANSWERS.items():
+        portal.api.give(of_api, body)
+
+    response = await portal.get(path)
+    text = await response.text()
+
+    assert response.status == 200, text
+    assert "alert(1)" in text
+    assert "<script>alert" not in text
+    assert "<img" not in text
+    links = re.findall(r"(?:href|src|action)=\"([^\"]*)\"", text)
+    assert links
+    assert not [
+        each for each in links if each.lower().lstrip().startswith(("javascript:", "data:"))
+    ]

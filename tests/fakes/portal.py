@@ -62,8 +62,11 @@ class Api:
             _problem(404, "not_found") if body is None else web.json_response(body, status=status)
         )
 
+    def give(self, path: str, body: Any, status: int = 200) -> None:
+        self.answers[path] = (status, body)
+
     def fail(self, path: str, status: int, code: str) -> None:
-        self.answers[path] = (status, {"code": code, "detail": f"it is {code}"})
+        self.give(path, {"code": code, "detail": f"it is {code}"}, status)
 
 
 def _problem(status: int, code: str) -> web.Response:
@@ -79,6 +82,10 @@ class Portal:
 
     async def get(self, path: str, **options: Any) -> ClientResponse:
         return await self.client.get(path, allow_redirects=False, **options)
+
+    async def shown(self, path: str) -> str:
+        """The text of a page."""
+        return await (await self.get(path)).text()
 
     async def post(
         self, path: str, fields: Mapping[str, str] | None = None, **options: Any

@@ -1,4 +1,4 @@
-"""Numbers of companies, units, phones and e-invoicing participants."""
+"""Numbers of companies, units, phones and participants, and of things in sentences."""
 
 import pytest
 from hypothesis import given
@@ -23,6 +23,7 @@ from common.domain.participants import (
     parse_gln,
     parse_participant,
 )
+from common.domain.quantities import counted
 
 DK, NO = Country.DK, Country.NO
 
@@ -164,20 +165,9 @@ def test_a_participant_identifier_has_one_spelling(
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "0192",
-        "0192:",
-        "0192:12345",
-        "0088:579000000000",
-        "0088:DK5790000000005",
-        "x:1",
-        "184:12345674",
-        "0184:12345674MVA",
-        "9908:DK310345679",
-        "0060:" + "1" * (MAX_VALUE_LENGTH + 1),
-        "0060:12 34",
-        "0060:æ",
-        "iso6523-actorid-upis::",
+        *("", "0192", "0192:", "0192:12345", "x:1", "184:12345674", "iso6523-actorid-upis::"),
+        *("0088:579000000000", "0088:DK5790000000005", "0184:12345674MVA", "9908:DK310345679"),
+        *("0060:12 34", "0060:æ", "0060:" + "1" * (MAX_VALUE_LENGTH + 1)),
     ],
 )
 def test_a_text_of_another_form_is_no_participant_identifier(text: str) -> None:
@@ -210,3 +200,17 @@ def test_the_country_of_a_scheme_is_that_of_its_register() -> None:
     assert Participant("0184", "12345674").country is DK
     assert Participant("0088", "5790000000005").country is None
     assert Participant("9930", "de123").country is None
+
+
+@pytest.mark.parametrize(
+    "count,noun,wanted",
+    [
+        (0, "record", "0 records"),
+        (1, "record", "1 record"),
+        (2000, "record", "2,000 records"),
+        (1, "company", "1 company"),
+        (2, "company", "2 companies"),
+    ],
+)
+def test_a_noun_agrees_with_its_number(count: int, noun: str, wanted: str) -> None:
+    assert counted(count, noun) == wanted

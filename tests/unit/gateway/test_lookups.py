@@ -1,5 +1,6 @@
-"""The route of each request to the lookup service, the name of its client, and its failures."""
+"""Batch lookups, and the route of each request to the lookup service."""
 
+import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,11 +24,105 @@ from common.messaging.rpc import RpcFailed, unavailable
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
 from gateway.access import clients
-from gateway.problems import RateLimited
+from gateway.lookups import batches
+from gateway.lookups.batches import SEARCHES_AT_ONCE, LookUpAll
+from gateway.problems import CompanyNotFound, InvalidParameter, Problem, RateLimited
 from gateway.rpc import RpcServices
 
 DK = Country.DK
-TOO_LARGE = RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))
+VAT, NAME, ADDRESS = SearchType.VAT, SearchType.NAME, SearchType.ADDRESS
+
+
+def asking(type_: SearchType, *include: Include, term: str = "x") -> LookupRequest:
+    return LookupRequest(country=DK, questions=(Question(type=type_, term=term),), include=include)
+
+
+def number(term: str) -> LookupRequest:
+    return asking(VAT, term=term)
+
+
+@dataclass
+class Echo:
+    """`Lookups` that answers with the term; `unknown` is not found, and `never` not answered."""
+
+    under_way: int = 0
+    most_under_way: int = 0
+    request_ids: set[str] = field(default_factory=set)
+
+    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        term = request.questions[0].term
+        self.request_ids.add(request_id)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        try:
+            await (asyncio.Event().wait() if term == "never" else asyncio.sleep(0))
+        finally:
+            self.under_way -= 1
+        if term == "unknown":
+            raise CompanyNotFound("unknown")
+        return LookupReply(body=term.encode(), tag=term)
+
+
+async def results_of(
+    *lookups: LookupRequest | Problem, of: Echo | None = None, timeout: float = 60
+) -> list[str]:
+    """The tag or the problem's code of each lookup of a batch."""
+    look_up_all = LookUpAll(of or Echo(), timeout=timeout)
+    results = await look_up_all(lookups, request_id="r")
+    return [one.tag if isinstance(one, LookupReply) else one.code for one in results]
+
+
+async def test_results_come_in_the_order_of_the_lookups() -> None:
+    terms = [str(number) for number in range(100)]
+    lookups = Echo()
+
+    assert await results_of(*map(number, terms), of=lookups) == terms
+    assert lookups.most_under_way == 100
+    assert lookups.request_ids == {"r"}
+
+
+async def test_a_failed_lookup_does_not_affect_the_others() -> None:
+    faulty = InvalidParameter("vat: must not be empty")
+
+    results = await results_of(number("1"), faulty, number("unknown"))
+
+    assert results == ["1", "invalid_parameter", "company_not_found"]
+
+
+async def test_a_slow_lookup_times_out_and_the_others_are_answered() -> None:
+    results = await results_of(number("1"), number("never"), number("2"), timeout=0.05)
+
+    assert results == ["1", "lookup_timeout", "2"]
+
+
+async def test_searches_of_a_batch_are_bounded_and_do_not_delay_numbers() -> None:
+    lookups = Echo()
+    searches = [asking(NAME), asking(ADDRESS)] * 20
+
+    await results_of(*searches, of=lookups)
+    alone = lookups.most_under_way
+    await results_of(*searches, number("1"), number("2"), of=lookups)
+
+    assert (alone, lookups.most_under_way) == (SEARCHES_AT_ONCE, SEARCHES_AT_ONCE + 2)
+
+
+async def test_a_search_still_queued_at_the_deadline_times_out() -> None:
+    stuck = [asking(NAME, term="never")] * SEARCHES_AT_ONCE
+
+    assert (await results_of(*stuck, asking(NAME), timeout=0.05))[-1] == "lookup_timeout"
+
+
+async def test_companies_that_no_longer_fit_the_answer_are_to_be_looked_up_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(batches, "MAX_SIZE", 250)
+    term = "x" * 100
+    large = asking(VAT, Include.EINVOICING, term=term)
+
+    results = await results_of(*[large] * 30, number(term))
+
+    assert 3 <= results[:30].count(term) <= SEARCHES_AT_ONCE
+    assert set(results[:30]) == {term, "batch_too_large"}
 
 
 @dataclass
@@ -61,18 +156,13 @@ def current() -> Iterator[str]:
     clients.CURRENT.reset(token)
 
 
-def asking(kind: SearchType, *include: Include) -> LookupRequest:
-    question = Question(type=kind, term="x")
-    return LookupRequest(country=DK, questions=(question,), include=include)
-
-
 @pytest.mark.parametrize(
     "request_",
     [
-        asking(SearchType.NAME),
-        asking(SearchType.ADDRESS),
-        asking(SearchType.VAT, Include.OWNERS, Include.PRODUCTION_UNITS),
-        asking(SearchType.VAT, Include.EINVOICING),
+        asking(NAME),
+        asking(ADDRESS),
+        asking(VAT, Include.OWNERS, Include.PRODUCTION_UNITS),
+        asking(VAT, Include.EINVOICING),
     ],
 )
 async def test_lookups_that_take_long_go_with_the_searches_in_turns(
@@ -88,7 +178,7 @@ async def test_lookups_that_take_long_go_with_the_searches_in_turns(
 async def test_other_lookups_share_messages_without_turns() -> None:
     rpc = FakeRpc()
 
-    await rpc.services.find(asking(SearchType.VAT, Include.OWNERS), request_id="r")
+    await rpc.services.find(asking(VAT, Include.OWNERS), request_id="r")
 
     assert rpc.calls == [("rpc.lookup.dk", "", "")]
 
@@ -103,9 +193,9 @@ async def test_suggestions_and_units_are_served_in_turns(current: str) -> None:
 
 
 async def test_a_lookup_that_others_left_no_room_for_is_asked_in_a_small_message() -> None:
-    rpc = FakeRpc([TOO_LARGE])
+    rpc = FakeRpc([RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))])
 
-    reply = await rpc.services.find(asking(SearchType.VAT, Include.ROLES), request_id="r")
+    reply = await rpc.services.find(asking(VAT, Include.ROLES), request_id="r")
 
     assert isinstance(reply, LookupReply)
     assert [queue for queue, *_ in rpc.calls] == ["rpc.lookup.dk", "rpc.search.dk"]
@@ -115,7 +205,7 @@ async def test_a_client_with_too_many_searches_waiting_is_told_so() -> None:
     rpc = FakeRpc([unavailable(CLIENT_OVERLOAD)])
 
     with pytest.raises(RateLimited) as limited:
-        await rpc.services.find(asking(SearchType.NAME), request_id="r")
+        await rpc.services.find(asking(NAME), request_id="r")
 
     assert "too many" in limited.value.detail
     assert limited.value.retry_after == 1

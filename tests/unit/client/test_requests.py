@@ -1,0 +1,232 @@
+"""The requests that operations build, how answers are read, and which requests are retried."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from company_registry import (
+    ApiError,
+    Client,
+    InvalidParameter,
+    InvalidResponse,
+    NoResponse,
+    RateLimited,
+    Retries,
+    ServiceUnavailable,
+    WebhookFilter,
+)
+from company_registry import webhook_operations as webhooks
+from company_registry.errors import CompanyNotFound, FieldError
+from company_registry.http import Outcome, Request, Response, Unanswered
+from company_registry.operations import event_page, event_types, lookup, perform, search
+from company_registry.retries import exchange, retry_after
+from tests.builders.answers import a_problem, a_webhook
+from tests.fakes.client import FakeTransport, answer, problem
+
+READ = Request("GET", "/api")
+WRITE = Request("POST", "/api/webhooks/wh_1/recover", repeatable=False)
+
+UNAVAILABLE = problem("service_unavailable", 503, retry_after="5")
+LATE = problem("lookup_timeout", 504)
+BROKEN = Unanswered("the connection broke", sent=True)
+REFUSED = Unanswered("could not connect", sent=False)
+OK = answer({})
+
+
+def test_a_lookup_is_of_the_endpoint_of_its_type() -> None:
+    request = lookup("no", "22334455", by="phone", include=["owners", "roles"]).request
+
+    assert request.path == "/api/phone"
+    assert dict(request.query) == {"country": "no", "q": "22334455", "include": "owners,roles"}
+
+
+def test_a_search_asks_for_alternatives_once() -> None:
+    request = search("dk", "prøven", include=["alternatives", "owners"]).request
+
+    assert dict(request.query)["include"] == "alternatives,owners"
+
+
+@pytest.mark.parametrize(
+    "webhook_id, path",
+    [("wh_1", "/api/webhooks/wh_1"), ("../keys?x", "/api/webhooks/%2E%2E%2Fkeys%3Fx")],
+)
+def test_an_id_stays_within_its_path_segment(webhook_id: str, path: str) -> None:
+    assert webhooks.get_webhook(webhook_id).request.path == path
+
+
+def test_a_filter_is_sent_without_the_fields_that_are_not_set() -> None:
+    chosen = WebhookFilter(companies=("dk:12345674",))
+
+    request = webhooks.create_webhook("https://example.com/", filter=chosen).request
+
+    assert request.body["filter"] == {"companies": ["dk:12345674"]}
+
+
+EMPTIED = WebhookFilter(forms=("AS",), municipalities=())
+
+
+@pytest.mark.parametrize(
+    "changes, body",
+    [
+        ({"status": "disabled"}, {"status": "disabled"}),
+        ({"filter": None}, {"filter": None}),
+        ({"filter": EMPTIED}, {"filter": {"forms": ["AS"], "municipalities": []}}),
+    ],
+)
+def test_a_change_sends_only_its_fields(changes: Any, body: Any) -> None:
+    assert webhooks.update_webhook("wh_1", **changes).request.body == body
+
+
+def test_a_held_request_has_that_much_longer() -> None:
+    with Client("https://registry.example.com", timeout=5) as client:
+        timeout = client.arguments(event_page("c1", wait=20).request)["timeout"]
+
+    assert (timeout.connect, timeout.read) == (5, 25)
+
+
+def test_a_problem_is_raised_as_the_type_of_its_code() -> None:
+    transport = FakeTransport([problem("company_not_found", 404)])
+
+    with pytest.raises(CompanyNotFound, match="it is company_not_found") as raised:
+        transport.run(perform(lookup("dk", "12345674"), Retries()))
+
+    assert raised.value.status == 404
+
+
+def test_invalid_parameters_are_named() -> None:
+    errors = [{"parameter": "q", "message": "8 digits"}]
+    document = a_problem("invalid_parameter", request_id="r1", errors=errors)
+
+    with pytest.raises(InvalidParameter) as raised:
+        FakeTransport([answer(document, 400)]).run(perform(lookup("dk", "1"), Retries()))
+
+    assert raised.value.errors == (FieldError("q", "8 digits"),)
+    assert raised.value.request_id == "r1"
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"code": "of_a_later_release", "detail": "new"}', b"<html>", b"[]", b"{}"]
+)
+def test_an_unknown_problem_is_an_error_with_its_status(content: bytes) -> None:
+    transport = FakeTransport([Response(418, {}, content)])
+
+    with pytest.raises(ApiError) as raised:
+        transport.run(perform(webhooks.list_webhooks(), Retries()))
+
+    assert type(raised.value) is ApiError
+    assert raised.value.status == 418
+
+
+@pytest.mark.parametrize("content", [b"<html>", b"{}", b'{"webhooks": [{"id": 5}]}', b""])
+def test_an_answer_of_another_shape_is_an_invalid_response(content: bytes) -> None:
+    transport = FakeTransport([Response(200, {}, content)])
+
+    with pytest.raises(InvalidResponse, match="/api/webhooks"):
+        transport.run(perform(webhooks.list_webhooks(), Retries()))
+
+
+def test_a_field_of_a_later_release_is_kept() -> None:
+    transport = FakeTransport([answer(a_webhook(colour="blue"))])
+
+    webhook = transport.run(perform(webhooks.get_webhook("wh_1"), Retries()))
+
+    assert webhook.model_dump(exclude_unset=True)["colour"] == "blue"
+
+
+@pytest.mark.parametrize(
+    "request_, failure",
+    [
+        pytest.param(READ, UNAVAILABLE, id="503"),
+        pytest.param(READ, LATE, id="504"),
+        pytest.param(READ, answer("a proxy's page", 502), id="502"),
+        pytest.param(READ, BROKEN, id="broken"),
+        pytest.param(READ, REFUSED, id="refused"),
+        pytest.param(WRITE, REFUSED, id="write-refused"),
+        pytest.param(WRITE, problem("rate_limited", 429, retry_after="1"), id="write-429"),
+    ],
+)
+def test_a_request_that_may_succeed_later_is_sent_again(
+    request_: Request, failure: Outcome
+) -> None:
+    transport = FakeTransport([failure, OK])
+
+    assert transport.run(exchange(request_, Retries())) == OK
+    assert transport.requests == [request_, request_]
+
+
+@pytest.mark.parametrize("failure", [UNAVAILABLE, LATE], ids=["503", "504"])
+def test_a_request_that_may_have_been_carried_out_is_not_repeated_unless_it_is_safe(
+    failure: Outcome,
+) -> None:
+    assert FakeTransport([failure]).run(exchange(WRITE, Retries())) == failure
+
+
+def test_a_broken_connection_is_not_repeated_unless_it_is_safe() -> None:
+    with pytest.raises(NoResponse, match="the connection broke"):
+        FakeTransport([BROKEN]).run(exchange(WRITE, Retries()))
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 500])
+def test_a_refusal_is_not_repeated(status: int) -> None:
+    transport = FakeTransport([problem("some_code", status)])
+
+    assert transport.run(exchange(READ, Retries())).status == status
+    assert transport.slept == []
+
+
+@pytest.mark.parametrize(
+    "value, seconds",
+    [
+        ("37", 37),
+        ("Mon, 02 Mar 2026 12:00:00 GMT", 0),
+        ("Mon, 02 Mar 99999999999999 12:00:00 GMT", None),
+        ("soon", None),
+    ],
+)
+def test_retry_after_is_in_seconds_or_a_date(value: str, seconds: float | None) -> None:
+    assert retry_after({"retry-after": value}) == seconds
+
+
+def test_a_longer_retry_after_than_allowed_is_an_error_with_its_seconds() -> None:
+    limited = problem("rate_limited", 429, retry_after="3600")
+
+    with pytest.raises(RateLimited) as raised:
+        FakeTransport([limited]).run(perform(event_types(), Retries()))
+
+    assert raised.value.retry_after == 3600
+
+
+def test_attempts_end() -> None:
+    transport = FakeTransport([UNAVAILABLE] * 3)
+
+    with pytest.raises(ServiceUnavailable):
+        transport.run(perform(event_types(), Retries(attempts=3)))
+
+    assert transport.slept == [5, 5]
+
+
+@pytest.mark.parametrize("attempt, maximum", [(1, 1), (2, 2), (3, 4), (4, 4), (1000, 4)])
+def test_backoff_doubles_up_to_its_maximum(attempt: int, maximum: float) -> None:
+    delay = Retries(first_delay=1, max_delay=4).backoff(attempt)
+
+    assert maximum / 2 <= delay <= maximum
+
+
+def test_creating_a_webhook_is_safe_to_repeat_by_its_idempotency_key() -> None:
+    requests = [webhooks.create_webhook("https://example.com/").request for _ in range(2)]
+
+    assert requests[0].repeatable
+    assert len({request.headers["Idempotency-Key"] for request in requests}) == 2
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        webhooks.rotate_secret("wh_1"),
+        webhooks.recover("wh_1", datetime(2026, 3, 2, 12, tzinfo=UTC)),
+        webhooks.retry_delivery("wh_1", "x"),
+    ],
+)
+def test_operations_whose_answer_cannot_be_had_twice_are_not_repeated(operation: Any) -> None:
+    assert not operation.request.repeatable

@@ -1,0 +1,234 @@
+"""Batches are split, paced by the rate limit, and complete; events are read in order, without end.
+
+The cursor marks the events that are processed.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from company_registry import (
+    CursorExpired,
+    FileCursor,
+    Forbidden,
+    InvalidResponse,
+    Lookup,
+    NoResponse,
+    Retries,
+)
+from company_registry.http import Outcome, Response, Unanswered
+from company_registry.streams import BatchResult, batch, events
+from tests.builders.answers import a_found_company, a_page, a_problem, an_event
+from tests.fakes.client import FakeTransport, answer, problem
+
+LOOKUPS = [Lookup("dk", f"{number:08}") for number in range(250)]
+UNAVAILABLE = problem("service_unavailable", 503, retry_after="5")
+AWAY = Unanswered("no connection", sent=False)
+
+
+def found(lookups: Sequence[Lookup], *, left: int = 1000, quota: int = 1200) -> Response:
+    """A company for each lookup, and the rate limit after that."""
+    return answer(
+        {"results": [{"company": a_found_company(vat=each.term)} for each in lookups]},
+        ratelimit_policy=f'"key";q={quota};w=60',
+        ratelimit=f'"key";r={left};t=17',
+    )
+
+
+def look_up(transport: FakeTransport, lookups: Iterable[Lookup]) -> Iterable[BatchResult]:
+    return transport.iterate(batch(Retries(), lookups))
+
+
+def sizes(transport: FakeTransport) -> list[int]:
+    return [len(request.body["lookups"]) for request in transport.requests]
+
+
+def test_lookups_are_split_into_requests_of_a_hundred_and_answered_in_order() -> None:
+    transport = FakeTransport([found(LOOKUPS[:100]), found(LOOKUPS[100:200]), found(LOOKUPS[200:])])
+
+    results = list(look_up(transport, LOOKUPS))
+
+    assert sizes(transport) == [100, 100, 50]
+    assert [one.company and one.company.vat for one in results] == [one.term for one in LOOKUPS]
+    assert transport.slept == []
+
+
+def test_the_next_request_waits_for_the_window_when_the_quota_is_used_up() -> None:
+    transport = FakeTransport([found(LOOKUPS[:100], left=99), found(LOOKUPS[100:200])])
+
+    list(look_up(transport, LOOKUPS[:200]))
+
+    assert transport.slept == [17]
+
+
+def test_requests_shrink_to_a_quota_below_a_hundred() -> None:
+    limits = {"ratelimit_policy": '"key";q=40;w=60', "ratelimit": '"key";r=39;t=17'}
+    refused = problem("rate_limited", 429, retry_after="3600", **limits)
+    parts = [found(LOOKUPS[:40], left=0, quota=40), found(LOOKUPS[40:80], left=0, quota=40)]
+    transport = FakeTransport([refused, *parts, found(LOOKUPS[80:90], left=30, quota=40)])
+
+    results = list(look_up(transport, LOOKUPS[:90]))
+
+    assert sizes(transport) == [90, 40, 40, 10]
+    assert transport.slept == [17, 17, 17]
+    assert len(results) == 90
+
+
+def test_a_lookup_that_failed_for_a_moment_is_repeated_alone() -> None:
+    late = [
+        {"company": a_found_company(vat="00000000")},
+        {"problem": a_problem("lookup_timeout", 504)},
+    ]
+    transport = FakeTransport([answer({"results": late}), found([LOOKUPS[1]])])
+
+    results = list(look_up(transport, LOOKUPS[:2]))
+
+    assert sizes(transport) == [2, 1]
+    assert [one.company and one.company.vat for one in results] == ["00000000", "00000001"]
+
+
+def test_a_lookup_that_finds_nothing_has_its_error_and_is_not_repeated() -> None:
+    nothing = {"results": [{"problem": a_problem("company_not_found", 404)}]}
+
+    [result] = look_up(FakeTransport([answer(nothing)]), LOOKUPS[:1])
+
+    assert result.error is not None
+    assert result.error.code == "company_not_found"
+
+
+def test_results_arrive_before_all_lookups_are_read() -> None:
+    lookups = iter(LOOKUPS)
+
+    next(iter(look_up(FakeTransport([found(LOOKUPS[:100])]), lookups)))
+
+    assert next(lookups) == LOOKUPS[100]
+
+
+def test_a_term_that_is_too_long_fails_alone() -> None:
+    refused = problem("body_too_large", 413)
+    transport = FakeTransport(
+        [refused, refused, found(LOOKUPS[:1]), refused, found(LOOKUPS[2:4], left=99)]
+    )
+
+    results = list(look_up(transport, LOOKUPS[:4]))
+
+    assert sizes(transport) == [4, 2, 1, 1, 2]
+    codes = [one.error and one.error.code for one in results]
+    assert codes == [None, "body_too_large", None, None]
+    assert [one.lookup for one in results] == LOOKUPS[:4]
+
+
+@pytest.mark.parametrize("body", [{}, [], {"results": []}, {"results": [{}]}, {"results": [5]}])
+def test_an_answer_of_another_shape_is_an_invalid_response(body: Any) -> None:
+    with pytest.raises(InvalidResponse):
+        list(look_up(FakeTransport([answer(body)]), LOOKUPS[:1]))
+
+
+def page(*ids: str, cursor: str) -> Response:
+    return answer(a_page(*map(an_event, ids), cursor=cursor))
+
+
+def take(transport: FakeTransport, at_most: int, **options: Any) -> list[str]:
+    """The ids of the first events."""
+    stream = transport.iterate(events(Retries(attempts=1), **options))
+    return [event.id for event in itertools.islice(stream, at_most)]
+
+
+def queries(transport: FakeTransport, name: str) -> list[str | None]:
+    return [dict(request.query).get(name) for request in transport.requests]
+
+
+@pytest.fixture
+def cursor(tmp_path: Path) -> FileCursor:
+    return FileCursor(tmp_path / "cursor")
+
+
+def test_each_page_begins_where_the_last_one_ended() -> None:
+    transport = FakeTransport(
+        [page("e1", "e2", cursor="c2"), page(cursor="c2"), page("e3", cursor="c3")]
+    )
+
+    assert take(transport, 3, after="latest") == ["e1", "e2", "e3"]
+    assert queries(transport, "after") == ["latest", "c2", "c2"]
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [
+        Unanswered("the connection broke", sent=True),
+        UNAVAILABLE,
+        *(Response(status, {}, b"<h1>no backend</h1>") for status in (502, 503, 504)),
+    ],
+)
+def test_reading_goes_on_through_an_outage(outage: Outcome) -> None:
+    transport = FakeTransport([page("e1", cursor="c1"), outage, page("e2", cursor="c2")])
+
+    assert take(transport, 2) == ["e1", "e2"]
+    assert outage is not UNAVAILABLE or transport.slept[0] >= 5
+
+
+def test_a_reader_goes_on_at_its_stored_cursor(cursor: FileCursor) -> None:
+    take(FakeTransport([page("e1", cursor="c1"), page("e2", cursor="c2")]), 2, cursor=cursor)
+    again = FakeTransport([page("e2", cursor="c2")])
+
+    take(again, 1, cursor=cursor, after="latest")
+
+    assert queries(again, "after") == ["c1"]
+
+
+def test_a_cursor_is_stored_only_when_its_events_are_done(cursor: FileCursor) -> None:
+    take(FakeTransport([page("e1", "e2", cursor="c2")]), 2, cursor=cursor)
+
+    assert cursor.load() is None
+
+
+def test_an_expired_cursor_is_an_error_with_the_oldest_one() -> None:
+    expired = answer(a_problem("cursor_expired", 410, oldest="c9"), 410)
+
+    with pytest.raises(CursorExpired) as raised:
+        take(FakeTransport([expired]), 1, after="c1")
+
+    assert raised.value.oldest == "c9"
+
+
+def test_a_key_without_the_scope_is_an_error() -> None:
+    with pytest.raises(Forbidden):
+        take(FakeTransport([problem("forbidden", 403)]), 1)
+
+
+def test_a_count_ends_after_its_last_event_and_keeps_the_cursor_after_it(
+    cursor: FileCursor,
+) -> None:
+    transport = FakeTransport([page("e1", "e2", cursor="c2"), page("e3", cursor="c3")])
+
+    assert take(transport, 9, cursor=cursor, count=3) == ["e1", "e2", "e3"]
+    assert queries(transport, "limit") == ["3", "1"]
+    assert cursor.load() == "c3"
+
+
+def test_catching_up_ends_at_the_page_with_no_more_and_never_waits() -> None:
+    transport = FakeTransport([answer(a_page(has_more=True)), page("e1", cursor="c2")])
+
+    assert take(transport, 9, until_now=True) == ["e1"]
+    assert queries(transport, "wait") == [None, None]
+
+
+def test_catching_up_with_a_service_that_stays_away_is_an_error_after_the_retries() -> None:
+    with pytest.raises(NoResponse):
+        list(FakeTransport([AWAY] * 2).iterate(events(Retries(attempts=2), until_now=True)))
+
+
+def test_an_endless_reader_names_each_failure_and_is_held_only_by_a_service_that_answers() -> None:
+    pages = [page(f"e{number}", cursor=f"c{number}") for number in (1, 2, 3)]
+    transport = FakeTransport([pages[0], AWAY, AWAY, *pages[1:]])
+    failures: list[tuple[str, float]] = []
+
+    def note(error: Exception, wait: float) -> None:
+        failures.append((str(error), wait))
+
+    assert take(transport, 9, count=3, on_outage=note) == ["e1", "e2", "e3"]
+    assert failures == [("no connection", seconds) for seconds in transport.slept]
+    assert queries(transport, "wait") == [None, "20", None, None, "20"]
