@@ -3,14 +3,16 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from threading import Event
+from typing import Any
 
 import pytest
 
-from common.contracts.company import Company, CompanyKey, Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
@@ -18,6 +20,7 @@ from common.runtime.tasks import beside
 from lookup.changes.companies import plan_companies
 from lookup.changes.states import ApplyContext
 from lookup.changes.transaction import StoredRegisterWriter
+from lookup.records.records import SourceVersion
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
 from lookup.search.index.documents import Batch
@@ -30,39 +33,49 @@ pytestmark = pytest.mark.integration
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
+@dataclass
+class Register:
+    """The stored companies, and the folder of the index that follows them."""
+
+    database: Database
+    folder: Path
+
+    def __post_init__(self) -> None:
+        self.writer = StoredRegisterWriter(self.database)
+
+    async def store(self, *, version: SourceVersion = MONDAY, **fields: Any) -> None:
+        record = a_company_record(a_company(**fields), version=version)
+        known = await self.writer.known(companies=[record.key])
+        await self.writer.write(plan_companies([record], known, ApplyContext(MONDAY, NOON)))
+
+    def follower(self, index: SearchIndex, builders: Workers | None = None) -> Follower:
+        return Follower(
+            self.database,
+            index,
+            Country.DK,
+            interval=0.05,
+            random=Random(1),
+            builders=builders or Workers(1),
+        )
+
+    @asynccontextmanager
+    async def followed(
+        self, builders: Workers | None = None
+    ) -> AsyncIterator[tuple[SearchIndex, Follower]]:
+        """By an index that can answer."""
+        index = await asyncio.to_thread(SearchIndex.open, self.folder, Country.DK)
+        follower = self.follower(index, builders)
+        try:
+            async with beside(follower.run()):
+                await eventually(lambda: follower.can_answer)
+                yield index, follower
+        finally:
+            await asyncio.to_thread(index.close)
+
+
 @pytest.fixture
-def writer(database: Database) -> StoredRegisterWriter:
-    return StoredRegisterWriter(database)
-
-
-async def store(
-    writer: StoredRegisterWriter, company: Company, *, version: object = MONDAY
-) -> None:
-    record = a_company_record(company, version=version)  # type: ignore[arg-type]
-    known = await writer.known(companies=[record.key])
-    await writer.write(plan_companies([record], known, ApplyContext(MONDAY, NOON)))
-
-
-def a_follower(database: Database, index: SearchIndex) -> Follower:
-    return Follower(
-        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
-    )
-
-
-@asynccontextmanager
-async def following(
-    database: Database, folder: Path
-) -> AsyncIterator[tuple[SearchIndex, Follower]]:
-    index = await asyncio.to_thread(SearchIndex.open, folder, Country.DK)
-    follower = Follower(
-        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
-    )
-    try:
-        async with beside(follower.run()):
-            await eventually(lambda: follower.can_answer)
-            yield index, follower
-    finally:
-        await asyncio.to_thread(index.close)
+def register(database: Database, tmp_path: Path) -> Register:
+    return Register(database, tmp_path)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:
@@ -77,72 +90,58 @@ def finds(index: SearchIndex, name: str, vat: str = "12345674") -> bool:
 
 
 async def test_an_index_is_built_from_the_stored_companies_of_its_country(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+    register: Register,
 ) -> None:
-    await store(writer, a_company())
-    await store(writer, a_company(country=Country.NO, vat="310345679", name="Norsk Prøve AS"))
+    await register.store()
+    await register.store(country=Country.NO, vat="310345679", name="Norsk Prøve AS")
 
-    async with following(database, tmp_path) as (index, _):
+    async with register.followed() as (index, _):
         assert finds(index, "Prøvefabrikken")
         assert index.search_name("Norsk Prøve") is None
         assert index.size.companies == 1
 
 
 async def test_a_large_register_is_indexed_in_worker_processes(
-    database: Database,
-    writer: StoredRegisterWriter,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    register: Register, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lookup.search.follower._READ", 2)
     for number in range(5):
-        await store(writer, a_company(vat=f"1000000{number}", name=f"Prøve {number} ApS"))
-    index = await asyncio.to_thread(SearchIndex.open, tmp_path, Country.DK)
+        await register.store(vat=f"1000000{number}", name=f"Prøve {number} ApS")
 
-    async with workers(1) as builders:
-        follower = Follower(
-            database, index, Country.DK, interval=0.05, random=Random(1), builders=builders
-        )
-        async with beside(follower.run()):
-            await eventually(lambda: follower.can_answer)
+    async with workers(1) as builders, register.followed(builders) as (index, _):
+        found = [finds(index, f"Prøve {number}", f"1000000{number}") for number in range(5)]
 
-    found = [finds(index, f"Prøve {number}", f"1000000{number}") for number in range(5)]
-    await asyncio.to_thread(index.close)
     assert found == [True] * 5
 
 
-async def test_new_changed_and_removed_companies_are_seen_while_it_runs(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
-) -> None:
-    async with following(database, tmp_path) as (index, _):
-        await store(writer, a_company())
+async def test_new_changed_and_removed_companies_are_seen_while_it_runs(register: Register) -> None:
+    async with register.followed() as (index, _):
+        await register.store()
         await eventually(lambda: finds(index, "Prøvefabrikken"))
 
-        await store(writer, a_company(name="Omdøbt Virksomhed A/S"), version=TUESDAY)
+        await register.store(name="Omdøbt Virksomhed A/S", version=TUESDAY)
         await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
         held = index.search_name("Prøvefabrikken")
 
-        await writer.remove(CompanyKey.parse("dk:12345674"), at=NOON, publish_events=False)
+        await register.writer.remove(CompanyKey.parse("dk:12345674"), at=NOON, publish_events=False)
         await eventually(lambda: index.search_name("Omdøbt Virksomhed") is None)
 
     assert held is not None
     assert held.matched_name == "Prøvefabrikken ApS", "the name that it had here before"
 
 
-async def test_a_restarted_process_resumes_from_its_saved_copy(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
-) -> None:
-    await store(writer, a_company())
-    async with following(database, tmp_path) as (index, _):
+async def test_a_restarted_process_resumes_from_its_saved_copy(register: Register) -> None:
+    await register.store()
+    async with register.followed() as (index, _):
         saved = index.save_point
-    await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
+    await register.store(vat="87654321", name="Kommet Til Imens ApS")
 
-    reopened = await asyncio.to_thread(SearchIndex.open, tmp_path, Country.DK)
+    reopened = await asyncio.to_thread(SearchIndex.open, register.folder, Country.DK)
     point_after_restart = reopened.save_point
     answers_at_once = finds(reopened, "Prøvefabrikken")
     await asyncio.to_thread(reopened.close)
 
-    async with following(database, tmp_path) as (index, _):
+    async with register.followed() as (index, _):
         await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
 
     assert point_after_restart == saved
@@ -150,26 +149,26 @@ async def test_a_restarted_process_resumes_from_its_saved_copy(
 
 
 async def test_an_index_with_an_expired_resume_token_is_rebuilt_and_serves_meanwhile(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+    register: Register,
 ) -> None:
-    await store(writer, a_company())
-    async with following(database, tmp_path) as (index, _):
+    await register.store()
+    async with register.followed() as (index, _):
         await asyncio.to_thread(index.commit, b"\x05\x00\x00\x00\x00")  # an unknown point
-    await store(writer, a_company(vat="87654321", name="Kommet Til Imens ApS"))
+    await register.store(vat="87654321", name="Kommet Til Imens ApS")
 
-    async with following(database, tmp_path) as (index, follower):
+    async with register.followed() as (index, follower):
         assert follower.can_answer
         assert finds(index, "Prøvefabrikken")
         await eventually(lambda: finds(index, "Kommet Til Imens", "87654321"))
 
 
 async def test_an_index_follows_a_register_that_is_dropped_and_loaded_again(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+    register: Register,
 ) -> None:
-    await store(writer, a_company())
-    async with following(database, tmp_path) as (index, _):
-        await database[COMPANIES].drop()
-        await store(writer, a_company(vat="87654321", name="Efter Nulstilling ApS"))
+    await register.store()
+    async with register.followed() as (index, _):
+        await register.database[COMPANIES].drop()
+        await register.store(vat="87654321", name="Efter Nulstilling ApS")
 
         await eventually(lambda: finds(index, "Efter Nulstilling", "87654321"))
         await eventually(lambda: index.search_name("Prøvefabrikken") is None)
@@ -191,15 +190,10 @@ class HeldIndex(SearchIndex):
             self.ended.set()
 
 
-async def test_a_shutdown_ends_the_build_of_an_index_first(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
-) -> None:
-    await store(writer, a_company())
-    index = HeldIndex.open(tmp_path, Country.DK)
-    follower = Follower(
-        database, index, Country.DK, interval=0.05, random=Random(1), builders=Workers(1)
-    )
-    running = asyncio.create_task(follower.run())
+async def test_a_shutdown_ends_the_build_of_an_index_first(register: Register) -> None:
+    await register.store()
+    index = HeldIndex.open(register.folder, Country.DK)
+    running = asyncio.create_task(register.follower(index).run())
     await eventually(index.begun.is_set)
 
     running.cancel()
@@ -219,17 +213,17 @@ def counted(index: SearchIndex, **filters: object) -> int:
 
 
 async def test_lists_follow_owners_and_identifiers_that_leave_the_record_as_it_is(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
+    register: Register,
 ) -> None:
-    await store(writer, a_company())
+    await register.store()
     owners = b'[{"name":"Ejer A/S","type":"company","vat":"87654321"}]'
-    async with following(database, tmp_path) as (index, _):
+    async with register.followed() as (index, _):
         before = counted(index), counted(index, has=["einvoicing"]), counted(index, owned_by="1")
 
-        await database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:12345674"})
-        await database[COMPANIES].update_one({}, {"$inc": {"revision": 1}})
+        await register.database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:12345674"})
+        await register.database[COMPANIES].update_one({}, {"$inc": {"revision": 1}})
         await eventually(lambda: counted(index, has=["einvoicing"]) == 1)
-        await database[COMPANIES].update_one(
+        await register.database[COMPANIES].update_one(
             {}, {"$set": {"owners": owners}, "$inc": {"revision": 1}}
         )
         await eventually(lambda: counted(index, owned_by="87654321") == 1)
@@ -237,19 +231,17 @@ async def test_lists_follow_owners_and_identifiers_that_leave_the_record_as_it_i
         assert before == (1, 0, 0)
         assert counted(index, has=["einvoicing"]) == 1
 
-    async with following(database, tmp_path) as (index, _):
+    async with register.followed() as (index, _):
         assert counted(index, has=["einvoicing"], owned_by="87654321") == 1
 
 
-async def test_lists_are_built_with_owners_and_the_identifiers_of_units(
-    database: Database, writer: StoredRegisterWriter, tmp_path: Path
-) -> None:
-    await store(writer, a_company())
-    await database[UNITS].insert_one({"_id": "dk:1000000001", "company": "dk:12345674"})
-    await database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:1000000001"})
-    await database[COMPANIES].update_one(
+async def test_lists_are_built_with_owners_and_the_identifiers_of_units(register: Register) -> None:
+    await register.store()
+    await register.database[UNITS].insert_one({"_id": "dk:1000000001", "company": "dk:12345674"})
+    await register.database[PARTICIPANTS].insert_one({"_id": "0088:1", "holder": "dk:1000000001"})
+    await register.database[COMPANIES].update_one(
         {}, {"$set": {"owners": b'[{"name":"Ejer A/S","type":"company","vat":"87654321"}]'}}
     )
 
-    async with following(database, tmp_path) as (index, _):
+    async with register.followed() as (index, _):
         assert counted(index, has=["einvoicing"], owned_by="87654321") == 1

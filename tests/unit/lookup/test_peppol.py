@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from common.contracts.company import EinvoicingEntry
+from common.contracts.company import CompanyKey, EinvoicingEntry
 from lookup.records.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
 from lookup.records.source import parse, read
 from lookup.registers.peppol.business_cards import holder_on_card
@@ -27,40 +27,42 @@ def record(pid: str = "iso6523-actorid-upis::0192:310345679", **entity: Any) -> 
     return read_card
 
 
-def identifiers(*pairs: tuple[str, str]) -> list[dict[str, str]]:
-    return [{"scheme": scheme, "value": value} for scheme, value in pairs]
+def identifiers(**given: str) -> list[dict[str, str]]:
+    """Of schemes such as `DK_CVR`."""
+    return [{"scheme": scheme.replace("_", ":"), "value": v} for scheme, v in given.items()]
+
+
+GLN, NORWEGIAN = "0088:5790000000005", "0192:310345679"
 
 
 def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
+    types = [f"busdox-docid-qns::urn:{kind}::2.1" for kind in ("creditnote", "invoice")]
+
     assert record(regdate="2020-01-01") == ParticipantRecord.of(
         EinvoicingEntry(
-            identifier="0192:310345679",
+            identifier=NORWEGIAN,
             scheme="0192",
-            document_types=(
-                "busdox-docid-qns::urn:creditnote::2.1",
-                "busdox-docid-qns::urn:invoice::2.1",
-            ),
+            document_types=tuple(types),
             registered="2020-01-01",
         ),
-        holder=record().holder,
+        holder=CompanyKey.parse("no:310345679"),
         version=None,
     )
-    assert record().holder == "no:310345679"
 
 
 @pytest.mark.parametrize(
     "pid,identifier,holder",
     [
-        ("iso6523-actorid-upis::0184:dk12345674", "0184:12345674", "dk:12345674"),
-        ("iso6523-actorid-upis::0096:1012345670", "0096:1012345670", "dk:1012345670"),
-        ("iso6523-actorid-upis::9908:310345679", "9908:310345679", "no:310345679"),
-        ("iso6523-actorid-upis::0198:dk12345674", "0198:12345674", None),
+        ("0184:dk12345674", "0184:12345674", "dk:12345674"),
+        ("0096:1012345670", "0096:1012345670", "dk:1012345670"),
+        ("9908:310345679", "9908:310345679", "no:310345679"),
+        ("0198:dk12345674", "0198:12345674", None),
     ],
 )
 def test_national_identifiers_belong_to_their_country_despite_the_card(
     pid: str, identifier: str, holder: str | None
 ) -> None:
-    read_card = record(pid, countryCode="SE")
+    read_card = record(f"iso6523-actorid-upis::{pid}", countryCode="SE")
 
     assert (read_card.key, read_card.holder) == (identifier, holder)
 
@@ -68,28 +70,31 @@ def test_national_identifiers_belong_to_their_country_despite_the_card(
 @pytest.mark.parametrize(
     "given,holder",
     [
-        (identifiers(("DK:CVR", "DK12345674")), "dk:12345674"),
-        (identifiers(("0096", "1012345670"), ("0184", "12345674")), "dk:12345674"),
-        (identifiers(("DK:P", "1012345670")), "dk:1012345670"),
-        (identifiers(("GTIN", "5790000000005")), None),
+        (identifiers(DK_CVR="DK12345674"), "dk:12345674"),
+        (identifiers(**{"0096": "1012345670", "0184": "12345674"}), "dk:12345674"),
+        (identifiers(DK_P="1012345670"), "dk:1012345670"),
+        (identifiers(GTIN="5790000000005"), None),
         ([{"scheme": None, "value": None}], None),
         (None, None),
     ],
 )
 def test_the_holder_of_a_gln_is_named_on_its_card(given: Any, holder: str | None) -> None:
-    read_card = record(
-        "iso6523-actorid-upis::0088:5790000000005", countryCode="dk", identifiers=given
-    )
+    read_card = record(f"iso6523-actorid-upis::{GLN}", countryCode="dk", identifiers=given)
 
-    assert (read_card.key, read_card.holder) == ("0088:5790000000005", holder)
+    assert (read_card.key, read_card.holder) == (GLN, holder)
 
 
-@pytest.mark.parametrize("country", ["SE", None])
-def test_participants_of_other_countries_are_out_of_scope(country: str | None) -> None:
-    for pid in ("9930:de123456789", "0088:7300000000000"):
-        card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
+def test_participants_of_other_countries_are_out_of_scope() -> None:
+    for country in ("SE", None):
+        for pid in ("9930:de123456789", "0088:7300000000000"):
+            card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
 
-        assert isinstance(parse(PEPPOL.parse, card), OutOfScope)
+            assert isinstance(parse(PEPPOL.parse, card), OutOfScope)
+
+
+def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
+    assert isinstance(parse(PEPPOL.parse, {"pid": NORWEGIAN}), ParticipantRecord)
+    assert isinstance(parse(PEPPOL.parse, {"pid": GLN, "entities": None}), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -114,14 +119,6 @@ def test_a_holder_is_read_from_every_spelling_of_its_identifier(
     assert holder_on_card(scheme, value) == holder
 
 
-def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
-    national = {"pid": "iso6523-actorid-upis::0192:310345679"}
-    international = {"pid": "iso6523-actorid-upis::0088:5790000000005", "entities": None}
-
-    assert isinstance(parse(PEPPOL.parse, national), ParticipantRecord)
-    assert isinstance(parse(PEPPOL.parse, international), OutOfScope)
-
-
 @pytest.mark.parametrize(
     "card,reason",
     [
@@ -144,8 +141,11 @@ def test_a_refusal_names_the_invalid_field_without_personal_numbers(card: Any, r
     assert str(refused.value) == reason
 
 
+Export = Callable[[str], list[Any]]
+
+
 @pytest.fixture(name="export")
-def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
+def _export(tmp_path: Path) -> Export:
     def read_export(rows: str) -> list[Any]:
         path = tmp_path / "business-cards.csv"
         path.write_bytes((HEADER + rows).encode("iso-8859-1"))
@@ -154,23 +154,16 @@ def _export(tmp_path: Path) -> Callable[[str], list[Any]]:
     return read_export
 
 
-def test_a_csv_row_gives_the_same_record_as_the_card(
-    export: Callable[[str], list[Any]],
-) -> None:
+def test_a_csv_row_gives_the_same_record_as_the_card(export: Export) -> None:
     row = (
-        '"iso6523-actorid-upis::0088:5790000000005";"Prøven";"DK";"";"DK:CVR\nGTIN";'
+        f'"iso6523-actorid-upis::{GLN}";"Prøven";"DK";"";"DK:CVR\nGTIN";'
         '"DK12345674\n1";"";"";"";"";"";"Ved åen";"2020-01-01";'
         '"busdox-docid-qns::urn:invoice::2.1\nbusdox-docid-qns::urn:creditnote::2.1"\n'
     )
 
-    assert export(row) == [
-        record(
-            "0088:5790000000005",
-            countryCode="DK",
-            identifiers=identifiers(("DK:CVR", "DK12345674")),
-            regdate="2020-01-01",
-        )
-    ]
+    held = identifiers(DK_CVR="DK12345674")
+    card = record(GLN, countryCode="DK", identifiers=held, regdate="2020-01-01")
+    assert export(row) == [card]
 
 
 def a_row(
@@ -179,32 +172,25 @@ def a_row(
     return ";".join([pid, "A", country, "", scheme, value, *[""] * 6, day, kinds]) + "\n"
 
 
-def test_rows_of_one_participant_are_joined_into_one_card(
-    export: Callable[[str], list[Any]],
-) -> None:
-    gln = "iso6523-actorid-upis::0088:5790000000005"
-
-    found = export(
-        a_row(gln, "SE", kinds="urn:a::1")
-        + a_row(gln, "DK", "DK:CVR", "12345674", day="2021-01-01", kinds="urn:b::1")
+def test_rows_of_one_participant_are_joined_into_one_card(export: Export) -> None:
+    refused, joined, other = export(
+        a_row(GLN, "SE", kinds="urn:a::1")
+        + a_row(GLN, "DK", "DK:CVR", "12345674", day="2021-01-01", kinds="urn:b::1")
         + "broken\n"
-        + a_row("iso6523-actorid-upis::0192:310345679", "NO")
+        + a_row(NORWEGIAN, "NO")
     )
 
-    assert found[0] == "1 cell instead of 14"
-    assert [one.holder for one in found[1:]] == ["dk:12345674", "no:310345679"]
-    entry = EinvoicingEntry.model_validate_json(found[1].core)
-    assert entry.document_types == ("urn:a::1", "urn:b::1")
-    assert entry.registered == "2021-01-01"
+    entry = EinvoicingEntry.model_validate_json(joined.core)
+    assert refused == "1 cell instead of 14"
+    assert (joined.holder, other.holder) == ("dk:12345674", "no:310345679")
+    assert (entry.document_types, entry.registered) == (("urn:a::1", "urn:b::1"), "2021-01-01")
 
 
-def test_a_card_of_too_many_rows_is_refused(export: Callable[[str], list[Any]]) -> None:
-    gln = "iso6523-actorid-upis::0088:5790000000005"
+def test_a_card_of_too_many_rows_is_refused(export: Export) -> None:
+    *refused, last = export(a_row(GLN, "DK", "DK:CVR", "12345674") * 1002)
 
-    found = export(a_row(gln, "DK", "DK:CVR", "12345674") * 1002)
-
-    assert found[:2] == ["a card of more than 1,000 rows"] * 2
-    assert [one.holder for one in found[2:]] == ["dk:12345674"]
+    assert refused == ["a card of more than 1,000 rows"] * 2
+    assert last.holder == "dk:12345674"
 
 
 def test_cards_of_the_json_export_are_streamed(tmp_path: Path) -> None:

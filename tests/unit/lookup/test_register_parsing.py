@@ -1,6 +1,7 @@
 """Properties of every document of every register."""
 
 import copy
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.contracts.contract import Contract
 from lookup.records.fields import Amount, Count, Document, Moment, read_document
-from lookup.records.records import CompanyRecord, OutOfScope, Record, RecordRejected
+from lookup.records.records import OutOfScope, RecordRejected
 from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
-from tests.builders.companies import company_in
+from tests.builders.companies import contents
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -29,6 +29,7 @@ from tests.builders.registers import (
     a_role,
     an_attribute,
     an_entity,
+    employed,
     held,
     legal_ownership,
     roles,
@@ -58,9 +59,7 @@ DOCUMENTS: dict[RegisterSource, Any] = {
         telefonNummer=[a_contact("33333333")],
         attributter=[an_attribute("KAPITAL", held(None, vaerdi="125000.00"))],
         deltagerRelation=[a_relation(legal_ownership("0.5", votes="0.5"))],
-        maanedsbeskaeftigelse=[
-            {"aar": 2016, "maaned": 12, "intervalKodeAntalAnsatte": "ANTAL_2_4"}
-        ],
+        maanedsbeskaeftigelse=[employed(2016, "2_4", maaned=12)],
     ),
     DK_UNITS: a_cvr_unit(),
     PEPPOL: a_business_card(identifiers=[{"scheme": "0192", "value": "310345679"}]),
@@ -98,32 +97,20 @@ def with_surprise(document: Any, place: tuple[Any, ...], surprise: Any) -> Any:
     return changed
 
 
-def public_models(record: Record) -> list[Contract]:
-    return [
-        model
-        for name in ("company", "unit", "entry")
-        if isinstance(model := getattr(record, name, None), Contract)
-    ] + list(getattr(record, "owners", None) or ())
+every_source = pytest.mark.parametrize("kind", sources().values(), ids=str)
 
 
-@pytest.mark.parametrize("kind", sources().values())
+@every_source
 @given(data=st.data())
-def test_an_unexpected_value_is_read_or_refused_and_read_records_serialise(
-    kind: RegisterSource, data: st.DataObject
-) -> None:
-    document = DOCUMENTS[kind]
-    place = data.draw(st.sampled_from(places(document)))
+def test_an_unexpected_value_is_read_or_refused(kind: RegisterSource, data: st.DataObject) -> None:
+    place = data.draw(st.sampled_from(places(DOCUMENTS[kind])))
+    document = with_surprise(DOCUMENTS[kind], place, data.draw(surprises))
 
-    try:
-        record = parse(kind.parse, with_surprise(document, place, data.draw(surprises)))
-    except RecordRejected:
-        return
-
-    for model in public_models(record):
-        assert model.model_dump_json()
+    with suppress(RecordRejected):
+        assert contents(parse(kind.parse, document))
 
 
-@pytest.mark.parametrize("kind", sources().values())
+@every_source
 @given(surprise=st.dictionaries(st.text(max_size=5), surprises, max_size=3))
 def test_any_object_at_all_is_read_or_refused(
     kind: RegisterSource, surprise: dict[str, Any]
@@ -134,25 +121,17 @@ def test_any_object_at_all_is_read_or_refused(
 
 @given(st.text(st.characters(codec=None)))
 def test_a_name_contains_only_xml_characters(name: str) -> None:
-    try:
-        record = parse(NO_ENTITIES.parse, an_entity(navn=name))
-    except RecordRejected:
-        return
+    with suppress(RecordRejected):
+        read = contents(parse(NO_ENTITIES.parse, an_entity(navn=name))).name
 
-    assert isinstance(record, CompanyRecord)
-    assert company_in(record).name == company_in(record).name.strip() != ""
-    for letter in company_in(record).name:
-        assert letter >= " "
-        assert not "\ud800" <= letter <= "\udfff"
-        assert letter not in "\ufffe\uffff"
+        assert read == read.strip() != ""
+        assert all(letter >= " " for letter in read)
+        assert not re.search("[\ud800-\udfff\ufffe\uffff]", read)
 
 
-@pytest.mark.parametrize("kind", sources().values())
+@every_source
 def test_equal_documents_give_equal_records(kind: RegisterSource) -> None:
-    once, again = (
-        parse(kind.parse, DOCUMENTS[kind]),
-        parse(kind.parse, copy.deepcopy(DOCUMENTS[kind])),
-    )
+    once, again = (parse(kind.parse, copy.deepcopy(DOCUMENTS[kind])) for _ in range(2))
 
     assert once == again
     assert not isinstance(once, OutOfScope)
