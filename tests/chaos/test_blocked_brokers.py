@@ -2,30 +2,24 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
-from random import Random
 
-import aiohttp
 import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
-from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.connection import SupervisedConnection
 from common.messaging.errors import BrokerUnavailable
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
-from dispatcher.queues import delivery_topology
 from local_stack.rabbitmq import RabbitMQ
-from local_stack.system import System
-from tests.conftest import DatabaseNames
-from tests.delivery.waiting import SOON, eventually, until_connected
+from tests.delivery.broker import a_publisher, connections
+from tests.delivery.waiting import SOON, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
@@ -74,23 +68,26 @@ async def answer(requests: Sequence[LookupRequest]) -> Sequence[Result]:
     return [LookupReply(body=b"{}", tag="t") for _ in requests]
 
 
+@asynccontextmanager
+async def lookup_server(amqp_url: str) -> AsyncIterator[None]:
+    async with connections(amqp_url, "lookup") as [connection]:
+        server = RpcServer((connection,), ROUTE.queue, LookupRequest, answer, report=unreported)
+        async with server.serving(drain_timeout=SOON):
+            yield
+
+
 @pytest.fixture
 async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
-    async with AsyncExitStack() as stack:
-        asking, replies, serve, publishing = [
-            await stack.enter_async_context(supervised(own_amqp_url, name=name, random=Random(1)))
-            for name in ("asking", "replies", "serve", "publishing")
-        ]
-        publisher = Publisher(
+    async with (
+        connections(own_amqp_url, "asking", "replies", "publishing") as (
+            asking,
+            replies,
             publishing,
-            topology=delivery_topology(),
-            timeout=timedelta(seconds=LONG),
-        )
-        await publishing.add(publisher)
-        client = await stack.enter_async_context(RpcClient(asking, replies, queues=(ROUTE.queue,)))
-        server = RpcServer((serve,), ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(server.serving(drain_timeout=SOON))
-        await until_connected(asking, replies, serve, publishing)
+        ),
+        RpcClient(asking, replies, queues=(ROUTE.queue,)) as client,
+        lookup_server(own_amqp_url),
+    ):
+        publisher = await a_publisher(publishing, timeout=LONG)
         yield Clients(client, asking, publisher, publishing)
 
 
@@ -122,36 +119,3 @@ async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
         None,
         None,
     ]
-
-
-async def test_a_client_receives_503_with_retry_after_while_the_broker_blocks_requests(
-    alarm: RabbitMQ,
-    own_amqp_url: str,
-    mongo_url: str,
-    database_names: DatabaseNames,
-    tmp_path: Path,
-) -> None:
-    system = System(tmp_path, own_amqp_url, mongo_url, database_names.environment)
-    async with AsyncExitStack() as stack:
-        stack.callback(system.close)
-        connection = await stack.enter_async_context(
-            supervised(own_amqp_url, name="lookup", random=Random(1))
-        )
-        server = RpcServer((connection,), ROUTE.queue, LookupRequest, answer, report=unreported)
-        await stack.enter_async_context(server.serving(drain_timeout=SOON))
-        gateway = await asyncio.to_thread(system.start, "gateway")
-        await asyncio.to_thread(gateway.wait_until_ready)
-
-        async def asked() -> tuple[int, str | None]:
-            url = f"http://127.0.0.1:{system.base_port}/api?country=dk&vat=12345674"
-            async with aiohttp.ClientSession() as session, session.get(url) as response:
-                return response.status, response.headers.get("Retry-After")
-
-        assert await eventually(asked, lambda told: told == (200, None))
-        await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
-        blocked = [await asked() for _ in range(3)]
-        await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
-
-        assert [status for status, _ in blocked] == [503] * 3
-        assert all(retry_after is not None for _, retry_after in blocked)
-        assert await eventually(asked, lambda told: told == (200, None))

@@ -3,7 +3,6 @@
 import asyncio
 import functools
 import gzip
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -126,71 +125,6 @@ async def test_each_failure_has_its_cause_and_delays_no_other_webhook(pipe: Pipe
         await pipe.until_row(events[0], bad[path], attempts=1)
         attempts = pipe.webhooks_db["attempts"].find({"webhook_id": bad[path].id})
         assert {(one["error"], one["response_code"]) async for one in attempts} == {(error, status)}
-
-
-async def test_a_receiver_that_never_responds_times_out(pipe: Pipeline) -> None:
-    webhook = await pipe.webhook("/hangs")
-    pipe.receiver.answer("/hangs", Hanging())
-    await pipe.dispatcher(
-        webhook_retry_delays="PT1H", webhook_post_timeout="PT1S", webhook_connect_timeout="PT1S"
-    )
-    event = an_event()
-
-    await pipe.publish(event)
-
-    await pipe.until_row(event, webhook, attempts=1)
-    attempt = await pipe.webhooks_db["attempts"].find_one({"webhook_id": webhook.id})
-    assert attempt is not None
-    assert (attempt["error"], attempt["response_code"]) == ("timeout", None)
-
-
-async def test_an_unreachable_or_private_receiver_has_its_cause(pipe: Pipeline) -> None:
-    service = await pipe.dispatcher(
-        webhook_retry_delays="PT1H", webhook_post_timeout="PT20S", webhook_lease="PT30S"
-    )
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        closed = unused.getsockname()[1]
-    urls = {
-        "https://nowhere.invalid/": "dns",
-        f"https://127.0.0.1:{closed}/": "connection_refused",
-        "https://10.0.0.1/": "blocked_address",
-        "https://[::ffff:169.254.169.254]/": "blocked_address",
-        # There is a server, which speaks no TLS.
-        f"https://127.0.0.1:{service.admin_port}/": "tls",
-    }
-    webhooks = {url: await pipe.webhook_at(url) for url in urls}
-    event = an_event()
-
-    await pipe.publish(event)
-
-    for url, error in urls.items():
-        await pipe.until_row(event, webhooks[url], attempts=1, seconds=40)
-        attempt = await pipe.webhooks_db["attempts"].find_one({"webhook_id": webhooks[url].id})
-        assert attempt is not None
-        assert attempt["error"] == error, url
-
-
-async def test_owners_of_hanging_receivers_leave_slots_for_others(pipe: Pipeline) -> None:
-    good = await pipe.webhook("/good", events=("company.*",), owner="other-owner")
-    hanging = Hanging()
-    for number in range(9):
-        path, owner = f"/hangs/{number}", f"hanging-{number % 3}"
-        await pipe.webhook(path, events=("production_unit.*",), owner=owner)
-        pipe.receiver.answer(path, hanging)
-    # Three owners may have eight posts to a host each: more than there are in all.
-    await pipe.dispatcher(**PATIENT, webhook_max_posts="20")
-    rows = pipe.webhooks_db["deliveries"]
-    await pipe.publish(*(an_event(number, type="production_unit.updated") for number in range(10)))
-    await eventually(lambda: rows.count_documents({}), lambda count: count == 90)
-    await pipe.receiver.until(lambda: len(pipe.receiver.received) >= 15)
-
-    events = [an_event(number) for number in range(30)]
-    await pipe.publish(*events)
-
-    for event in events:
-        await pipe.until_row(event, good, state="succeeded")
-    hanging.released.set()
 
 
 async def test_a_hanging_receiver_with_a_long_backlog_delays_no_other(

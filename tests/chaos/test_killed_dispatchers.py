@@ -106,16 +106,3 @@ async def rows_made_at_a_kill(pipe: Pipeline, event: RegistryEvent) -> int:
         await changes.next()
         service.process.kill()
     return await rows.count_documents({"event_id": event.id})
-
-
-async def test_two_dispatchers_deliver_nothing_twice(pipe: Pipeline) -> None:
-    webhooks = await pipe.webhooks(["/a", "/b", "/c"])
-    await asyncio.gather(pipe.dispatcher("first"), pipe.dispatcher("second"))
-    events = [an_event(number) for number in range(40)]
-
-    await pipe.publish(*events)
-    for event in events:
-        for webhook in webhooks:
-            await pipe.until_row(event, webhook, state="succeeded")
-
-    assert set(pipe.receiver.counted().values()) == {len(webhooks)}

@@ -2,15 +2,12 @@
 
 import asyncio
 
-import aio_pika
 import pytest
 
-from common.contracts.topology import DEAD_LETTERS_QUEUE
 from local_stack.management import Management
 from local_stack.rabbitmq import RabbitMQ
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
-from tests.delivery.waiting import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
@@ -32,7 +29,7 @@ async def test_closed_connections_lose_and_repeat_nothing(
             await pipe.until_row(event, webhook, state="succeeded")
 
     assert set(pipe.receiver.counted().values()) == {2}
-    assert await messages_in(DEAD_LETTERS_QUEUE, pipe) == 0
+    assert await pipe.dead_letters() == 0
 
 
 @pytest.mark.parametrize("how", ["stop", "kill"])
@@ -57,35 +54,3 @@ async def test_an_unpublished_retry_is_made_after_the_outage(
     await pipe.until_row(event, webhook, state="succeeded", seconds=60)
 
     assert pipe.receiver.counted() == {event.id: 2}
-
-
-async def test_the_requeue_job_requeues_deliveries_of_a_purged_delay_queue(
-    pipe: Pipeline,
-) -> None:
-    webhook = await pipe.webhook("/a")
-    # Long enough to find the message in its delay queue on a busy machine.
-    await pipe.dispatcher(webhook_retry_delays="PT8S")
-    pipe.receiver.answer("/a", 500)
-    event = an_event()
-    await pipe.publish(event)
-    row = await pipe.until_row(event, webhook, attempts=1)
-    pipe.receiver.answer("/a", 200)
-
-    await eventually(lambda: purged("deliveries.retry.8000ms", pipe), lambda count: count == 1)
-    after = await pipe.until_row(event, webhook, state="succeeded")
-
-    assert pipe.receiver.counted() == {event.id: 2}
-    assert after["ended_at"] >= row["due_at"]
-
-
-async def messages_in(queue: str, pipe: Pipeline) -> int:
-    async with await aio_pika.connect(pipe.system.amqp_url) as connection:
-        declared = await (await connection.channel()).declare_queue(queue, passive=True)
-        return declared.declaration_result.message_count or 0
-
-
-async def purged(queue: str, pipe: Pipeline) -> int:
-    """Purges a queue; returns the number of messages."""
-    async with await aio_pika.connect(pipe.system.amqp_url) as connection:
-        found = await (await connection.channel()).get_queue(queue, ensure=False)
-        return (await found.purge()).message_count or 0

@@ -2,22 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 from common.contracts.failures import FailureCode
 from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhook_api import Operation, WebhookReply
-from common.messaging.connection import supervised
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
+from tests.delivery.broker import rpc_client
 from tests.delivery.pipeline import Pipeline
-from tests.delivery.waiting import SOON, until_connected
+from tests.delivery.waiting import SOON
 
 #: Timeout of one request, in seconds, before its repeat.
 PATIENCE = 2.0
@@ -56,15 +55,7 @@ class Asking:
 @asynccontextmanager
 async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
     """Connected for the body's time."""
-    async with AsyncExitStack() as stack:
-        links = [
-            await stack.enter_async_context(
-                supervised(pipe.system.amqp_url, name=name, random=Random(1))
-            )
-            for name in ("asking", "answers")
-        ]
-        client = await stack.enter_async_context(RpcClient(*links, queues=(WEBHOOKS_QUEUE,)))
-        await until_connected(*links)
+    async with rpc_client(pipe.system.amqp_url, WEBHOOKS_QUEUE) as client:
         yield Asking(client)
 
 

@@ -11,24 +11,26 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import urlsplit
+
+import aio_pika
 
 from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, encode_event, event_id, routing_key
 from common.contracts.failures import Unavailable
-from common.contracts.topology import EVENTS_EXCHANGE
-from common.contracts.webhooks import Webhook, encode_for
-from common.messaging.connection import supervised
+from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_EXCHANGE
+from common.contracts.webhooks import Webhook
 from common.messaging.publisher import Publisher
 from common.mongo import Database, connected, database
-from dispatcher.queues import delivery_topology
+from local_stack.certificates import certificates
 from local_stack.system import Service, System
 from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
+from tests.delivery.broker import a_publisher, connections
 from tests.delivery.receiver import Receiver, receiving
-from tests.delivery.waiting import SOON, eventually, until_connected
+from tests.delivery.waiting import SOON, eventually
 from webhook_store.indexes import make_indexes
 from webhook_store.webhooks.models import Registered, delivery_id
 from webhook_store.webhooks.registrations import Registrations
@@ -82,60 +84,36 @@ class Pipeline:
     registrations: Registrations
     publisher: Publisher
 
-    async def webhook(self, path: str, *, host: str = "127.0.0.1", **fields: Any) -> Webhook:
-        """A webhook at one of the receiver's paths."""
-        [webhook] = await self.webhooks([path], host=host, **fields)
-        return webhook
-
-    async def webhook_at(self, url: str, **fields: Any) -> Webhook:
-        """A webhook at any URL."""
-        webhook = a_webhook(url=url, host=urlsplit(url).hostname, **fields)
-        registered = Registered(webhook, new_secret(secrets.token_bytes))
+    async def webhook(self, path: str, **fields: Any) -> Webhook:
+        """A webhook at a path of the receiver, which knows its secret."""
+        secret = new_secret(secrets.token_bytes)
+        webhook = a_webhook(url=self.receiver.url(path), host="127.0.0.1", **fields)
+        registered = Registered(webhook, secret)
         await self.registrations.create(registered, call_id=uuid.uuid4(), limit=1000)
+        self.receiver.trust(path, secret.get_secret_value())
         return webhook
 
     async def webhooks(
-        self,
-        paths: Sequence[str],
-        *,
-        host: str = "127.0.0.1",
-        of_many_owners: bool = False,
-        **fields: Any,
+        self, paths: Sequence[str], *, of_many_owners: bool = False, **fields: Any
     ) -> list[Webhook]:
         """Webhooks at these paths, all of one owner or each of its own."""
-        made = []
-        for path in paths:
-            owner = {"owner": f"owner of {path}"} if of_many_owners else {}
-            url = self.receiver.url(path, host=host)
-            secret = new_secret(secrets.token_bytes)
-            webhook = a_webhook(url=url, host=host, **{**owner, **fields})
-            await self.registrations.create(
-                Registered(webhook, secret), call_id=uuid.uuid4(), limit=1000
-            )
-            self.receiver.trust(path, secret.get_secret_value())
-            made.append(webhook)
-        return made
+        owners = [{"owner": f"owner of {path}"} if of_many_owners else {} for path in paths]
+        given = zip(paths, owners, strict=True)
+        return [await self.webhook(path, **{**owner, **fields}) for path, owner in given]
 
     async def publish(self, *events: RegistryEvent) -> None:
         """Returns when the broker has them; like the outbox it tries until then."""
         for event in events:
-            await self._publish(encode_event(event), event)
+            await eventually(partial(self._is_published, event), bool)
 
-    async def publish_for(self, webhook: Webhook, event: RegistryEvent) -> None:
-        await self._publish(encode_for(webhook.id, event), event)
-
-    async def _publish(self, message: bytes, event: RegistryEvent) -> None:
-        async def is_published() -> bool:
-            with suppress(Unavailable):
-                await self.publisher.publish(
-                    message,
-                    exchange=EVENTS_EXCHANGE,
-                    routing_key=routing_key(event.type, event.country),
-                )
-                return True
-            return False
-
-        await eventually(is_published, bool, seconds=60)
+    async def _is_published(self, event: RegistryEvent) -> bool:
+        key = routing_key(event.type, event.country)
+        with suppress(Unavailable):
+            await self.publisher.publish(
+                encode_event(event), exchange=EVENTS_EXCHANGE, routing_key=key
+            )
+            return True
+        return False
 
     async def dispatcher(self, name: str = "dispatcher", **settings: str) -> Service:
         """A running dispatcher in haste."""
@@ -163,9 +141,11 @@ class Pipeline:
             seconds=seconds,
         )
 
-    async def state_of(self, webhook: Webhook) -> dict[str, Any]:
-        found = await self.webhooks_db["webhooks"].find_one({"_id": webhook.id})
-        return found or {}
+    async def dead_letters(self) -> int:
+        async with await aio_pika.connect(self.system.amqp_url) as connection:
+            channel = await connection.channel()
+            declared = await channel.declare_queue(DEAD_LETTERS_QUEUE, passive=True)
+            return declared.declaration_result.message_count or 0
 
 
 @asynccontextmanager
@@ -175,26 +155,16 @@ async def pipeline(
     amqp_url: str,
     mongo_url: str,
     webhooks_db: str,
-    hosts: Sequence[str] = ("127.0.0.1",),
 ) -> AsyncIterator[Pipeline]:
     """A pipeline without a dispatcher."""
     async with AsyncExitStack() as stack:
-        receiver = await stack.enter_async_context(receiving(folder, hosts=hosts))
+        receiver = await stack.enter_async_context(receiving(certificates(folder / "receiver")))
         client = await stack.enter_async_context(
             connected(mongo_url, name="test", operation_timeout=timedelta(seconds=30))
         )
         webhooks = database(client, webhooks_db)
         await make_indexes(webhooks)
-        connection = await stack.enter_async_context(
-            supervised(amqp_url, name="test", random=Random(1))
-        )
-        publisher = Publisher(
-            connection,
-            topology=delivery_topology(),
-            timeout=timedelta(seconds=SOON),
-        )
-        await connection.add(publisher)
-        await until_connected(connection)
+        [connection] = await stack.enter_async_context(connections(amqp_url, "test"))
         system = System(
             folder,
             amqp_url,
@@ -210,4 +180,4 @@ async def pipeline(
         registrations = Registrations(
             webhooks, secret_keys("k1", random_bytes=secrets.token_bytes), Random(1)
         )
-        yield Pipeline(system, receiver, webhooks, registrations, publisher)
+        yield Pipeline(system, receiver, webhooks, registrations, await a_publisher(connection))

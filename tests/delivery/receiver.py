@@ -5,15 +5,15 @@ import json
 import ssl
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import trustme
 from aiohttp import web
 
+from local_stack.certificates import Certificates
 from tests.delivery.verifying import is_genuine
 from tests.delivery.waiting import SOON
 
@@ -53,8 +53,8 @@ class Receiver:
     _answers: dict[str, Answer] = field(default_factory=dict)
     _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
-    def url(self, path: str, *, host: str = "127.0.0.1") -> str:
-        return f"https://{host}:{self.port}{path}"
+    def url(self, path: str) -> str:
+        return f"https://127.0.0.1:{self.port}{path}"
 
     def trust(self, path: str, secret: str) -> None:
         """Sets the secret that signs deliveries to the path."""
@@ -109,26 +109,19 @@ class Receiver:
 
 
 @asynccontextmanager
-async def receiving(
-    folder: Path, *, hosts: Sequence[str] = ("127.0.0.1",)
-) -> AsyncIterator[Receiver]:
-    """Receives for the body's time, with a certificate of an authority of its own."""
-    authority = trustme.CA()
-    ca_file = folder / "ca.pem"
-    authority.cert_pem.write_to_path(str(ca_file))
+async def receiving(certificates: Certificates) -> AsyncIterator[Receiver]:
+    """Receives for the body's time, with the certificate that `make run` makes for a receiver."""
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert("localhost", *hosts).configure_cert(context)
-
-    receiver = Receiver(0, ca_file)
+    context.load_cert_chain(certificates.certificate, certificates.key)
+    receiver = Receiver(0, certificates.ca_file)
     app = web.Application()
     app.router.add_post("/{path:.*}", receiver.take)
     # A receiver that hangs is cut off at the end, and a connection that breaks is no news.
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     try:
-        for host in hosts:
-            await web.TCPSite(runner, host, receiver.port, ssl_context=context).start()
-            receiver.port = runner.addresses[0][1]
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
+        receiver.port = runner.addresses[0][1]
         yield receiver
     finally:
         await runner.cleanup()

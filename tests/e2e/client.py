@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 
+from tests.delivery.receiver import Receiver
 from tests.delivery.waiting import SOON, eventually
 
 Json = dict[str, Any]
@@ -54,6 +55,12 @@ class Client:
     async def create(self, url: str, **fields: Any) -> Json:
         """The webhook with its secret; of every event unless `events` says otherwise."""
         return await self.demand("POST", body={"url": url, "events": ["*"], **fields})
+
+    async def subscribe(self, receiver: Receiver, path: str, **fields: Any) -> Json:
+        """A new webhook at one of the receiver's paths, which knows its secret."""
+        webhook = await self.create(receiver.url(path), **fields)
+        receiver.trust(path, webhook["secret"])
+        return webhook
 
     async def test(self, webhook: Json) -> str:
         """The id of the delivery."""

@@ -27,10 +27,9 @@ from tests.builders.keys import an_api_key
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.delivery.collector import Collector, collecting
-from tests.delivery.receiver import Receiver
+from tests.delivery.receiver import Receiver, receiving
 from tests.delivery.waiting import SOON
 from tests.e2e.client import Client, client_with
-from tests.e2e.receiver import receiving
 from tests.e2e.register import Register
 
 #: Sample companies per country, the ten of the showcase among them.

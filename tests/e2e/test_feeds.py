@@ -72,8 +72,7 @@ async def test_each_change_of_a_norwegian_company_is_delivered(
     running: Running, owner: Client, receiver: Receiver, registers: Registers
 ) -> None:
     number, unit = "310998885", "310998893"
-    webhook = await owner.create(receiver.url("/no"), filter={"companies": [f"no:{number}"]})
-    receiver.trust("/no", webhook["secret"])
+    webhook = await owner.subscribe(receiver, "/no", filter={"companies": [f"no:{number}"]})
     ear = Ear(receiver, "/no")
     no, directory = registers.no, registers.directory
     entity, place = an_entity(number, "PRØVESTRØMMEN AS"), a_unit(unit, number)
@@ -125,8 +124,7 @@ async def test_each_change_of_a_danish_company_is_delivered(
     running: Running, owner: Client, receiver: Receiver, registers: Registers
 ) -> None:
     index, number, unit = a_danish_newcomer()
-    webhook = await owner.create(receiver.url("/dk"), filter={"companies": [f"dk:{number}"]})
-    receiver.trust("/dk", webhook["secret"])
+    await owner.subscribe(receiver, "/dk", filter={"companies": [f"dk:{number}"]})
     ear = Ear(receiver, "/dk")
     dk, directory = registers.dk, registers.directory
 

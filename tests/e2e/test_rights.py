@@ -32,10 +32,10 @@ from local_stack.servers import BrokerAddress
 from local_stack.system import System
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
+from tests.delivery.receiver import receiving
 from tests.delivery.waiting import SOON
 from tests.e2e.client import client_with
 from tests.e2e.conftest import SETTINGS, Running, prepared
-from tests.e2e.receiver import receiving
 from tests.e2e.register import Register, an_entity
 from tests.e2e.rights import broker_users, database_rights, database_users
 
@@ -121,8 +121,7 @@ async def test_a_lookup_a_webhook_and_its_deliveries_work_with_the_documented_ri
         query = {"country": "no", "name": "Prøvefabrikken Norge"}
         async with client.session.get("/api", params=query) as answer:
             found = await answer.json()
-        webhook = await client.create(receiver.url("/hook"), filter={"companies": [f"no:{number}"]})
-        receiver.trust("/hook", webhook["secret"])
+        webhook = await client.subscribe(receiver, "/hook", filter={"companies": [f"no:{number}"]})
         receiver.answer("/hook", 503)
         await client.test(webhook)
         # Of a retry the task has gone through a delay queue.

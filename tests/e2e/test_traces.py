@@ -10,11 +10,11 @@ import pytest
 from common.contracts.events import EventType
 from register_samples.server import Registers
 from tests.delivery.collector import Collector
+from tests.delivery.receiver import receiving
 from tests.delivery.waiting import eventually
 from tests.e2e.client import client_with
 from tests.e2e.conftest import COMPANIES, Running
 from tests.e2e.feed import followed
-from tests.e2e.receiver import receiving
 from tests.e2e.register import an_entity
 
 pytestmark = pytest.mark.e2e
@@ -70,8 +70,7 @@ async def test_a_change_is_one_trace_from_the_register_to_the_receiver(
         client_with(running.key, running.system.base_url) as owner,
         followed(running.system, registers, "all"),
     ):
-        webhook = await owner.create(receiver.url("/no"), filter={"companies": [f"no:{number}"]})
-        receiver.trust("/no", webhook["secret"])
+        await owner.subscribe(receiver, "/no", filter={"companies": [f"no:{number}"]})
         registers.no.entities.add(an_entity(number, "PRØVESTRØMMEN AS"))
         received = await receiver.next("/no")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -22,25 +22,14 @@ from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.topology import Queue, Topology
 from common.runtime import tracing
 from dispatcher.queues import delivery_topology
+from tests.delivery.broker import NOWHERE, a_publisher, connections
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
 
-TOPOLOGY = Topology(
-    queues=(
-        Queue(
-            "work",
-            {
-                "x-queue-type": "quorum",
-                "x-dead-letter-exchange": "",
-                "x-dead-letter-routing-key": "work.dead",
-            },
-        ),
-        Queue("work.dead", {"x-queue-type": "quorum"}),
-    )
-)
-
-WORK = delivery_topology()
+DURABLE = {"x-queue-type": "quorum"}
+TO_DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "work.dead"}
+TOPOLOGY = Topology(queues=(Queue("work", DURABLE | TO_DEAD), Queue("work.dead", DURABLE)))
 
 
 @dataclass
@@ -88,33 +77,29 @@ class Broker:
     connection: SupervisedConnection
     publisher: Publisher
 
-    def consumer(self, worker: Worker, *, hold_timeout: float = HOLD_TIMEOUT) -> Consumer:
-        return Consumer(
+    @asynccontextmanager
+    async def consuming(
+        self, worker: Worker, queue: str = "work", *, hold_timeout: float = HOLD_TIMEOUT
+    ) -> AsyncIterator[None]:
+        """The worker takes the messages of a queue during the body."""
+        topology = TOPOLOGY if queue == "work" else delivery_topology()
+        consumer = Consumer(
             self.connection,
-            "work",
+            queue,
             worker,
-            topology=TOPOLOGY,
+            topology=topology,
             prefetch=10,
             random=Random(3),
             hold_timeout=hold_timeout,
         )
+        async with attached(self.connection, consumer, drain_timeout=SOON):
+            yield
 
 
 @pytest.fixture(name="own")
 async def _own(amqp_url: str) -> AsyncIterator[Broker]:
-    async with AsyncExitStack() as stack:
-        publishing, consuming_link = [
-            await stack.enter_async_context(supervised(amqp_url, name=name, random=Random(1)))
-            for name in ("publish", "consume")
-        ]
-        publisher = Publisher(
-            publishing,
-            topology=TOPOLOGY,
-            timeout=timedelta(seconds=SOON),
-        )
-        await publishing.add(publisher)
-        await until_connected(publishing, consuming_link)
-        yield Broker(amqp_url, consuming_link, publisher)
+    async with connections(amqp_url, "publish", "consume") as (publishing, consuming):
+        yield Broker(amqp_url, consuming, await a_publisher(publishing, TOPOLOGY))
 
 
 async def waiting(own: Broker, queue: str, count: int) -> None:
@@ -129,7 +114,7 @@ async def waiting(own: Broker, queue: str, count: int) -> None:
 
 async def test_a_message_is_acked_when_processed(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         await own.publisher.publish(b"event", routing_key="work")
 
         assert await worker.next() == b"event"
@@ -139,7 +124,7 @@ async def test_a_message_is_acked_when_processed(own: Broker) -> None:
 async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own: Broker) -> None:
     worker = Worker()
     trace = TraceContext(f"00-{1:032x}-{2:016x}-01", "a=1")
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         for current in (trace, None):
             tracing.CURRENT.set(current)
             await own.publisher.publish(b"event", routing_key="work")
@@ -150,7 +135,7 @@ async def test_a_message_is_processed_in_the_trace_that_it_was_published_in(own:
 
 async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker) -> None:
     worker = Worker(away=True)
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         await own.publisher.publish(b"event", routing_key="work")
         async with asyncio.timeout(SOON):
             await worker.tried_often.wait()
@@ -162,7 +147,7 @@ async def test_an_outage_holds_a_message_without_counting_a_delivery(own: Broker
 
 async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> None:
     worker = Worker(away=True)
-    async with attached(own.connection, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with own.consuming(worker, hold_timeout=0):
         await own.publisher.publish(b"event", routing_key="work")
 
         await worker.tried_again.wait()
@@ -172,7 +157,7 @@ async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> Non
 
 async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.connection, own.consumer(worker, hold_timeout=0), drain_timeout=SOON):
+    async with own.consuming(worker, hold_timeout=0):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -183,7 +168,7 @@ async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: B
 
 async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         await own.publisher.publish(b"poison", routing_key="work")
         await waiting(own, "work.dead", 1)
         await own.publisher.publish(b"event", routing_key="work")
@@ -194,7 +179,7 @@ async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None
 
 async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         asyncio.get_running_loop().call_soon(worker.gate.set)
@@ -206,11 +191,8 @@ async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broke
 
 async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker) -> None:
     worker = Worker(away=True)
-    consumer = Consumer(
-        own.connection, EVENTS_QUEUE, worker, topology=WORK, prefetch=10, random=Random(3)
-    )
     with structlog.testing.capture_logs() as logs:
-        async with attached(own.connection, consumer, drain_timeout=SOON):
+        async with own.consuming(worker, EVENTS_QUEUE):
             await until_connected(own.connection)
             await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
             for number in range(1, 25):
@@ -228,7 +210,7 @@ async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker)
 
 async def test_processing_survives_its_connection(own: Broker) -> None:
     worker = Worker()
-    async with attached(own.connection, own.consumer(worker), drain_timeout=SOON):
+    async with own.consuming(worker):
         await own.publisher.publish(b"slow", routing_key="work")
         await worker.started.wait()
         worker.started.clear()
@@ -246,8 +228,7 @@ async def test_an_unroutable_message_is_refused(own: Broker) -> None:
 
 
 async def test_publishing_without_a_connection_fails_at_once() -> None:
-    nowhere = "amqp://guest:guest@127.0.0.1:1/"
-    async with supervised(nowhere, name="publish", random=Random(1)) as connection:
+    async with supervised(NOWHERE, name="publish", random=Random(1)) as connection:
         publisher = Publisher(connection, topology=TOPOLOGY, timeout=timedelta(seconds=SOON))
 
         with pytest.raises(BrokerUnavailable):

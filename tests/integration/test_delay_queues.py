@@ -20,7 +20,7 @@ from common.contracts.topology import (
     RETRIES_QUEUE,
     delay_queue,
 )
-from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer
 from common.messaging.dead_letters import dead_letters
 from common.messaging.depth import QueueDepths
@@ -30,11 +30,12 @@ from common.messaging.topology import Queue, Topology, declare
 from dispatcher.batcher import running
 from dispatcher.queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task
-from tests.delivery.waiting import SOON, eventually, until_connected
+from tests.delivery.broker import a_publisher, connections
+from tests.delivery.waiting import SOON, eventually
 
 pytestmark = pytest.mark.integration
 
-SHORT, LONG = timedelta(milliseconds=300), timedelta(seconds=3)
+SHORT, LONG = timedelta(milliseconds=300), timedelta(seconds=1)
 DELAYS = (SHORT, LONG)
 DEAD = Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS)
 
@@ -71,6 +72,10 @@ class Broker:
     connection: SupervisedConnection
     stack: AsyncExitStack
 
+    async def until_dead(self, count: int) -> None:
+        """Returns once there are so many dead letters."""
+        await eventually(lambda: self.depths.ready(DEAD_LETTERS_QUEUE), lambda dead: dead == count)
+
     async def inbox(self, queue: str) -> Inbox:
         inbox = Inbox()
         consumer = Consumer(
@@ -89,20 +94,11 @@ class Broker:
 
 @pytest.fixture(name="own")
 async def _own(amqp_url: str) -> AsyncIterator[Broker]:
-    async with AsyncExitStack() as stack:
-        connection = await stack.enter_async_context(
-            supervised(amqp_url, name="test", random=Random(1))
-        )
+    async with connections(amqp_url, "test") as [connection], AsyncExitStack() as stack:
         topology = delivery_topology(DELAYS)
-        publisher = Publisher(
-            connection,
-            topology=topology,
-            timeout=timedelta(seconds=SOON),
-        )
+        publisher = await a_publisher(connection, topology)
         depths = QueueDepths(connection, topology=topology)
-        await connection.add(publisher)
         await connection.add(depths)
-        await until_connected(connection)
         delivery_queue = DelayQueues(publisher, depths, DELAYS, renew=connection.lost)
         await stack.enter_async_context(running(*delivery_queue.batchers))
         yield Broker(amqp_url, delivery_queue, publisher, depths, connection, stack)
@@ -174,65 +170,62 @@ async def test_a_deleted_queue_is_declared_again(own: Broker) -> None:
     assert [task for task, _ in await inbox.until(1)] == [a_task()]
 
 
-class TestDeadLetters:
-    async def died(self, own: Broker) -> Inbox:
-        """A message that its consumer never understood."""
-        inbox = await own.inbox(DELIVERIES_QUEUE)
-        await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
-        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 1)
-        return inbox
+@pytest.fixture(name="inbox")
+async def _inbox(own: Broker) -> Inbox:
+    """Its consumer never understands the message in the queue of dead letters."""
+    inbox = await own.inbox(DELIVERIES_QUEUE)
+    await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
+    await own.until_dead(1)
+    return inbox
 
-    async def test_a_dead_letter_is_listed_with_its_queue_and_stays(self, own: Broker) -> None:
-        await self.died(own)
-        async with dead_letters(own.url, DEAD) as letters:
-            first, again = await letters.look(limit=10), await letters.look(limit=10)
 
-        [letter] = first
-        assert (letter.queue, letter.reason, letter.body) == (
-            DELIVERIES_QUEUE,
-            "rejected",
-            b"poison",
-        )
-        assert [one.message_id for one in again] == [letter.message_id]
+@pytest.mark.usefixtures("inbox")
+async def test_a_dead_letter_is_listed_with_its_queue_and_stays(own: Broker) -> None:
+    async with dead_letters(own.url, DEAD) as letters:
+        first, again = await letters.look(limit=10), await letters.look(limit=10)
 
-    async def test_fifty_lists_lose_no_letter_where_returned_ones_are_deleted(
-        self, own: Broker
-    ) -> None:
-        # RabbitMQ 4 deletes a message that was returned as often; 3.10 does it where it is told to.
-        letters_queue = Queue("letters", {"x-queue-type": "quorum", "x-delivery-limit": 20})
-        expiring = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "letters"}
-        work = Queue("work", {**expiring, "x-message-ttl": 0})
-        async with await aio_pika.connect(own.url) as connection:
-            await declare(await connection.channel(), Topology(queues=(letters_queue, work)))
-        await own.publisher.publish(b"late", routing_key="work")
-        await eventually(lambda: own.depths.ready("letters"), lambda depth: depth == 1)
+    [letter] = first
+    assert (letter.queue, letter.reason, letter.body) == (DELIVERIES_QUEUE, "rejected", b"poison")
+    assert [one.message_id for one in again] == [letter.message_id]
 
-        async with dead_letters(own.url, letters_queue) as letters:
-            lists = [await letters.look(limit=10) for _ in range(50)]
 
-        assert lists == [lists[0]] * 50
-        assert [(letter.queue, letter.reason) for letter in lists[0]] == [("work", "expired")]
+async def test_fifty_lists_lose_no_letter_where_returned_ones_are_deleted(own: Broker) -> None:
+    # RabbitMQ 4 deletes a message that was returned as often; 3.10 does it where it is told to.
+    letters_queue = Queue("letters", {"x-queue-type": "quorum", "x-delivery-limit": 20})
+    expiring = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "letters"}
+    work = Queue("work", {**expiring, "x-message-ttl": 0})
+    async with await aio_pika.connect(own.url) as connection:
+        await declare(await connection.channel(), Topology(queues=(letters_queue, work)))
+    await own.publisher.publish(b"late", routing_key="work")
+    await eventually(lambda: own.depths.ready("letters"), lambda depth: depth == 1)
 
-    async def test_a_dead_letter_is_requeued(self, own: Broker) -> None:
-        inbox = await self.died(own)
-        good = DeliveryTasks(tasks=(a_task(),)).model_dump_json().encode()
-        await own.publisher.publish(good, routing_key=DEAD_LETTERS_QUEUE)
-        async with dead_letters(own.url, DEAD) as letters:
-            done = await letters.requeue(limit=10)
+    async with dead_letters(own.url, letters_queue) as letters:
+        lists = [await letters.look(limit=10) for _ in range(50)]
 
-        # The other did not die in any queue: there is none to put it back into.
-        assert done == 1
-        assert inbox.tasks == []
-        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
+    assert lists == [lists[0]] * 50
+    assert [(letter.queue, letter.reason) for letter in lists[0]] == [("work", "expired")]
 
-    async def test_one_dead_letter_is_dropped_and_the_others_stay(self, own: Broker) -> None:
-        await self.died(own)
-        await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
-        await eventually(lambda: own.depths.ready(DEAD_LETTERS_QUEUE), lambda depth: depth == 2)
-        async with dead_letters(own.url, DEAD) as letters:
-            first, second = await letters.look(limit=10)
-            dropped = await letters.drop(limit=10, message_id=first.message_id)
-            left = await letters.look(limit=10)
 
-        assert dropped == 1
-        assert [one.message_id for one in left] == [second.message_id]
+async def test_a_dead_letter_is_requeued(own: Broker, inbox: Inbox) -> None:
+    good = DeliveryTasks(tasks=(a_task(),)).model_dump_json().encode()
+    await own.publisher.publish(good, routing_key=DEAD_LETTERS_QUEUE)
+    async with dead_letters(own.url, DEAD) as letters:
+        done = await letters.requeue(limit=10)
+
+    # The other did not die in any queue: there is none to put it back into.
+    assert done == 1
+    assert inbox.tasks == []
+    await own.until_dead(2)
+
+
+@pytest.mark.usefixtures("inbox")
+async def test_one_dead_letter_is_dropped_and_the_others_stay(own: Broker) -> None:
+    await own.publisher.publish(b"poison", routing_key=DELIVERIES_QUEUE)
+    await own.until_dead(2)
+    async with dead_letters(own.url, DEAD) as letters:
+        first, second = await letters.look(limit=10)
+        dropped = await letters.drop(limit=10, message_id=first.message_id)
+        left = await letters.look(limit=10)
+
+    assert dropped == 1
+    assert [one.message_id for one in left] == [second.message_id]

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -10,16 +9,10 @@ import pytest
 
 from common.contracts.events import encode_event
 from common.contracts.topology import DELIVERIES_QUEUE
-from common.contracts.webhooks import WebhookStatus
 from local_stack.system import Service
-from tests.builders.webhooks import a_call
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
 from tests.delivery.waiting import SOON, eventually
-from webhook_registry.deliveries.recovering import BrokerDeliveryQueue, Recovering
-from webhook_registry.webhooks.changes import enabled
-from webhook_store.deliveries.models import Recovery
-from webhook_store.deliveries.recoveries import Recoveries
 
 pytestmark = pytest.mark.integration
 
@@ -71,35 +64,6 @@ async def test_an_event_from_before_the_start_is_delivered_to_its_subscribers(
     assert received.body == encode_event(event)
     assert received.headers["Content-Type"] == "application/json"
     assert pipe.receiver.at("/units") == []
-
-
-async def test_recovered_deliveries_are_sent_at_once(pipe: Pipeline) -> None:
-    webhook = await pipe.webhook("/a", status=WebhookStatus.DISABLED)
-    # The requeue job has no part in it.
-    await pipe.dispatcher(webhook_requeue_grace="PT1H", webhook_requeue_interval="PT1H")
-    events = [an_event(number) for number in range(60)]
-    await pipe.publish(*events)
-    for event in events:
-        await pipe.until_row(event, webhook, state="cancelled")
-
-    now = datetime.now(UTC)
-    again = await pipe.registrations.change(
-        webhook.owner, webhook.id, lambda one: enabled(one, at=now)
-    )
-    assert again is not None
-    recovering = Recovering(
-        Recoveries(pipe.webhooks_db),
-        BrokerDeliveryQueue(pipe.publisher),
-        now=lambda: datetime.now(UTC),
-    )
-    count = await recovering.ask(
-        Recovery(a_call(1), again.id, again.generation, now - timedelta(days=1), now)
-    )
-    await recovering.work()
-
-    assert count == len(events)
-    await pipe.receiver.until_count(len(events))
-    assert set(pipe.receiver.counted().values()) == {1}
 
 
 async def test_an_attempt_is_one_log_line_without_secrets_and_all_metrics_are_exported(
@@ -164,9 +128,11 @@ async def test_commands_list_requeue_and_drop_dead_letters(pipe: Pipeline) -> No
         return out
 
     await pipe.publisher.publish(b"not a wake-up", routing_key=DELIVERIES_QUEUE)
-    listed = await eventually(lambda: command("list"), bool)
+    await eventually(pipe.dead_letters, lambda count: count == 1)
+    listed = await command("list")
     put_back = await command("requeue", "--all")
-    await eventually(lambda: command("list"), bool)
+    # It dies again.
+    await eventually(pipe.dead_letters, lambda count: count == 1)
     dropped = await command("drop", "--all")
 
     assert "deliveries\trejected" in listed

@@ -1,6 +1,5 @@
 """The gateway as a process, without its dependencies."""
 
-import socket
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -111,20 +110,6 @@ def test_clients_receive_a_503_within_two_seconds(alone: System, key: str | None
     assert time.monotonic() - begun < 2 + GRACE
 
 
-def test_silent_connections_do_not_shut_out_clients(alone: System) -> None:
-    started(alone, max_connections="50")
-    silent = [
-        socket.create_connection(("127.0.0.1", alone.base_port), timeout=SOON) for _ in range(200)
-    ]
-
-    status, _ = asked(alone.base_port, "/nothing")
-
-    assert status == 404
-    assert [connection.recv(1) for connection in silent[:100]] == [b""] * 100
-    for connection in silent:
-        connection.close()
-
-
 def test_it_ends_on_sigterm(alone: System) -> None:
     process = started(alone).process
 
@@ -132,33 +117,3 @@ def test_it_ends_on_sigterm(alone: System) -> None:
 
     assert process.exit_status == 0
     assert '"event":"service.stopped"' in alone.log_of("gateway")
-
-
-@pytest.fixture
-def system(tmp_path: Path, mongo_url: str, database_names: DatabaseNames) -> Iterator[System]:
-    """A system with a database, and no broker."""
-    [amqp] = free_ports(1)
-    running = System(
-        tmp_path, f"amqp://guest:guest@127.0.0.1:{amqp}/", mongo_url, database_names.environment
-    )
-    yield running
-    running.close()
-
-
-def issued(system: System) -> str:
-    options = ("--owner", "acme", "--name", "nightly sync", "--scope", "lookup")
-    status, output, error = system.run("gateway", "keys", "issue", *options)
-    assert status == 0, error
-    return output.strip()
-
-
-def test_a_revoked_key_stops_working_within_ten_seconds(system: System) -> None:
-    key = issued(system)
-    started(system)
-    before, _ = asked(system.base_port, LOOKUP, key)
-
-    system.run("gateway", "keys", "revoke", key.partition(".")[0])
-    stopped = wait_for(lambda: asked(system.base_port, LOOKUP, key)[0] == 401, seconds=10 + GRACE)
-
-    assert before == 503  # the key is valid, and no lookup service runs
-    assert stopped

@@ -466,8 +466,9 @@ async def test_a_repeat_publishes_an_unpublished_test(world: World, webhook_id: 
         await world.do(Operation.TEST, call_id=a_call(1), **fields)
     world.events.failure = None
 
-    await world.do(Operation.TEST, call_id=a_call(2), **fields)
+    repeat = await world.do(Operation.TEST, call_id=a_call(2), **fields)
 
+    assert repeat.replayed
     # Under the id of the first call: that one may have been published after all.
     assert [event.id for _, event in world.events.published] == [str(a_call(1))]
 
@@ -565,13 +566,16 @@ async def test_a_retry_is_enqueued_under_the_deliverys_id(world: World, webhook_
     assert [task.delivery_id for task in world.delivery_queue.enqueued] == [DELIVERY]
 
 
-async def test_a_recovery_returns_the_number_of_deliveries(world: World, webhook_id: str) -> None:
+async def test_a_recovery_is_answered_with_its_number_before_any_delivery_is_sent(
+    world: World, webhook_id: str
+) -> None:
     for number in range(7):
         await world.keep_delivery(webhook_id, a_delivery_id(number), **CANCELLED)
 
     reply = await world.do(Operation.RECOVER, webhook_id=webhook_id, body=SINCE_ELEVEN)
 
     assert (reply.status, read(reply)) == (202, {"count": 7})
+    assert {row["state"] for row in await world.stored("deliveries")} == {"cancelled"}
 
 
 async def test_event_types_are_listed_for_every_owner(world: World) -> None:

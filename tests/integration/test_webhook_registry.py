@@ -1,12 +1,10 @@
 """The webhook registry over RabbitMQ and MongoDB, called as by the gateway."""
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -22,30 +20,25 @@ from common.contracts.events import EventType
 from common.contracts.failures import FailureCode
 from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from common.contracts.webhook_api import Operation, WebhookReply
-from common.contracts.webhooks import WebhookId, decode_addressed
-from common.messaging.connection import supervised
+from common.contracts.webhooks import decode_addressed
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import Route
 from common.mongo import Database
 from common.runtime.health import Health
-from tests.builders.deliveries import a_new_delivery
+from tests.builders.deliveries import WEBHOOK, a_new_delivery
 from tests.builders.webhooks import a_draft, a_request, encoded_key
 from tests.conftest import DatabaseNames
-from tests.delivery.waiting import SOON, eventually, until_connected
+from tests.delivery.broker import rpc_client
+from tests.delivery.waiting import SOON, eventually
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
-from webhook_store.deliveries.documents import new_document
 from webhook_store.deliveries.models import CancelReason, Recovery
 from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
 
 pytestmark = pytest.mark.integration
 
-
-#: More deliveries than one write can restart within the timeout of an operation.
-MANY = 25_000
-#: Seconds that the gateway waits for the registry.
-GATEWAY_WAITS = 1.8
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 
@@ -95,12 +88,7 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
         await build(settings, stack, health)
         health.serving = True
         url = settings.amqp_url.get_secret_value()
-        connections = [
-            await stack.enter_async_context(supervised(url, name=name, random=Random(1)))
-            for name in ("asking", "answers")
-        ]
-        client = await stack.enter_async_context(RpcClient(*connections, queues=(WEBHOOKS_QUEUE,)))
-        await until_connected(*connections)
+        client = await stack.enter_async_context(rpc_client(url, WEBHOOKS_QUEUE))
         await eventually(health.report, lambda report: report[0])
         yield Registry(client, settings)
 
@@ -164,30 +152,15 @@ async def test_a_test_without_a_queue_fails_as_unavailable(registry: Registry) -
     assert code is FailureCode.UNAVAILABLE
 
 
-async def test_a_large_recovery_responds_as_fast_as_a_small_one(
-    registry: Registry, webhooks_db: Database
-) -> None:
-    webhook_id = (await registry.created())["id"]
-    rows = webhooks_db["deliveries"]
-    await rows.insert_many(cancelled_rows(webhook_id, MANY), ordered=False)
-    body = orjson.dumps({"since": NOW - timedelta(days=1)})
-
-    async with asyncio.timeout(GATEWAY_WAITS):
-        reply = await registry.do(Operation.RECOVER, webhook_id=webhook_id, body=body)
-
-    assert (reply.status, read(reply)) == (202, {"count": MANY})
-    assert await eventually(
-        lambda: rows.count_documents({"state": "waiting", "generation": 1}),
-        lambda count: count == MANY,
-    )
-
-
 async def test_another_process_completes_an_abandoned_recovery(
     settings: Settings, webhooks_db: Database
 ) -> None:
     rows = webhooks_db["deliveries"]
-    await rows.insert_many(cancelled_rows("wh_1", 20))
-    left = Recovery(UUID(int=1), WebhookId("wh_1"), 1, NOW - timedelta(days=1), NOW)
+    cancelled = {"generation": 0, "cancelled": CancelReason.WEBHOOK_DISABLED, "occurred_at": NOW}
+    await Deliveries(webhooks_db, DeliveryTimes(lease=timedelta(seconds=30))).insert(
+        [a_new_delivery(number, **cancelled) for number in range(20)], at=NOW
+    )
+    left = Recovery(UUID(int=1), WEBHOOK, 1, NOW - timedelta(days=1), NOW)
     await Recoveries(webhooks_db).keep(left)
 
     async with AsyncExitStack() as stack:
@@ -196,25 +169,6 @@ async def test_another_process_completes_an_abandoned_recovery(
             lambda: rows.count_documents({"state": "waiting", "generation": 1}),
             lambda count: count == 20,
         )
-
-
-def cancelled_rows(webhook_id: str, count: int) -> list[dict[str, Any]]:
-    """Rows as MongoDB has them: every second one waits since before its webhook was disabled."""
-    return [
-        new_document(
-            a_new_delivery(
-                number,
-                webhook_id=webhook_id,
-                generation=0,
-                occurred_at=NOW - timedelta(seconds=number),
-                cancelled=CancelReason.WEBHOOK_DISABLED if number % 2 else None,
-            ),
-            at=NOW,
-            grace=timedelta(),
-            retention=timedelta(days=30),
-        )
-        for number in range(count)
-    ]
 
 
 async def test_logs_queues_metrics_and_database_contain_no_secret(

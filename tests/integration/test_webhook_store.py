@@ -111,9 +111,7 @@ async def test_a_webhook_comes_back_as_it_was_created(store: Store, fields: dict
     assert await store.registrations().find(OWNER, new.webhook.id) == new.webhook
 
 
-async def test_the_limit_holds_for_concurrent_creations_and_after_it_is_lowered(
-    store: Store,
-) -> None:
+async def test_concurrent_creations_stay_within_the_limit(store: Store) -> None:
     registrations = store.registrations()
 
     made = await asyncio.gather(
@@ -122,7 +120,15 @@ async def test_the_limit_holds_for_concurrent_creations_and_after_it_is_lowered(
 
     assert made.count(OwnerIsFull()) == 20
     assert len(await registrations.of_owner(OWNER)) == 10
-    assert await registrations.create(a_registered(), call_id=a_call(1), limit=5) == OwnerIsFull()
+
+
+async def test_a_lowered_limit_refuses_new_webhooks(store: Store) -> None:
+    for _ in range(3):
+        await store.created()
+
+    made = await store.registrations().create(a_registered(), call_id=a_call(1), limit=3)
+
+    assert made == OwnerIsFull()
 
 
 @pytest.mark.parametrize("limit", [1, 10])

@@ -73,3 +73,4 @@ async def test_too_many_large_documents_are_refused(renderer: XmlRenderer) -> No
 
     refused = [each for each in outcomes if isinstance(each, ServiceUnavailable)]
     assert len(refused) == 1
+    assert await renderer.company(SMALLEST_LARGE)

@@ -1,7 +1,7 @@
 """Validation of request bodies."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
@@ -18,6 +18,8 @@ from webhook_registry.webhooks.bodies import (
     read_draft,
     read_window,
 )
+
+DAY = timedelta(days=1)
 
 
 def faults(read: Callable[[], object]) -> dict[str, str]:
@@ -56,44 +58,32 @@ def test_a_draft_requires_only_url_and_events() -> None:
     assert (draft.filter, draft.description) == (None, None)
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"\xff", b'{"url": NaN}', b'"\\ud800"'])
-def test_a_body_that_is_not_json_is_refused(body: bytes) -> None:
-    with pytest.raises(Rejected, match="not JSON"):
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        *((body, "not JSON") for body in (b"", b"{", b"\xff", b'{"url": NaN}', b'"\\ud800"')),
+        *((body, "not a JSON object") for body in (b"[]", b"null", b'"text"', b"7")),
+    ],
+)
+def test_a_body_that_is_not_a_json_object_is_refused(body: bytes, words: str) -> None:
+    with pytest.raises(Rejected, match=words):
         read_draft(body)
 
 
-@pytest.mark.parametrize("body", [b"[]", b"null", b'"text"', b"7"])
-def test_a_body_that_is_not_an_object_is_refused(body: bytes) -> None:
-    with pytest.raises(Rejected, match="not a JSON object"):
-        read_draft(body)
+def test_every_missing_invalid_and_unknown_field_is_named() -> None:
+    missing = faults(lambda: read_draft(b"{}"))
+    invalid = faults_of_draft(url="http://a.example", events=["company"], description=7)
+    unknown = faults_of_draft(filters={"countries": ["dk"]})
 
-
-def test_every_missing_field_is_named() -> None:
-    assert faults(lambda: read_draft(b"{}")) == {"url": "is required", "events": "is required"}
-
-
-def test_every_invalid_field_is_named() -> None:
-    found = faults_of_draft(url="http://a.example", events=["company"], description=7)
-
-    assert found.keys() == {"url", "events[0]", "description"}
-
-
-def test_an_unknown_field_is_named() -> None:
-    found = faults_of_draft(filters={"countries": ["dk"]})
-
-    assert found == {"filters": "unknown field; did you mean filter?"}
+    assert missing == {"url": "is required", "events": "is required"}
+    assert invalid.keys() == {"url", "events[0]", "description"}
+    assert unknown == {"filters": "unknown field; did you mean filter?"}
 
 
 def test_the_case_of_a_country_does_not_matter() -> None:
-    filtered = read_draft(
-        orjson.dumps(
-            {
-                "url": "https://hooks.example/x",
-                "events": ["*"],
-                "filter": {"countries": ["DK", "dk"], "companies": ["DK:12345674", "no:123456785"]},
-            }
-        )
-    ).filter
+    limits = {"countries": ["DK", "dk"], "companies": ["DK:12345674", "no:123456785"]}
+
+    filtered = read_draft(a_draft(filter=limits)).filter
 
     assert filtered is not None
     assert filtered.countries == (Country.DK,)
@@ -233,28 +223,23 @@ def test_an_invalid_change_is_named(fields: dict[str, Any], parameter: str) -> N
     assert faults(lambda: read_changes(orjson.dumps(fields))).keys() == {parameter}
 
 
-def test_a_window_ends_now_by_default() -> None:
-    window = read_window(b'{"since": "2026-03-01T13:00:00+01:00"}', now=NOON)
+@pytest.mark.parametrize(
+    "fields, since, until",
+    [
+        ({"since": "2026-03-01T13:00:00+01:00"}, NOON - DAY, NOON),
+        # It starts at a whole second, does not reach into the future, and goes back thirty days.
+        ({"since": "2026-03-01T12:00:00.750Z"}, NOON - DAY, NOON),
+        ({"since": NOON - DAY, "until": NOON + DAY}, NOON - DAY, NOON),
+        ({"since": NOON - 30 * DAY}, NOON - 30 * DAY, NOON),
+        ({"since": NOON - 2 * DAY, "until": NOON - DAY}, NOON - 2 * DAY, NOON - DAY),
+    ],
+)
+def test_a_window_ends_now_by_default(
+    fields: dict[str, object], since: datetime, until: datetime
+) -> None:
+    window = read_window(orjson.dumps(fields), now=NOON)
 
-    assert (window.since, window.until) == (NOON - timedelta(days=1), NOON)
-
-
-def test_a_window_starts_at_a_whole_second() -> None:
-    window = read_window(b'{"since": "2026-03-01T12:00:00.750Z"}', now=NOON)
-
-    assert window.since == NOON - timedelta(days=1)
-
-
-def test_a_window_does_not_reach_into_the_future() -> None:
-    body = b'{"since": "2026-03-01T12:00:00Z", "until": "2026-03-03T12:00:00Z"}'
-
-    assert read_window(body, now=NOON).until == NOON
-
-
-def test_a_window_may_start_thirty_days_back() -> None:
-    since = NOON - timedelta(days=30)
-
-    assert read_window(orjson.dumps({"since": since}), now=NOON).since == since
+    assert (window.since, window.until) == (since, until)
 
 
 @pytest.mark.parametrize(
@@ -277,6 +262,13 @@ def test_an_invalid_window_is_refused(body: bytes, parameter: str) -> None:
     assert faults(lambda: read_window(body, now=NOON)).keys() == {parameter}
 
 
+#: Names of headers that the service or a proxy sets, in forms that servers treat alike.
+RESERVED = """
+    Content-Length x-signature Webhook-Id X_Signature x.timestamp Transfer_Encoding
+    webhook_signature Proxy_Connection Forwarded X-Forwarded-For X_Real_IP Via
+"""
+
+
 @pytest.mark.parametrize(
     "headers, parameter",
     [
@@ -284,19 +276,8 @@ def test_an_invalid_window_is_refused(body: bytes, parameter: str) -> None:
         ({f"X-{number}": "1" for number in range(11)}, "headers"),
         ({"X-A": "1", "x-a": "2"}, "headers"),
         ({"X A": "1"}, "headers.X A"),
-        ({"Content-Length": "1"}, "headers.Content-Length"),
-        ({"x-signature": "1"}, "headers.x-signature"),
-        ({"Webhook-Id": "1"}, "headers.Webhook-Id"),
         ({"X-A": "1", "X_A": "2"}, "headers"),
-        ({"X_Signature": "1"}, "headers.X_Signature"),
-        ({"x.timestamp": "1"}, "headers.x.timestamp"),
-        ({"Transfer_Encoding": "chunked"}, "headers.Transfer_Encoding"),
-        ({"webhook_signature": "1"}, "headers.webhook_signature"),
-        ({"Proxy_Connection": "1"}, "headers.Proxy_Connection"),
-        ({"Forwarded": "for=192.0.2.1"}, "headers.Forwarded"),
-        ({"X-Forwarded-For": "192.0.2.1"}, "headers.X-Forwarded-For"),
-        ({"X_Real_IP": "192.0.2.1"}, "headers.X_Real_IP"),
-        ({"Via": "1.1 a"}, "headers.Via"),
+        *(({name: "1"}, f"headers.{name}") for name in RESERVED.split()),
         ({"X-A": ""}, "headers.X-A"),
         ({"X-A": "a\r\nX-B: b"}, "headers.X-A"),
         ({"X-A": "é"}, "headers.X-A"),
@@ -305,9 +286,7 @@ def test_an_invalid_window_is_refused(body: bytes, parameter: str) -> None:
     ],
 )
 def test_an_invalid_header_is_named_without_its_value(headers: object, parameter: str) -> None:
-    found = faults_of_draft(headers=headers)
-
-    assert found.keys() == {parameter}
+    assert faults_of_draft(headers=headers).keys() == {parameter}
 
 
 def test_headers_are_read_with_their_values() -> None:
