@@ -1,13 +1,12 @@
 """Processor time of very many clients that wait for the event feed."""
 
 import asyncio
-import time
 from collections.abc import Sequence
 
 import aiohttp
 
 from bench.figures import Figure, at_most
-from bench.processes import processor_seconds
+from bench.processes import Used
 from bench.scale import Scale
 from bench.setup import empty_system
 from local_stack.system import Service
@@ -74,9 +73,7 @@ async def _until_readers(gateway: Service, count: int) -> None:
 
 
 async def _cores(services: Sequence[Service], seconds: float) -> float:
-    """The cores that the services use."""
-    before = [processor_seconds(service.process.pid) for service in services]
-    started = time.monotonic()
+    """The cores that the services use together."""
+    used = Used({str(each.admin_port): each.process.pid for each in services})
     await asyncio.sleep(seconds)
-    after = [processor_seconds(service.process.pid) for service in services]
-    return (sum(after) - sum(before)) / (time.monotonic() - started)
+    return sum(used.cores().values())

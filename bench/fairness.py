@@ -4,8 +4,8 @@ One client sends them over several connections for as long as another's lookups 
 name are measured; each has its own key.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
+from functools import partial
 from random import Random
 from statistics import median
 from typing import Any
@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 from pymongo import MongoClient
 
-from bench.figures import Figure, at_most
-from bench.load import Load, load
+from bench.figures import Figure, at_most, in_turns, ratio
 from bench.scale import SEED, Scale
-from bench.setup import LoadedSystem, loaded_system, sample_companies
+from bench.setup import Beside, loaded_system, sample_companies
 from common.contracts.company import ProductionUnit, Status
 from local_stack.system import System
 from lookup.store.canonical_json import dump
@@ -40,47 +39,29 @@ def measure(scale: Scale) -> Iterator[Figure]:
         vats = [one["organisasjonsnummer"] for one in sample_companies(scale.companies, _LARGE)]
         _add_units(loaded.system, vats)
         victims = {"lookups by number": loaded.paths, "lookups by name": _names(scale.companies)}
-        rounds: list[dict[str, dict[str, Load]]] = [
-            _round(loaded, victims, vats, scale.load_seconds) for _ in range(scale.rounds)
-        ]
-    yield from _figures(rounds)
-
-
-def _round(
-    loaded: LoadedSystem, victims: Mapping[str, Sequence[str]], vats: Sequence[str], seconds: int
-) -> dict[str, dict[str, Load]]:
-    """The load of each victim by what floods the service meanwhile; without a flood under ""."""
-    flooder = loaded.system.issue_key("flooder")
-    url = loaded.system.base_url
-    found: dict[str, dict[str, Load]] = {}
-    for flood, paths in {"": [], **_floods(vats)}.items():
-        for victim, asked in victims.items():
-            with ThreadPoolExecutor(1) as pool:
-                if paths:
-                    count = 2 if "units" in flood else _CONNECTIONS
-                    pool.submit(
-                        load, url, paths, key=flooder, connections=count, seconds=seconds + 1
-                    )
-                done = load(url, asked, key=loaded.key, connections=1, seconds=seconds)
-            found.setdefault(flood, {})[victim] = done
-    return found
-
-
-def _figures(rounds: Sequence[Mapping[str, Mapping[str, Load]]]) -> Iterator[Figure]:
-    for flood, victims in rounds[0].items():
-        for victim in victims:
-            name = f"{victim} during {flood}" if flood else f"{victim} alone"
-            p50 = median(one[flood][victim].p50_ms for one in rounds)
-            p99 = median(one[flood][victim].p99_ms for one in rounds)
-            yield Figure(f"{name}, p50", p50, "ms")
-            yield at_most(f"{name}, p99", p99, "ms", 15 if flood and "number" in victim else None)
-            if flood:
-                times = median(one[flood][victim].p50_ms / one[""][victim].p50_ms for one in rounds)
-                yield at_most(
-                    f"{name}, p50 over alone", times, "×", 3 if "name" in victim else None
-                )
-                errors = max(one[flood][victim].errors for one in rounds)
-                yield at_most(f"{name}, failed", errors, "", 0)
+        flooder = loaded.system.issue_key("flooder")
+        seconds = scale.load_seconds
+        floods: dict[str, Beside | None] = {"": None}
+        for flood, paths in _floods(vats).items():
+            floods[flood] = Beside(paths, flooder, 2 if "units" in flood else _CONNECTIONS)
+        candidates = {
+            (flood, victim): partial(
+                loaded.load, asked, connections=1, seconds=seconds, beside=beside
+            )
+            for flood, beside in floods.items()
+            for victim, asked in victims.items()
+        }
+        rounds = in_turns(scale.rounds, candidates)
+    for (flood, victim), loads in rounds.items():
+        name = f"{victim} during {flood}" if flood else f"{victim} alone"
+        yield Figure(f"{name}, p50", median(one.p50_ms for one in loads), "ms")
+        p99 = median(one.p99_ms for one in loads)
+        yield at_most(f"{name}, p99", p99, "ms", 15 if flood and "number" in victim else None)
+        if flood:
+            times = ratio([one.p50_ms for one in loads], [one.p50_ms for one in rounds["", victim]])
+            goal = 3 if "name" in victim else None
+            yield at_most(f"{name}, p50 over alone", times, "×", goal)
+            yield at_most(f"{name}, failed", max(one.errors for one in loads), "", 0)
 
 
 def _floods(vats: Sequence[str]) -> dict[str, list[str]]:

@@ -1,12 +1,17 @@
 """Measured figures with their goals: printed as a table and written to `bench/results`."""
 
+import math
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 RESULTS = Path(__file__).parent / "results" / "latest.md"
 
@@ -20,6 +25,25 @@ class Figure:
     unit: str
     goal: str | None = None
     met: bool | None = None
+
+
+def in_turns(rounds: int, candidates: Mapping[K, Callable[[], V]]) -> dict[K, list[V]]:
+    """What each candidate measures in each round.
+
+    Each takes a turn in every round, so that variations of the machine affect all of them.
+    """
+    found: dict[K, list[V]] = {name: [] for name in candidates}
+    for _ in range(rounds):
+        for name, measure in candidates.items():
+            found[name].append(measure())
+    return found
+
+
+def ratio(values: Sequence[float], others: Sequence[float]) -> float:
+    """The median of the ratios of the rounds: a slow round is slow for both."""
+    pairs = zip(values, others, strict=True)
+    # A busy machine may answer nothing in the second of a quick run.
+    return statistics.median(one / other if other else math.inf for one, other in pairs)
 
 
 def at_least(name: str, value: float, unit: str, goal: float | None) -> Figure:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bench.figures import Figure, at_most
-from bench.processes import megabytes, processor_seconds
+from bench.processes import Used, megabytes
 from bench.scale import Scale
 from bench.setup import empty_system
 
@@ -22,9 +22,10 @@ def measure(scale: Scale) -> Iterator[Figure]:
             name = f"{module.replace('_', '-')} ready after its start"
             yield at_most(name, time.monotonic() - started, "s", 2)
         time.sleep(_SETTLED)
-        pids = [service.process.pid for service in system.services.values()]
-        before = sum(map(processor_seconds, pids))
+        pids = {name: service.process.pid for name, service in system.services.items()}
+        used = Used(pids)
         time.sleep(scale.idle_seconds)
-        share = (sum(map(processor_seconds, pids)) - before) / scale.idle_seconds
-        yield at_most("all services idle, processor time", share * 100, "% of a core", 2)
-        yield at_most("all services idle, memory", sum(map(megabytes, pids)), "MB", 400)
+        share = sum(used.cores().values()) * 100
+        yield at_most("all services idle, processor time", share, "% of a core", 2)
+        memory = sum(map(megabytes, pids.values()))
+        yield at_most("all services idle, memory", memory, "MB", 400)

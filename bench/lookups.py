@@ -6,16 +6,15 @@ Our processes stay up and wait meanwhile; a peer runs while it is measured.
 
 import os
 import time
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench.figures import Figure, at_least, at_most
+from bench.figures import Figure, at_least, at_most, in_turns, ratio
 from bench.load import Load, get, load
-from bench.processes import family, megabytes, processor_seconds
+from bench.processes import Used, family, megabytes
 from bench.rpc_peers import BARE, PEERS, Peer, served
 from bench.scale import Scale
 from bench.setup import LoadedSystem, loaded_system
@@ -27,90 +26,85 @@ _FAIR = 0.8
 _OURS = "ours"
 
 
-@dataclass(frozen=True, slots=True)
-class Rounds:
-    """The results of every round, in order."""
-
-    #: By candidate and connections.
-    loads: defaultdict[tuple[str, int], list[Load]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    #: Milliseconds of processor time of each process for each lookup at one connection.
-    costs: list[dict[str, float]] = field(default_factory=list)
-
-    def rate(self, candidate: str, connections: int) -> float:
-        return median(one.rate for one in self.loads[candidate, connections])
-
-    def ratio(self, candidate: str, other: str, connections: int) -> float:
-        """The median of the ratios of the rounds: a slow round is slow for both."""
-        pairs = zip(self.loads[candidate, connections], self.loads[other, connections], strict=True)
-        return median(one.rate / two.rate for one, two in pairs)
+#: The load of each number of connections.
+Loads = Mapping[int, Load]
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
+    seconds = scale.load_seconds
     with loaded_system(scale.companies) as loaded:
-        rounds = Rounds()
-        for _ in range(scale.rounds):
-            _run_round(loaded, scale.load_seconds, rounds)
+        costs: list[dict[str, float]] = []
+        rounds = in_turns(
+            scale.rounds,
+            {
+                _OURS: partial(_our_loads, loaded, seconds, costs),
+                **{peer.name: partial(_peer_loads, loaded, seconds, peer) for peer in PEERS},
+            },
+        )
         for connections in CONNECTIONS:
-            yield from _ours(rounds, connections)
-        yield from _processor_time(rounds)
+            yield from _ours([one[connections] for one in rounds[_OURS]], connections)
+        yield from _processor_time(costs)
         for peer in PEERS:
             for connections in CONNECTIONS:
                 yield from _compared(rounds, peer, connections)
-        yield from _two_of_each(loaded, scale.load_seconds)
+        yield from _two_of_each(loaded, seconds)
 
 
-def _run_round(loaded: LoadedSystem, seconds: int, rounds: Rounds) -> None:
-    system, path = loaded.system, loaded.paths[0]
+def _our_loads(loaded: LoadedSystem, seconds: int, costs: list[dict[str, float]]) -> Loads:
+    """Adds the milliseconds of processor time of each process for a lookup at one connection."""
+    loads = {}
     for connections in CONNECTIONS:
-        before = _processor_seconds(system)
-        ours = loaded.load(connections=connections, seconds=seconds)
-        rounds.loads[_OURS, connections].append(ours)
+        used = Used(_pids(loaded.system))
+        loads[connections] = loaded.load(connections=connections, seconds=seconds)
         if connections == 1:
-            used = _difference(before, _processor_seconds(system))
-            lookups = ours.rate * seconds
-            rounds.costs.append({name: each * 1000 / lookups for name, each in used.items()})
-    size = len(get(f"{system.base_url}{path}", loaded.key) or b"")
-    for peer in PEERS:
-        with served(peer, system, path=path, response_size=size) as url:
-            for connections in CONNECTIONS:
-                rounds.loads[peer.name, connections].append(
-                    load(
-                        url, loaded.paths, key=loaded.key, connections=connections, seconds=seconds
-                    )
-                )
+            lookups = loads[1].rate * seconds
+            costs.append({name: each * 1000 / lookups for name, each in used.seconds().items()})
+    return loads
 
 
-def _ours(rounds: Rounds, connections: int) -> Iterator[Figure]:
-    loads = rounds.loads[_OURS, connections]
+def _peer_loads(loaded: LoadedSystem, seconds: int, peer: Peer) -> Loads:
+    system, key, path = loaded.system, loaded.key, loaded.paths[0]
+    size = len(get(f"{system.base_url}{path}", key) or b"")
+    with served(peer, system, path=path, response_size=size) as url:
+        return {
+            connections: load(url, loaded.paths, key=key, connections=connections, seconds=seconds)
+            for connections in CONNECTIONS
+        }
+
+
+def _ours(loads: Sequence[Load], connections: int) -> Iterator[Figure]:
     name = f"lookups by number {_at(connections)}"
-    yield Figure(name, rounds.rate(_OURS, connections), "/s")
+    yield Figure(name, median(one.rate for one in loads), "/s")
     goal = 1.3 if connections == 1 else None
-    yield at_most(f"{name}, p50", median(one.p50_ms for one in loads), "ms", goal)
-    yield Figure(f"{name}, p99", median(one.p99_ms for one in loads), "ms")
-    yield at_most(f"{name}, p99 over p50", median(one.p99_ms / one.p50_ms for one in loads), "×", 3)
+    p50s, p99s = [one.p50_ms for one in loads], [one.p99_ms for one in loads]
+    yield at_most(f"{name}, p50", median(p50s), "ms", goal)
+    yield Figure(f"{name}, p99", median(p99s), "ms")
+    yield at_most(f"{name}, p99 over p50", ratio(p99s, p50s), "×", 3)
     yield at_most(f"{name}, failed", max(one.errors for one in loads), "", 0)
 
 
-def _processor_time(rounds: Rounds) -> Iterator[Figure]:
+def _processor_time(costs: Sequence[Mapping[str, float]]) -> Iterator[Figure]:
     """One client sends one lookup per message, which gives the steadiest figure."""
     name = "processor time of a lookup at 1 connection"
-    for process in rounds.costs[0]:
-        yield Figure(f"{name}, {process}", median(cost[process] for cost in rounds.costs), "ms")
-    total = median(sum(cost.values()) for cost in rounds.costs)
-    yield at_most(f"{name}, all four", total, "ms", 1.1)
+    for process in costs[0]:
+        yield Figure(f"{name}, {process}", median(cost[process] for cost in costs), "ms")
+    yield at_most(f"{name}, all four", median(sum(cost.values()) for cost in costs), "ms", 1.1)
 
 
-def _compared(rounds: Rounds, peer: Peer, connections: int) -> Iterator[Figure]:
+def _compared(
+    rounds: Mapping[str, Sequence[Loads]], peer: Peer, connections: int
+) -> Iterator[Figure]:
+    ours, bare, its = (
+        [one[connections].rate for one in rounds[candidate]]
+        for candidate in (_OURS, BARE.name, peer.name)
+    )
     name = f"{peer.name} {_at(connections)}"
-    yield Figure(name, rounds.rate(peer.name, connections), "/s")
-    p99 = median(one.p99_ms for one in rounds.loads[peer.name, connections])
+    yield Figure(name, median(its), "/s")
+    p99 = median(one[connections].p99_ms for one in rounds[peer.name])
     yield Figure(f"{name}, p99", p99, "ms")
-    multiple = rounds.ratio(_OURS, peer.name, connections)
-    yield at_least(f"ours over {name}", multiple, "×", peer.goals.get(connections))
+    yield at_least(f"ours over {name}", ratio(ours, its), "×", peer.goals.get(connections))
     if known := peer.known_share.get(connections):
-        share = rounds.ratio(peer.name, BARE.name, connections) / known
+        share = ratio(its, bare) / known
         yield at_least(f"{name}, of its known share of bare aiohttp", share, "×", _FAIR)
 
 
@@ -124,14 +118,14 @@ def _two_of_each(loaded: LoadedSystem, seconds: int) -> Iterator[Figure]:
         service.wait_until_ready()
     for connections in CONNECTIONS[1:]:
         name = f"two gateways and lookup processes {_at(connections)}"
-        before = _processor_seconds(system)
+        used = Used(_pids(system))
         ours = loaded.load(connections=connections, seconds=seconds)
-        used = _difference(before, _processor_seconds(system))
+        processor_time = used.seconds()
         yield Figure(f"{name}, lookups by number", ours.rate, "/s")
         yield Figure(f"{name}, p99", ours.p99_ms, "ms")
         yield at_most(f"{name}, failed", ours.errors, "", 0)
-        for process, processor_time in used.items():
-            yield Figure(f"{name}, {process}", processor_time / seconds, "cores")
+        for process, each in processor_time.items():
+            yield Figure(f"{name}, {process}", each / seconds, "cores")
 
 
 def measure_lasting_load(scale: Scale) -> Iterator[Figure]:
@@ -150,16 +144,11 @@ def measure_lasting_load(scale: Scale) -> Iterator[Figure]:
             yield at_most(f"{label}, growth since its first sixth", growth, "%", 5)
 
 
-def _processor_seconds(system: System) -> dict[str, float]:
-    """Processor time of each service and of both servers so far."""
+def _pids(system: System) -> dict[str, int]:
+    """The processes of each service and of both servers."""
     pids = {name: service.process.pid for name, service in system.services.items()}
     programs = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in family(os.getpid())}
-    pids |= {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}
-    return {name: processor_seconds(pid) for name, pid in pids.items()}
-
-
-def _difference(before: dict[str, float], after: dict[str, float]) -> dict[str, float]:
-    return {name: after[name] - before[name] for name in before}
+    return pids | {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}
 
 
 def _at(connections: int) -> str:

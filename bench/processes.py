@@ -49,6 +49,27 @@ def processor_seconds(pid: int) -> float:
     return sum(map(_ticks, family(pid))) / _TICKS
 
 
+class Used:
+    """Processor time of processes and their descendants since it was made."""
+
+    def __init__(self, pids: Mapping[str, int]) -> None:
+        self._pids = pids
+        self._before = self._now()
+        self._started = time.monotonic()
+
+    def seconds(self) -> dict[str, float]:
+        """By the name of the process."""
+        return {name: each - self._before[name] for name, each in self._now().items()}
+
+    def cores(self) -> dict[str, float]:
+        """The cores that each has used on average."""
+        passed = time.monotonic() - self._started
+        return {name: each / passed for name, each in self.seconds().items()}
+
+    def _now(self) -> dict[str, float]:
+        return {name: processor_seconds(pid) for name, pid in self._pids.items()}
+
+
 def megabytes(pid: int) -> float:
     """Private memory of a process and its descendants, and their share of shared memory."""
     return sum(_field(f"/proc/{each}/smaps_rollup", "Pss") for each in family(pid))

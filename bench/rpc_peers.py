@@ -47,16 +47,6 @@ PEERS = (
         requirements=_PEERS / "nameko.txt",
     ),
     Peer(
-        "FastStream",
-        (
-            "python -m faststream_app",
-            "uvicorn faststream_app:gateway --loop uvloop --no-access-log --log-level critical",
-        ),
-        goals={32: 12, 256: 22},
-        known_share={32: 0.0130, 256: 0.0130},
-        requirements=_PEERS / "faststream.txt",
-    ),
-    Peer(
         "plain aio-pika",
         (
             "python -m bench.peers.plain_aio_pika lookup",
@@ -79,7 +69,6 @@ def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iter
         **system.full_environment(),
         "RESPONSE_SIZE": str(response_size),
         "HTTP_PORT": port,
-        "UVICORN_PORT": port,
         "PYTHONPATH": os.pathsep.join(modules),
     }
     with ExitStack() as stack:

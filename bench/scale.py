@@ -8,60 +8,42 @@ SEED = 1
 
 @dataclass(frozen=True, slots=True)
 class Scale:
+    """The sizes of all benchmarks; the defaults are those of a complete run."""
+
     #: Rounds in which a benchmark and its peers take turns.
-    rounds: int
+    rounds: int = 3
     #: Companies in the register of lookups and imports.
-    companies: int
+    companies: int = 200_000
     #: Seconds of each load of lookups, of the lasting load, and without load.
-    load_seconds: int
-    lasting_seconds: int
-    idle_seconds: int
+    load_seconds: int = 5
+    lasting_seconds: int = 600
+    idle_seconds: int = 60
     #: Names of the accuracy benchmark, and queries of each row.
-    names: int
-    row_queries: int
+    names: int = 20_000
+    row_queries: int = 150
     #: Companies in the registers that are searched, smallest first.
-    registers: tuple[int, ...]
+    registers: tuple[int, ...] = (30_000, 300_000, 3_000_000)
     #: Queries of each type, and how many of them are compared with the exhaustive scan.
-    queries: int
-    scanned_queries: int
+    queries: int = 2_000
+    scanned_queries: int = 300
     #: Deliveries of each rate, and seconds of each figure of latency.
-    deliveries: int
-    delivery_seconds: float
+    deliveries: int = 30_000
+    delivery_seconds: float = 15
     #: Deliveries that are due while the dispatcher's memory is measured.
-    due_deliveries: int
+    due_deliveries: int = 1_000_000
     #: Numbers of webhooks, and events that are matched with them.
-    webhooks: tuple[int, ...]
-    matched_events: int
+    webhooks: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)
+    matched_events: int = 2_000
     #: Entries of a register's feed.
-    feed_entries: int
+    feed_entries: int = 20_000
     #: Entities in a register's whole file.
-    file_entities: int
+    file_entities: int = 1_050_000
     #: Clients that wait for an event, and seconds without one.
-    waiting_clients: int
-    waiting_seconds: int
+    waiting_clients: int = 1_000
+    waiting_seconds: int = 30
 
 
-FULL = Scale(
-    rounds=3,
-    companies=200_000,
-    load_seconds=5,
-    lasting_seconds=600,
-    idle_seconds=60,
-    names=20_000,
-    row_queries=150,
-    registers=(30_000, 300_000, 3_000_000),
-    queries=2_000,
-    scanned_queries=300,
-    deliveries=30_000,
-    delivery_seconds=15,
-    due_deliveries=1_000_000,
-    webhooks=(10, 100, 1_000, 10_000, 100_000),
-    matched_events=2_000,
-    feed_entries=20_000,
-    file_entities=1_050_000,
-    waiting_clients=1_000,
-    waiting_seconds=30,
-)
+FULL = Scale()
 QUICK = Scale(
     rounds=1,
     companies=3_000,

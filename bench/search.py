@@ -7,9 +7,10 @@ largest size its results are also compared with an exhaustive scan's.
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -19,12 +20,12 @@ from urllib.parse import quote
 from pymongo import MongoClient
 
 from bench.edits import Edit, one_typo, two_typos
-from bench.figures import Figure, at_least, at_most, latencies
-from bench.load import load
+from bench.figures import Figure, at_least, at_most, in_turns, latencies
 from bench.processes import processor_seconds, resident_megabytes
 from bench.scale import SEED, Scale
 from bench.scan import Scan
 from bench.setup import (
+    Beside,
     LoadedSystem,
     empty_system,
     entities_file,
@@ -242,17 +243,17 @@ def _interference(loaded: LoadedSystem, names: Sequence[str], scale: Scale) -> I
     """Lookups by number over one connection, alone and while another searches names."""
     for module in ("lookup", "gateway"):
         loaded.system.start(module).wait_until_ready()
-    seconds, url, key = scale.load_seconds, loaded.system.base_url, loaded.key
-    searches = [f"/api/name?country=no&q={quote(name)}" for name in names]
-    alone, during, rates = [], [], []
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        for _ in range(scale.rounds):
-            alone.append(loaded.load(connections=1, seconds=seconds).p99_ms)
-            other = pool.submit(load, url, searches, key=key, connections=1, seconds=seconds + 2)
-            during.append(loaded.load(connections=1, seconds=seconds).p99_ms)
-            rates.append(other.result().rate)
+    searches = Beside([f"/api/name?country=no&q={quote(name)}" for name in names], loaded.key)
+    loads = in_turns(
+        scale.rounds,
+        {
+            beside: partial(loaded.load, connections=1, seconds=scale.load_seconds, beside=beside)
+            for beside in (None, searches)
+        },
+    )
+    alone, during = ([one.p99_ms for one in loads[beside]] for beside in (None, searches))
     name = "lookups by number during name searches, p99"
     yield Figure("lookups by number alone, p99", median(alone), "ms")
-    yield Figure("name searches meanwhile", median(rates), "/s")
+    yield Figure("name searches meanwhile", median(each.rate for each in searches.loads), "/s")
     yield Figure(name, median(during), "ms")
     yield at_most(f"{name} over alone", median(during) / median(alone), "×", 3)

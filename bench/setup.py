@@ -1,9 +1,11 @@
 """The environment of a benchmark: servers of its own, services, and a register."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -96,6 +98,17 @@ def sample_companies(companies: int, count: int) -> Iterator[dict[str, Any]]:
         yield from companies_no(1, start=start)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """Requests of another client, while a load is measured."""
+
+    paths: Sequence[str]
+    key: str
+    connections: int = 1
+    #: wrk's figures of each.
+    loads: list[Load] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedSystem:
     """A system with a register that serves lookups."""
@@ -105,9 +118,31 @@ class LoadedSystem:
     #: Lookups by number.
     paths: list[str]
 
-    def load(self, *, connections: int, seconds: int) -> Load:
+    def load(
+        self,
+        paths: Sequence[str] = (),
+        *,
+        connections: int,
+        seconds: int,
+        beside: Beside | None = None,
+    ) -> Load:
+        """Requests paths, lookups by number by default, alone or beside another client."""
         url = self.system.base_url
-        return load(url, self.paths, key=self.key, connections=connections, seconds=seconds)
+        measure = partial(load, url, paths or self.paths, key=self.key, connections=connections)
+        if beside is None:
+            return measure(seconds=seconds)
+        with ThreadPoolExecutor(1) as pool:
+            other = pool.submit(
+                load,
+                url,
+                beside.paths,
+                key=beside.key,
+                connections=beside.connections,
+                seconds=seconds + 1,
+            )
+            measured = measure(seconds=seconds)
+            beside.loads.append(other.result())
+        return measured
 
 
 @contextmanager

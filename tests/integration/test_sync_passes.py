@@ -19,7 +19,7 @@ from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
 from lookup.store.leases import StoredLeases
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
-from register_samples.server.answers import Snapshot
+from register_samples.server.messages import Snapshot
 from tests.syncing.world import DENMARK, NORWAY, World
 
 pytestmark = pytest.mark.integration

@@ -48,7 +48,8 @@ class Management:
         # was lost when the broker was killed never gets any.
         for queue in self.queues(name):
             with suppress(ManagementError):
-                self._request("DELETE", _contents(name, queue["name"]), seconds=_LED)
+                contents = f"{_queue(name, queue['name'])}/contents"
+                self._request("DELETE", contents, seconds=_LED)
         # RabbitMQ answers 500 if a queue ends by itself, or does not answer, while its virtual host
         # is deleted; what it deleted until then is gone, and a repetition deletes the rest.
         path = f"/api/vhosts/{quote(name, safe='')}"
@@ -75,13 +76,9 @@ class Management:
         )
         return found
 
-    def purge(self, vhost: str, queue: str) -> None:
-        """Purges the queue."""
-        self._demand("DELETE", _contents(vhost, queue))
-
     def delete_queue(self, vhost: str, queue: str) -> None:
         """With its messages; its consumers are cancelled."""
-        self._demand("DELETE", f"/api/queues/{quote(vhost, safe='')}/{quote(queue, safe='')}")
+        self._demand("DELETE", _queue(vhost, queue))
 
     def connections(self, vhost: str) -> tuple[str, ...]:
         """Names of the open connections to a virtual host."""
@@ -132,6 +129,6 @@ class Management:
             connection.close()
 
 
-def _contents(vhost: str, queue: str) -> str:
-    """The path of a queue's messages."""
-    return f"/api/queues/{quote(vhost, safe='')}/{quote(queue, safe='')}/contents"
+def _queue(vhost: str, name: str) -> str:
+    """The path of a queue."""
+    return f"/api/queues/{quote(vhost, safe='')}/{quote(name, safe='')}"

@@ -10,16 +10,16 @@ from aiohttp import web
 from register_samples import documents
 from register_samples.names import named
 from register_samples.norway import API, group
-from register_samples.server.answers import Snapshot, gzipped_array, json_answer
-from register_samples.server.requests import (
+from register_samples.server.messages import (
     BadRequest,
+    Snapshot,
+    Stamps,
+    iso,
+    json_answer,
     moment,
-    organisation_number,
-    organisation_numbers,
     read,
     whole_number,
 )
-from register_samples.server.stamps import Stamps, iso
 from register_samples.templates import Document
 
 PREFIX = "/enhetsregisteret/api"
@@ -121,15 +121,12 @@ class Section:
 
     async def _one(self, request: web.Request) -> web.Response:
         read(request)
-        try:
-            number = organisation_number(request.match_info["number"])
-        except ValueError as error:
-            raise BadRequest(str(error)) from None
+        [number] = _numbers(request.match_info["number"])
         self.check(number)
         return self.absence(number) or json_answer(self._linked(self.documents[number]))
 
     async def _list(self, request: web.Request) -> web.Response:
-        asked = read(request, organisasjonsnummer=organisation_numbers, size=_SIZE)
+        asked = read(request, organisasjonsnummer=_numbers, size=_SIZE)
         numbers = asked.get(_NUMBER, self.documents)
         self.check(*numbers)
         known = [self.documents[number] for number in numbers if number in self.documents]
@@ -153,6 +150,15 @@ class Section:
         unlinked = {name: value for name, value in document.items() if name != "links"}
         target = f"{API}/{self.name}/{document[_NUMBER]}"
         return unlinked | {"_links": {"self": {"href": target}}}
+
+
+def _numbers(text: str) -> list[str]:
+    """Organisation numbers separated by commas."""
+    numbers = [part.strip() for part in text.split(",")]
+    for number in numbers:
+        if len(number) != 9 or not number.isdecimal():
+            raise BadRequest(f"{number} is not an organisation number")
+    return numbers
 
 
 def _page(key: str, path: str, found: list[Document], asked: Mapping[str, Any]) -> web.Response:
@@ -194,10 +200,13 @@ class NorwegianRegister:
     def publish(self) -> None:
         """Generates the files again, as the register does every night."""
         modified = self._stamps.next()
+        files = {
+            "enheter": self.entities.standing(),
+            "underenheter": self.units.standing(),
+            "roller": self.roles.values(),
+        }
         self.snapshots = {
-            "enheter": gzipped_array(self.entities.standing(), modified),
-            "underenheter": gzipped_array(self.units.standing(), modified),
-            "roller": gzipped_array(self.roles.values(), modified),
+            name: Snapshot.gzipped_array(found, modified) for name, found in files.items()
         }
 
     def add_company(self, index: int) -> str:
@@ -238,6 +247,7 @@ class NorwegianRegister:
         return [number for number, unit in found.items() if unit["overordnetEnhet"] == company]
 
     def routes(self) -> list[web.RouteDef]:
+        """The table of the interface."""
         return [
             # Before the paths of the sections, where `lastned` would be taken for a number.
             web.get(f"{PREFIX}/enheter/lastned", self._whole("enheter")),

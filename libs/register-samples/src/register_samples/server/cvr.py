@@ -14,9 +14,7 @@ from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
 from register_samples.denmark import shareholder
-from register_samples.server.answers import json_answer
-from register_samples.server.requests import BadRequest, moment, read
-from register_samples.server.stamps import Stamps, iso
+from register_samples.server.messages import BadRequest, Stamps, iso, json_answer, moment, read
 from register_samples.templates import Document
 
 PREFIX = "/cvr-permanent"
@@ -63,10 +61,23 @@ class Index:
         return datetime.fromisoformat(document[self.wrapping]["sidstOpdateret"])
 
 
+@dataclass
+class _Scroll:
+    """The rest of a search, and when it expires."""
+
+    documents: Sequence[Document]
+    total: int
+    size: int
+    until: datetime
+
+
 class DanishRegister:
     def __init__(self, stamps: Stamps, *, companies: int) -> None:
         self.companies = Index("virksomhed", "Vrvirksomhed", "cvrNummer", stamps)
         self.units = Index("produktionsenhed", "VrproduktionsEnhed", "pNummer", stamps)
+        self._now = stamps.now
+        self._scrolls: dict[str, _Scroll] = {}
+        self._opened = 0
         for found in documents.companies_dk(companies):
             self.companies.add(found, stamped=False)
         for found in documents.units_dk(companies):
@@ -117,44 +128,13 @@ class DanishRegister:
 
         self.units.change(number, edit)
 
-
-def _succeed(history: list[Any], values: Document, on: date) -> None:
-    """A new value that holds from a day on; the one before ends the day before."""
-    _close(history, on)
-    history.append({**values, "periode": {"gyldigFra": str(on), "gyldigTil": None}})
-
-
-def _close(history: list[Any], on: date) -> None:
-    if history:
-        last = history[-1]
-        history[-1] = {**last, "periode": {**last["periode"], "gyldigTil": str(on - _DAY)}}
-
-
-@dataclass
-class _Scroll:
-    """The rest of a search, and when it expires."""
-
-    documents: Sequence[Document]
-    total: int
-    size: int
-    until: datetime
-
-
-class Searches:
-    """The interface of a Danish register."""
-
-    def __init__(self, register: DanishRegister, now: Callable[[], datetime]) -> None:
-        self._indexes = (register.companies, register.units)
-        self._now = now
-        self._scrolls: dict[str, _Scroll] = {}
-        self._opened = 0
-
     def routes(self) -> list[web.RouteDef]:
+        """The table of the interface."""
         return [
             web.post("/_search/scroll", self._next),
             *(
                 web.post(f"{PREFIX}/{index.name}/_search", self._searching(index))
-                for index in self._indexes
+                for index in (self.companies, self.units)
             ),
         ]
 
@@ -196,6 +176,18 @@ class Searches:
                 "hits": hits,
             }
         )
+
+
+def _succeed(history: list[Any], values: Document, on: date) -> None:
+    """A new value that holds from a day on; the one before ends the day before."""
+    _close(history, on)
+    history.append({**values, "periode": {"gyldigFra": str(on), "gyldigTil": None}})
+
+
+def _close(history: list[Any], on: date) -> None:
+    if history:
+        last = history[-1]
+        history[-1] = {**last, "periode": {**last["periode"], "gyldigTil": str(on - _DAY)}}
 
 
 def _search(body: Mapping[str, Any], field_: str) -> tuple[datetime, int]:

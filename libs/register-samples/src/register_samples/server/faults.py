@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from register_samples.server.answers import json_answer
+from register_samples.server.messages import json_answer
 
 
 class Fault(Protocol):

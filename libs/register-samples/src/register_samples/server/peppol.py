@@ -7,9 +7,7 @@ from aiohttp import web
 
 from register_samples import documents, peppol
 from register_samples.registers import REGISTERS
-from register_samples.server.answers import Snapshot
-from register_samples.server.requests import read
-from register_samples.server.stamps import Stamps, iso
+from register_samples.server.messages import Snapshot, Stamps, iso, read
 from register_samples.templates import Document
 
 _STORED = "/stored-exports/businesscards-json"
@@ -43,6 +41,7 @@ class Directory:
         del self.cards[pid]
 
     def routes(self) -> list[web.RouteDef]:
+        """The table of the interface."""
         return [
             web.get("/export/businesscards-json", self._export),
             web.get(_STORED, self._stored),

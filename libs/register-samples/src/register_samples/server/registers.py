@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 from register_samples.server.brreg import NorwegianRegister
 from register_samples.server.cvr import DanishRegister
+from register_samples.server.messages import Stamps
 from register_samples.server.peppol import Directory
-from register_samples.server.stamps import Stamps
 
 #: Newcomers are counted from 0 again after so many: Denmark's numbers for samples are 891,000.
 _NEWCOMERS = 500_000

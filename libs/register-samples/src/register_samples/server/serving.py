@@ -10,10 +10,9 @@ from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
 from register_samples.server import brreg, cvr
-from register_samples.server.answers import json_answer
 from register_samples.server.faults import Faults
+from register_samples.server.messages import BadRequest, json_answer
 from register_samples.server.registers import Registers
-from register_samples.server.requests import BadRequest
 
 
 @dataclass
@@ -45,9 +44,9 @@ async def serving(
 ) -> AsyncIterator[Served]:
     """Serves the registers on this machine while the body runs."""
     served = Served(registers)
-    searches = cvr.Searches(registers.dk, registers.now)
     app = web.Application(middlewares=[_watch(served), _refuse, _disturb(served.faults)])
-    app.add_routes([*registers.no.routes(), *searches.routes(), *registers.directory.routes()])
+    for register in (registers.no, registers.dk, registers.directory):
+        app.add_routes(register.routes())
     async with listening(app, port=port, tls=tls) as served.url:
         yield served
 
